@@ -231,8 +231,8 @@ def test_an_import_against_the_table_is_found() -> None:
     assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [
         "rehearsal.cluster.api imports rehearsal.fleet.nodes"
     ]
-    assert forbidden({"rehearsal.checks.teams": ["components.settings.teams", "components.settings.pools"]}) == [
-        "rehearsal.checks.teams imports components.settings.pools"
+    assert forbidden({"rehearsal.checks.permissions": ["components.settings.teams", "components.settings.pools"]}) == [
+        "rehearsal.checks.permissions imports components.settings.pools"
     ]
 
 

@@ -187,22 +187,21 @@ def preview(
     """Preview a stack with the policy gate, offline: pools, prices, quotas. Exit code 0 if the gate passes."""
     from rehearsal.engine.changed_stacks import checkout
     from rehearsal.report.report import write_atomically
-    from rehearsal.run import pull_request
+    from rehearsal.run.preview import SIMULATED, against, show, show_stack, to_json
     from rehearsal.run.preview import preview as run_preview
-    from rehearsal.run.preview import show, show_stack, to_json
 
     chosen, console = resolve(stack), _console()
     if base is None:
         result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
     else:
         with checkout(base, ROOT / "build" / "preview") as project:
-            result = pull_request.against(chosen, project)
+            result = against(chosen, project)
     if result.change.complete:
         show_stack(console, result.change)
     show(console, chosen.name, result, verbose=verbose)
     file = ROOT / "build" / "preview" / f"{chosen.name}.json"
     write_atomically(file, to_json(chosen.name, result.change))
-    console.print(f"{pull_request.SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
+    console.print(f"{SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
 
@@ -262,7 +261,7 @@ def pr_report(
     """Write the comment on a pull request, build/pr-report.md. Exit code 0 also if the gate refuses the change."""
     from rehearsal.engine.changed_stacks import checkout
     from rehearsal.report.pull_request import comment
-    from rehearsal.run.pull_request import OUTPUT, changed_stacks, reports
+    from rehearsal.run.preview import OUTPUT, changed_stacks, reports
 
     # make passes all of them as one argument.
     stacks, removed = (" ".join(chosen).split(), []) if chosen else changed_stacks(base)

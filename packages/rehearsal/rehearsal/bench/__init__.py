@@ -20,9 +20,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from rehearsal.bench.previews import measure_previews, measure_slope
+from rehearsal.bench.previews import measure_previews, measure_rules, measure_slope
 from rehearsal.bench.project import PLACES, Goal, Sample, show, stack_with, workspace
-from rehearsal.bench.rules import measure_rules
 from rehearsal.bench.scheduling import measure_scheduling
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, resolve

@@ -26,8 +26,7 @@ from rehearsal.providers.gke.system import system_objects
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import User
-from rehearsal.scenario.watcher import Watcher
+from rehearsal.scenario.user import User, Watcher
 from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 
 GPUS_PER_NODE: Final = 8

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.cluster.processes import Processes
-from rehearsal.lab import isolation, leftovers
+from rehearsal.lab import cgroups, isolation
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import LabMachine, Site, new_key
 from rehearsal.lab.software import Software
@@ -136,10 +136,10 @@ class Lab:
             raise LabUnavailable("the lab needs namespaces of its own: call rehearsal.lab.isolation.enter() first")
         with contextlib.ExitStack() as held:
             self._folder.mkdir(parents=True, exist_ok=True)
-            lab = held.enter_context(leftovers.registered(self._folder))
+            lab = held.enter_context(cgroups.registered(self._folder))
             isolation.require_overlay(self._folder)
             isolation.require_room(self._folder)
-            logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
+            logs, disks = self._folder / "logs", self._folder / cgroups.DISKS
             held.callback(shutil.rmtree, disks, ignore_errors=True)
             layer = self._layer(disks / "layer")
             held.enter_context(bridge(self._lan, self._software.repository))

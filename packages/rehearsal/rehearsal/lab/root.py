@@ -13,7 +13,7 @@ from typing import Final
 
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.tools import cache
-from rehearsal.tools.command import run
+from rehearsal.tools.progress import run
 
 SUITE: Final = "bookworm"
 PACKAGES: Final = tuple(Path(__file__).with_name("files").joinpath("root-packages.txt").read_text("utf-8").split())

@@ -17,13 +17,45 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from rehearsal.checks import groups_as_declared, groups_as_planned
+from rehearsal.fleet.drivers import missing
+from rehearsal.fleet.pod_placement import refusal
 from rehearsal.mutants.mutation import Registered
-from rehearsal.mutants.pods import Object, misplaced
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import CallContext, Created, Properties
 from rehearsal.scenario.check import Pools
 from rehearsal.simulation import Endpoint, SimulatedNodeGroup, makers_rights
 from rehearsal.work.maintenance import window_check
+
+Object = dict[str, Any]
+
+
+def misplaced(
+    groups: Iterable[SimulatedNodeGroup], deployments: Iterable[Object], daemon_sets: Iterable[Object]
+) -> str:
+    """The first problem; empty if there is none. Checks of a rehearsal report it: ``system-pods-run``,
+    ``system-pods-off-gpu`` or ``reached``."""
+    nodes = [(group, _node(group)) for group in groups]
+    lasting = [node for group, node in nodes if sum(group.permanent().values())]
+    for deployment in deployments:
+        name, spec = deployment["metadata"]["name"], deployment["spec"]["template"]["spec"]
+        reasons = [refusal(spec, node) for node in lasting]
+        if all(reasons):
+            return f"system-pods-run: {name} never runs: it {reasons[0] if reasons else 'has no node'}"
+        held = next((group.name for group, node in nodes if group.gpus and not refusal(spec, node)), "")
+        if held:
+            return f"system-pods-off-gpu: {name} may run on a GPU node of {held}"
+    for group, node in nodes:
+        if group.gpus and (reason := missing(node, group.gpus_advertised_by, daemon_sets)):
+            return f"reached:{group.name}: {reason}"
+    return ""
+
+
+def _node(group: SimulatedNodeGroup) -> dict[str, Any]:
+    return {
+        "metadata": {"labels": {**group.labels, **group.late_labels}},
+        "spec": {"taints": [*group.taints, *group.late_taints]},
+    }
+
 
 T = TypeVar("T")
 _SHORTEST: Final = 4

@@ -29,9 +29,8 @@ from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, SpecError
 from rehearsal.own_machines import look
 from rehearsal.own_machines.look import ClusterView, NotSeen
-from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, Scope
-from rehearsal.report.summary import say, verdict
+from rehearsal.report.summary import Display, say, verdict
 from rehearsal.run.options import Options
 from rehearsal.run.recorder import Recorder, StageFailed
 from rehearsal.sandbox.client import SandboxHandle

@@ -33,7 +33,7 @@ def cloud_provider(
     module = import_module(f"rehearsal.providers.{cloud}")
     provider_class: type[Vendor[Any]] = module.PROVIDER
     if fleet is not None and account_limits is not UNLIMITED:
-        from rehearsal.providers.limited_fleet import LimitedFleet
+        from rehearsal.providers.account_limits import LimitedFleet
 
         fleet = cast("Fleet", LimitedFleet(fleet, account_limits, of(cloud), module.REFUSALS))
     provider = provider_class(run_dir / provider_class.folder, fleet)

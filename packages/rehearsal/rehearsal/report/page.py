@@ -17,8 +17,7 @@ from rich.console import Console
 
 from facts.concepts.counts import counted
 from rehearsal.report import pictures
-from rehearsal.report.pictures import PALETTES, Colours, Spec
-from rehearsal.report.series import Report, happenings, hourly, periods
+from rehearsal.report.pictures import PALETTES, Colours, Report, Spec, happenings, hourly, periods
 
 PAGE: Final = "report.html"
 REPORT: Final = "report.json"

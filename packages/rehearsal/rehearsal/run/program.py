@@ -24,8 +24,8 @@ from rehearsal.engine.program import GATE, ForeignProgram
 from rehearsal.engine.stack import ROOT
 from rehearsal.report import summary
 from rehearsal.report.changes import stack_change
-from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, Scope, real_programs, simulated_interfaces
+from rehearsal.report.summary import Display
 from rehearsal.run.options import Options, require_room
 from rehearsal.run.preview import show_violations
 from rehearsal.run.recorder import Recorder, StageFailed
@@ -34,8 +34,7 @@ from rehearsal.scenario import declared
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import NodeRecord, Timeline
-from rehearsal.scenario.user import User, short_message
-from rehearsal.scenario.watcher import Watcher
+from rehearsal.scenario.user import User, Watcher, short_message
 
 _SCOPE: Final = {
     "what the program means": "only what it declares is known; nothing is compared with what was intended",

@@ -24,9 +24,9 @@ from rehearsal.cluster.pki import write_private
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.report import page
-from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, StageTime
 from rehearsal.report.report import keep_evidence, write_atomically
+from rehearsal.report.summary import Display
 from rehearsal.run.options import Options, words
 from rehearsal.sandbox import client
 from rehearsal.sandbox.client import SandboxError, SandboxHandle

@@ -30,10 +30,9 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
-from rehearsal.report.progress import Display
 from rehearsal.report.record import real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, node_prices
-from rehearsal.report.summary import show
+from rehearsal.report.summary import Display, show
 from rehearsal.run.options import DiskFull, Options, require_room
 from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
@@ -44,8 +43,7 @@ from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import User, let_in, short_message
-from rehearsal.scenario.watcher import Watcher
+from rehearsal.scenario.user import User, Watcher, let_in, short_message
 
 
 class Rehearsal(Recorder[RunRecord]):

@@ -12,8 +12,7 @@ from rehearsal.engine.engine import EngineError
 from rehearsal.engine.stack import StackError, resolve
 from rehearsal.run.preview import preview
 from rehearsal.sandbox.client import SandboxError
-from rehearsal.second_opinion.documents import documents
-from rehearsal.second_opinion.findings import ScannerFailed, answers, scan, unanswered
+from rehearsal.second_opinion.findings import ScannerFailed, answers, documents, scan, unanswered
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,19 +1,133 @@
-"""What Checkov reports, and the answers to it in ``answers.csv``."""
+"""What Checkov reports about declared resources, and the answers to it in ``answers.csv``.
+
+Resources of Google and Amazon become a Terraform plan: Pulumi's providers for them are made from Terraform's, so names
+differ only in their spelling. Azure's become a template of Azure Resource Manager, whose properties they have.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from rehearsal.second_opinion.documents import frameworks
+import yaml
+
+from facts.concepts.unknown import UNKNOWN
+from policies.readers.resource import Declared
+
+_TOKEN: Final = re.compile(r"(?P<provider>[^:]+):(?P<module>[^:/]+)[^:]*:(?P<name>.+)")
+_WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PROVIDERS: Final = {"gcp": "google", "aws": "aws"}
+# Terraform names these without the module, or with another one.
+_MODULES: Final = {"gcp": {"projects": "project", "serviceaccount": "service"}, "aws": {"ec2": ""}}
+# Their keys are a user's, not the provider's.
+_FREE_KEYS: Final = frozenset({"labels", "tags", "resourceLabels", "metadata", "nodeSelector"})
+_ARM: Final = {"ManagedCluster": "managedClusters", "AgentPool": "managedClusters/agentPools"}
+_NAMESPACES: Final = {"containerservice": "ContainerService", "authorization": "Authorization", "storage": "Storage"}
+
+
+def documents(resources: Iterable[Declared]) -> dict[str, str]:
+    """File name → text: the resources of each kind that there are."""
+    plan: list[dict[str, Any]] = []
+    template: list[dict[str, Any]] = []
+    objects: list[Any] = []
+    for each in resources:
+        provider = each.type.partition(":")[0]
+        inputs = _known(each.properties)
+        if provider in _PROVIDERS:
+            plan.append({**_address(terraform_type(each.type), each.name), "values": _blocks(inputs)})
+        elif provider == "azure-native":
+            template.append(_arm_resource(each, inputs))
+        elif provider == "kubernetes" and "kind" in inputs:
+            objects.append({**inputs, "metadata": {"name": each.name, **(inputs.get("metadata") or {})}})
+    files = {
+        "plan.json": json.dumps(_plan(plan)) if plan else "",
+        "template.json": json.dumps(_template(template)) if template else "",
+        "objects.yaml": yaml.safe_dump_all(objects) if objects else "",
+    }
+    return {name: text for name, text in files.items() if text}
+
+
+def terraform_type(token: str) -> str:
+    """``gcp:container/nodePool:NodePool`` is ``google_container_node_pool``."""
+    match = _TOKEN.fullmatch(token)
+    assert match is not None, token
+    provider, module, name = match["provider"], match["module"], match["name"]
+    module = _MODULES[provider].get(module, module)
+    return "_".join(filter(None, (_PROVIDERS[provider], module, _snake(name))))
+
+
+def _snake(name: str) -> str:
+    # pydantic's to_snake also splits before digits, which Terraform does not (ipv4_cidr_block).
+    return _WORDS.sub("_", name).lower()
+
+
+def _known(value: Any) -> Any:
+    """The value without what only an update knows."""
+    if isinstance(value, Mapping):
+        return {key: _known(part) for key, part in value.items() if not key.startswith("__") and part is not UNKNOWN}
+    if isinstance(value, (list, tuple)):
+        return [_known(part) for part in value if part is not UNKNOWN]
+    return value
+
+
+def _blocks(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Terraform's spelling: keys in snake case, an object is a block, which is a list of one."""
+    return {_snake(key): part if key in _FREE_KEYS else _block(part) for key, part in inputs.items()}
+
+
+def _block(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [_blocks(value)]
+    if isinstance(value, list):
+        return [_blocks(part) if isinstance(part, Mapping) else part for part in value]
+    return value
+
+
+def _address(type: str, name: str) -> dict[str, Any]:
+    return {"address": f"{type}.{name}", "mode": "managed", "type": type, "name": name, "provider_name": "pulumi"}
+
+
+def _plan(resources: list[dict[str, Any]]) -> dict[str, Any]:
+    """https://developer.hashicorp.com/terraform/internals/json-format"""
+    changes = [
+        {**each, "change": {"actions": ["create"], "before": None, "after": each["values"], "after_unknown": {}}}
+        for each in resources
+    ]
+    return {
+        "format_version": "1.2",
+        "terraform_version": "1.9.0",
+        "planned_values": {"root_module": {"resources": resources}},
+        "resource_changes": changes,
+        "configuration": {"root_module": {}},
+    }
+
+
+def _arm_resource(each: Declared, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    _, module, name = each.type.split(":")
+    outside = {key: inputs[key] for key in ("location", "sku", "identity", "tags") if key in inputs}
+    type = f"Microsoft.{_NAMESPACES.get(module, module)}/{_ARM.get(name, name)}"
+    return {"type": type, "apiVersion": "2025-09-01", "name": each.name, **outside, "properties": inputs}
+
+
+def _template(resources: list[dict[str, Any]]) -> dict[str, Any]:
+    schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
+    return {"$schema": schema, "contentVersion": "1.0.0.0", "resources": resources}
+
+
+def frameworks(files: Mapping[str, str]) -> Iterator[str]:
+    """Checkov's names of what reads each of the files."""
+    readers = {"plan.json": "terraform_plan", "template.json": "arm", "objects.yaml": "kubernetes"}
+    yield from (readers[name] for name in files)
+
 
 ANSWERS: Final = Path(__file__).with_name("answers.csv")
 

@@ -15,10 +15,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from rehearsal.tools.command import ToolsError, ToolsMissing
 from rehearsal.tools.install import install, make_plan, missing_from
 from rehearsal.tools.modules import MODULES, Module
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import Progress, ToolsError, ToolsMissing
 
 __all__ = ["ToolsError", "ToolsMissing", "folder", "provide"]
 

@@ -11,10 +11,9 @@ import signal
 import sys
 import time
 
-from rehearsal.tools.command import ToolsError
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import LAB, LANGUAGES, MODULES, Module
-from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.progress import Progress, ToolsError, duration
 
 
 def main() -> int:

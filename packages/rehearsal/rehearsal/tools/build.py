@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import cache
-from rehearsal.tools.command import LAST_LINES, ToolsError, explanation, run
 from rehearsal.tools.modules import Module, ModuleChart
-from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.progress import LAST_LINES, Progress, ToolsError, duration, explanation, run
 
 REQUIREMENTS: Final = Path(__file__).resolve().with_name("go_requirements.txt")
 _INSTALL_GO: Final = (

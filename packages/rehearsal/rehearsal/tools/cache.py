@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.command import NoSpace, ToolsError
+from rehearsal.tools.progress import NoSpace, ToolsError
 
 GIB: Final = 1024**3
 TEMPORARY: Final = "tmp-"

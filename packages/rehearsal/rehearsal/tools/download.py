@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from rehearsal.tools.command import ToolsError
 from rehearsal.tools.modules import INSTALLER_VERSION, Module, target
-from rehearsal.tools.progress import RunningStage
+from rehearsal.tools.progress import RunningStage, ToolsError
 
 TABLE: Final = Path(__file__).resolve().with_name("archives.csv")
 ORIGINS: Final = ("auto", "archives", "source")

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rehearsal.tools import cache
-from rehearsal.tools.command import ToolsError, run
-from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.progress import Progress, ToolsError, duration, run
 
 _DEV: Final = "requirements-dev.lock"
 _PROGRAM: Final = ("requirements.lock",)

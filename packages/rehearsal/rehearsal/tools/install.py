@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import build, cache
-from rehearsal.tools.command import ToolsError
 from rehearsal.tools.download import Downloads, Unavailable, archives_of, origin, unpacked_folder
 from rehearsal.tools.modules import MODULES, PREVIEW, Module
-from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.progress import Progress, ToolsError, duration
 
 OLDEST: Final = (3, 200)
 """The oldest CLI that the rehearsal is known to work with."""

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.tools.command import ToolsError
+from rehearsal.tools.progress import ToolsError
 
 INSTALLER_VERSION: Final = 1
 """Part of every folder's name; raise it when the way of building changes in a way the flags do not show."""

@@ -1,15 +1,57 @@
-"""Stages with their times on stderr: a line that updates itself on a terminal, a line now and then in a log."""
+"""Runs the programs that set-up needs, explains a failure, and shows stages with their times on stderr.
+
+That is a line that updates itself on a terminal, a line now and then in a log.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TextIO
+
+LAST_LINES: Final = 20
+
+
+class ToolsError(Exception):
+    """Installing failed; the message says what happened and what to do."""
+
+
+class ToolsMissing(ToolsError):
+    """The binaries are not installed."""
+
+    def __init__(self, where: str, missing: list[str]) -> None:
+        super().__init__(
+            f"{where}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. "
+            "Run `make tools` (the first time a few minutes; about 20 on 2 cores where all is compiled)."
+        )
+        self.missing = tuple(missing)
+
+
+class NoSpace(ToolsError):
+    """A disk has too little room left for a build."""
+
+
+def run(command: Sequence[str], what: str, advice: str) -> None:
+    """Run ``command`` quietly. Raises ToolsError saying ``what`` failed, the command, its last lines and ``advice``."""
+    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if answer.returncode:
+        what = f"{what} failed with exit code {answer.returncode}"
+        raise ToolsError(explanation(what, shlex.join(command), answer.stdout.splitlines(), advice))
+
+
+def explanation(what: str, command: str, lines: Sequence[str], advice: str) -> str:
+    """A failure in four parts, for the terminal."""
+    heading = "  its last lines:" if lines else "  it printed nothing"
+    last = [f"    {line}" for line in lines[-LAST_LINES:]]
+    return "\n".join([f"{what}.", f"  command: {command}", heading, *last, f"  what to try: {advice}"])
+
 
 _LOG_SECONDS: Final = 30.0
 _TERMINAL_SECONDS: Final = 1.0

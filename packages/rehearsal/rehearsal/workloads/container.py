@@ -18,8 +18,15 @@ from rehearsal.cluster.api import Api, ApiError, Object, pod_path, warning
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
-from rehearsal.workloads.account import TokenFile, write_kubeconfig
-from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, probe_url, substitute
+from rehearsal.workloads.environment import (
+    EnvironmentProblem,
+    TokenFile,
+    arguments,
+    environment,
+    probe_url,
+    substitute,
+    write_kubeconfig,
+)
 
 _MINE: Final = ("Initialized", "ContainersReady", "Ready", "PodReadyToStartContainers")
 

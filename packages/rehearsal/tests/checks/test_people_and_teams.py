@@ -14,8 +14,7 @@ from components.settings.access import Access
 from components.settings.teams import Team
 from components.teams import manifests, priority_classes
 from packages.rehearsal.tests.simulated_cluster import eventually, tools
-from rehearsal.checks.permissions import people_checks
-from rehearsal.checks.teams import team_checks
+from rehearsal.checks.permissions import people_checks, team_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.simulation import UserInfo

@@ -17,7 +17,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.watcher import Watcher
+from rehearsal.scenario.user import Watcher
 from rehearsal.work.reclaim import NAME, play
 from tests.tables import cases
 

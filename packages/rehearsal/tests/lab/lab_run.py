@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rehearsal.lab import cgroups, isolation, leftovers
+from rehearsal.lab import cgroups, isolation
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import LabMachine, MachineError, new_key
 from rehearsal.lab.root import base_root
@@ -62,7 +62,7 @@ def observe(lab: Lab, folder: Path) -> dict[str, Any]:
 
 
 def _lab_id(folder: Path) -> str:
-    (entry,) = (file for file in leftovers.REGISTRY.iterdir() if file.read_text() == str(folder / "lab"))
+    (entry,) = (file for file in cgroups.REGISTRY.iterdir() if file.read_text() == str(folder / "lab"))
     return entry.name
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.lab import cgroups, isolation, leftovers
+from rehearsal.lab import cgroups, isolation
 from rehearsal.lab.root import base_root
 from rehearsal.sandbox.client import processes
 
@@ -49,7 +49,7 @@ def traces(lab: str, folder: Path) -> dict[str, int]:
         "cgroups": len({lab} & cgroups.labs()),
         "processes": len(cgroups.pids(lab)) + len(processes(folder)),
         "mounts": sum(str(folder) in text for text in _mounts()),
-        "entries": int((leftovers.REGISTRY / lab).exists()),
+        "entries": int((cgroups.REGISTRY / lab).exists()),
         "disks": int((folder / "lab" / "machines").exists()),
     }
 
@@ -144,7 +144,7 @@ def test_a_killed_lab_dies_whole_and_the_next_start_sweeps_it(tmp_path: Path, be
     with _start(tmp_path, "hang") as process:
         assert process.stdout is not None
         lab = process.stdout.readline().strip()
-        assert lab not in leftovers.sweep()
+        assert lab not in cgroups.sweep()
         assert len(cgroups.pids(lab)) > 10
         assert all(traces(lab, tmp_path)[kind] for kind in KINDS)
         process.send_signal(signal.SIGKILL)
@@ -152,7 +152,7 @@ def test_a_killed_lab_dies_whole_and_the_next_start_sweeps_it(tmp_path: Path, be
     # Nothing runs any more; cgroups and disks wait for the next start.
     _wait(lambda: not traces(lab, tmp_path)["processes"])
     assert traces(lab, tmp_path) == {"cgroups": 1, "processes": 0, "mounts": 0, "entries": 1, "disks": 1}
-    assert lab in leftovers.sweep()
+    assert lab in cgroups.sweep()
     assert set(traces(lab, tmp_path).items()) == {(kind, 0) for kind in KINDS}
     assert host() == before
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.lab import cgroups, lab, leftovers
+from rehearsal.lab import cgroups, lab
 from rehearsal.lab.specs import MachineSpec, SpecError, lan
 
 
@@ -124,7 +124,7 @@ def test_dead_labs_are_removed_and_living_ones_are_not(tmp_path: Path, removed: 
     alive = _lab(registry, "alive", tmp_path / "alive")
     with alive.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert leftovers.sweep(registry) == ["dead", "unknown"]
+        assert cgroups.sweep(registry) == ["dead", "unknown"]
     assert removed == ["dead", "unknown"]
     assert sorted(path.name for path in (tmp_path / "dead").iterdir()) == ["logs"]
     assert (tmp_path / "alive" / "machines" / "cp1").is_dir()
@@ -133,9 +133,9 @@ def test_dead_labs_are_removed_and_living_ones_are_not(tmp_path: Path, removed: 
 
 def test_a_registered_lab_is_alive_until_its_block_ends(tmp_path: Path, removed: list[str]) -> None:
     registry = tmp_path / "registry"
-    with leftovers.registered(tmp_path / "lab", registry) as lab:
+    with cgroups.registered(tmp_path / "lab", registry) as lab:
         removed.clear()
-        assert lab not in leftovers.sweep(registry)
+        assert lab not in cgroups.sweep(registry)
         assert (registry / lab).read_text() == str(tmp_path / "lab")
         removed.clear()
     assert removed == [lab]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.mutants.pods import misplaced
+from rehearsal.mutants.replay import misplaced
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

@@ -28,7 +28,7 @@ from rehearsal.engine.stack import resolve
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.software import Software
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal
-from rehearsal.report import page, pictures, series
+from rehearsal.report import page, pictures
 from rehearsal.report.record import Scope, StageTime
 from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
@@ -250,16 +250,16 @@ def test_the_life_of_a_node_is_starting_used_and_idle(report: dict[str, Any]) ->
         "name": HOSTILE, "pool": "t4-1", "hourlyUsd": 0.36, "created": 5.0, "ready": 6.0,
         "busy": [[7.0, 11.0], [17.0, 19.0]], "deleted": 20.0,
     }  # fmt: skip
-    states = [(row["state"], row["from"], row["until"]) for row in series.periods(node, report)]
+    states = [(row["state"], row["from"], row["until"]) for row in pictures.periods(node, report)]
     used = [("running", 7.0, 11.0), ("idle", 11.0, 17.0), ("running", 17.0, 19.0)]
     assert states == [("provisioning", 5.0, 6.0), ("idle", 6.0, 7.0), *used, ("idle", 19.0, 20.0)]
-    idle = {row["second"]: row["value"] for row in series.hourly(report) if row["series"] == "idle"}
+    idle = {row["second"]: row["value"] for row in pictures.hourly(report) if row["series"] == "idle"}
     assert [idle[at] for at in (0.0, 6.0, 7.0, 11.0, 17.0, 19.0, 20.0)] == [0, 0.36, 0, 0.36, 0, 0.36, 0]
 
 
 def test_events_are_in_order_and_say_how_pools_grow(report: dict[str, Any]) -> None:
     over = {"seconds": [0, 2, 5, 6, 9, 9.5], "nodes": {"t4-1": [0, 1, 1, 3, 2, 0]}}
-    assert series.happenings({**report, "overTime": over, "events": [{"at": 3.0, "text": "pods deleted"}]}) == [
+    assert pictures.happenings({**report, "overTime": over, "events": [{"at": 3.0, "text": "pods deleted"}]}) == [
         (0.0, "Stage: pulumi up"),
         (2, "t4-1 grows: 0 → 3 nodes, until 6.0 s"),
         (3.0, "pods deleted"),
@@ -276,7 +276,7 @@ def test_more_pools_than_colours_share_one(report: dict[str, Any]) -> None:
         "overTime": {"nodes": sizes},
         "pools": [{"name": n, "gpu": None} for n in ("admin", "cpu")] + gpus,
     }
-    shown = series.pools(report, 6)
+    shown = pictures.pools(report, 6)
     assert list(shown) == ["pools without GPUs", *names[3:], "other GPU pools"]
     assert (shown["pools without GPUs"], shown["other GPU pools"]) == ([1, 3], [0, 1 + 2 + 3])
 
@@ -298,7 +298,7 @@ def test_texts_and_areas_stand_out(mode: str) -> None:
     palette = pictures.PALETTES[mode]
     for text, ground in itertools.product(("text", "dim", "link", "pass", "fail"), ("ground", "stripe")):
         assert contrast(palette[text], palette[ground]) >= 4.5, (text, ground)
-    for area in (*palette["pools"], *(palette[name] for name in series.STATES.values())):
+    for area in (*palette["pools"], *(palette[name] for name in pictures.STATES.values())):
         assert contrast(area, palette["ground"]) >= 3, area
 
 
@@ -328,7 +328,7 @@ def lab(colour: str, deficiency: str) -> tuple[float, float, float]:
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_people_with_a_colour_vision_deficiency_tell_areas_apart(mode: str, deficiency: str) -> None:
     palette = pictures.PALETTES[mode]
-    for group in ([*palette["pools"], palette["base"]], [palette[name] for name in series.STATES.values()]):
+    for group in ([*palette["pools"], palette["base"]], [palette[name] for name in pictures.STATES.values()]):
         for one, other in itertools.combinations(group, 2):
             distance = (
                 sum((a - b) ** 2 for a, b in zip(lab(one, deficiency), lab(other, deficiency), strict=True)) ** 0.5

@@ -29,7 +29,6 @@ from rehearsal.report.changes import StackChange, compared, stack_change
 from rehearsal.report.markdown import LIMIT, CommentBlock, hidden, joined
 from rehearsal.report.pull_request import MARKER, StackReport, comment
 from rehearsal.run import preview as run_preview
-from rehearsal.run import pull_request
 from rehearsal.run.preview import Base, effects_of, preview
 
 Config = dict[str, Any]
@@ -133,7 +132,7 @@ def _chosen(mapping: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 def test_the_bases_own_program_is_deployed_first(tmp_path: Path) -> None:
     with checkout("HEAD", tmp_path) as base:
         assert (base / ".venv").resolve() == (ROOT / ".venv").resolve()
-        (report,) = pull_request.reports(["dev"], base)
+        (report,) = run_preview.reports(["dev"], base)
     assert report.change is not None
     assert report.change.before is not None
     assert report.change.not_deployed == ""
@@ -168,7 +167,7 @@ def test_wrong_use_is_exit_code_2(arguments: tuple[str, ...], words: str) -> Non
 def test_a_stack_file_that_is_not_valid_is_reported_with_its_problems(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(DEV.file.read_text().replace("maxNodes: 4", "maxNodes: 0"))
-    text = comment([*pull_request.reports([str(file)], tmp_path)])
+    text = comment([*run_preview.reports([str(file)], tmp_path)])
     assert "❌ no preview" in text
     assert "gpuPools[0].maxNodes" in text
 
@@ -177,8 +176,8 @@ def test_all_stacks_that_a_team_deploys_differ_when_the_program_does_and_no_unto
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     changed = ["components/cluster.py", "examples/gke-tips.yaml", "Pulumi.old.yaml"]
-    monkeypatch.setattr(pull_request, "changed_since", lambda base: changed)
-    files, removed = pull_request.changed_stacks("main")
+    monkeypatch.setattr(run_preview, "changed_since", lambda base: changed)
+    files, removed = run_preview.changed_stacks("main")
     assert files == ["Pulumi.dev.yaml", "Pulumi.prod.yaml", "examples/gke-tips.yaml"]
     assert removed == ["Pulumi.old.yaml"]
 

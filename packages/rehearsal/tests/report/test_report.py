@@ -18,10 +18,9 @@ from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
-from rehearsal.report.progress import Display
 from rehearsal.report.record import Scope, StageTime, real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, cost_of, node_prices, unusable_machines, write_atomically
-from rehearsal.report.summary import show, sparkline
+from rehearsal.report.summary import Display, show, sparkline
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted

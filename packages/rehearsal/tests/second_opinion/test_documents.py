@@ -12,8 +12,17 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from policies.readers.resource import Declared
-from rehearsal.second_opinion.documents import documents, terraform_type
-from rehearsal.second_opinion.findings import Answer, ScannerFailed, ScannerFinding, answers, opinion, scan, unanswered
+from rehearsal.second_opinion.findings import (
+    Answer,
+    ScannerFailed,
+    ScannerFinding,
+    answers,
+    documents,
+    opinion,
+    scan,
+    terraform_type,
+    unanswered,
+)
 from tests.tables import cases
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.tools import ToolsError, environment
-from rehearsal.tools.command import run
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import Progress, run
 
 _PROJECT = Path(__file__).resolve().parents[4]
 LOCKS = (

@@ -19,11 +19,10 @@ from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
-from rehearsal.tools.command import NoSpace
 from rehearsal.tools.download import archives_of
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import NoSpace, Progress
 from tests.tables import cases
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import cache as folders
-from rehearsal.tools.command import ToolsError, run
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import Progress, ToolsError, run
 
 CODENAME: Final = "bookworm"
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.tools.command import run
 from rehearsal.tools.modules import CNI_PLUGINS, CRICTL
+from rehearsal.tools.progress import run
 
 ARCHITECTURE: Final = "amd64"
 _EPOCH: Final = "1700000000"

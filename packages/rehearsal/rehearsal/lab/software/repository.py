@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.lab.software.debs import ARCHITECTURE
-from rehearsal.tools.command import run
+from rehearsal.tools.progress import run
 
 _OWNER: Final = "Rehearsal of own machines <rehearsal@example.invalid>"
 _DATE: Final = "Tue, 14 Nov 2023 22:13:20 UTC"

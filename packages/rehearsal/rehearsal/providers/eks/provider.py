@@ -25,8 +25,7 @@ from rehearsal.providers.eks.aws_api import moto_backend
 from rehearsal.providers.eks.aws_api.backend import answer_in_process
 from rehearsal.providers.eks.aws_api.server import AwsServer
 from rehearsal.providers.eks.background import Background
-from rehearsal.providers.eks.base.account import Account, maker
-from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
+from rehearsal.providers.eks.base.account import Account, AwsError, forbidden, maker, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import TABLE, Row, refused

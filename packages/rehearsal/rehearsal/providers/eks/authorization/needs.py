@@ -28,8 +28,7 @@ from facts.concepts.iam import (
     unevaluated_operators,
 )
 from rehearsal.providers.eks.authorization.identity import Caller, Needs, Operation, Right, Role, Table, only
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.resources import scaling_group
 
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))

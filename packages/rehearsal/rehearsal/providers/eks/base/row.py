@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from facts.concepts.unknown import coalesce
 from rehearsal.providers.base import CheckFailure, Properties
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters, request_of
 from rehearsal.providers.resource import Pending, SimulatedResource

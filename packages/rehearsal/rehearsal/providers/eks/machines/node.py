@@ -24,8 +24,7 @@ import yaml
 
 from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.instance_types import nvidia_gpus
 from rehearsal.providers.eks.machines.instance import Family, Instance, NodeImage
 from rehearsal.providers.eks.resources.groups import advertiser, efa_devices

@@ -13,8 +13,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, published, user_data
 from rehearsal.providers.eks.machines.node import Bootstrap, NodeProblem, UserDataError, bootstrap, node
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY

@@ -9,9 +9,8 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties, ProviderError
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
-from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.iam import require_role

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.row import TABLE, refused
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"

@@ -31,7 +31,7 @@ from rehearsal.providers.eks.base.supply import ScheduledEvent
 from rehearsal.providers.eks.resources.events import spot_interruption
 from rehearsal.scenario.plan import SECONDS as HELD
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.watcher import Watcher
+from rehearsal.scenario.user import Watcher
 from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]

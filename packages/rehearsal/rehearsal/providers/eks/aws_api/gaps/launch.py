@@ -17,8 +17,7 @@ from rehearsal.providers.eks.authorization import needs
 from rehearsal.providers.eks.aws_api.gaps import placement, reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.supply import Market
 from rehearsal.providers.eks.resources.iam import TO_START, may_use
