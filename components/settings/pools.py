@@ -84,7 +84,7 @@ class GpuPool(Section):
     unneeded_minutes: Minutes | None = None
     placement: Literal["compact"] | None = None
     fabric: Literal["rdma"] | None = None
-    image_streaming: Flag = False
+    image_streaming: Flag | None = None
     upgrade: UpgradeSetting | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)
     taints: Taints = ()

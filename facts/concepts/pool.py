@@ -144,7 +144,8 @@ class Pool:
     ``image_version`` is the cloud's word for one release of the image; ``None`` is the newest.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
-    ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
+    ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there
+    (``None``: as the cloud has it).
     ``fabric`` is what connects the nodes for jobs on several of them, which then are of one type and in one zone.
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
@@ -174,7 +175,7 @@ class Pool:
     upgrade: Upgrade | None = None
     compact: bool = False
     fabric: Fabric | None = None
-    image_streaming: bool = False
+    image_streaming: bool | None = None
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     owned: bool = False

@@ -198,6 +198,10 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
             "managedPrometheus": {"enabled": settings.gpu_metrics},
         },
         "costManagementConfig": {"enabled": True},
+        # By name, with IAM instead of addresses: the permission container.clusters.connect
+        # (https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation). Always written, because what is
+        # left out stays as it was: https://github.com/pulumi/pulumi-gcp/issues/1072
+        "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"allowExternalTraffic": settings.network.dns_endpoint}},
         "removeDefaultNodePool": True,
         "initialNodeCount": 1,
         # A rule of the company that no disk is without a key holds for this one, too.
@@ -205,10 +209,6 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         "deletionProtection": settings.security.deletion_protection,
         "resourceLabels": dict(settings.labels),
     }
-    if settings.network.dns_endpoint:
-        # By name, with IAM instead of addresses: the permission container.clusters.connect.
-        # https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
-        inputs["controlPlaneEndpointsConfig"] = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
     if settings.workloads.shared_volume is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
         inputs["addonsConfig"] = {"gcpFilestoreCsiDriverConfig": {"enabled": True}}

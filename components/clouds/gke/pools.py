@@ -89,9 +89,10 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
         inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto"}
-    if pool.image_streaming:
-        # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming
-        config["gcfsConfig"] = {"enabled": True}
+    if pool.image_streaming is not None:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
+        # https://github.com/pulumi/pulumi-gcp/issues/1072
+        config["gcfsConfig"] = {"enabled": pool.image_streaming}
     if pool.gpu_part:
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.autoscaled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
 
 CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
@@ -83,6 +85,8 @@ class SimulatedResource(Generic[CloudT]):
         derive_inputs: adds inputs that depend on the provider's configuration or on other inputs.
         required: inputs that must be given, although the provider has an alternative that is not simulated.
         defaults: the provider's, by input path; a nested one applies only if its block is given.
+        computed: input paths that the provider takes from the cloud if they are omitted: leaving one out of a later
+            program is no change.
         references: the resources that inputs name (dotted path, through lists), in the order of lookup.
         requires: raises the cloud's error for conflicts with other resources.
         nested: the resources that are declared inside this one.
@@ -110,6 +114,7 @@ class SimulatedResource(Generic[CloudT]):
     derive_inputs: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    computed: tuple[str, ...] = ()
     rules: Sequence[ServerRule[CloudT]] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
     requires: Callable[[Pending[CloudT]], None] = lambda _: None
@@ -130,15 +135,17 @@ class SimulatedResource(Generic[CloudT]):
         """The inputs that the id is made of."""
         return fields(self.id)
 
-    def with_defaults(self, inputs: Properties) -> Properties:
-        """``inputs``, which are changed, with the provider's defaults where the program gave none."""
-        for path, value in self.defaults.items():
+    def with_defaults(self, inputs: Properties, olds: Properties) -> Properties:
+        """``inputs``, which are changed, with what the provider takes where the program gave none: as it is in
+        ``olds``, the inputs of the update before, or its own default."""
+        before = {path: value for path in self.computed if (value := at(olds, path)) is not None}
+        for path, value in {**self.defaults, **before}.items():
             *parents, last = path.split(".")
             block: Any = inputs
             for parent in parents:
                 block = block.get(parent) if isinstance(block, dict) else None
             if isinstance(block, dict) and block.get(last) is None:
-                block[last] = value
+                block[last] = copy.deepcopy(value)
         return inputs
 
 

@@ -81,7 +81,7 @@ class SimulatedProvider(Vendor[CloudT]):
     @override
     def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         row = self.row(request.type)
-        inputs = row.with_defaults(without_none(copy.deepcopy(news)))
+        inputs = row.with_defaults(without_none(copy.deepcopy(news)), olds)
         if row.name and inputs.get(row.name) is None:
             inputs[row.name] = olds.get(row.name) or self.auto_name(row, request, inputs)
         inputs = without_none(row.derive_inputs(self._cloud, self.with_provider_defaults(row, inputs)))

@@ -73,3 +73,11 @@ def test_another_change_keeps_them(google: Google) -> None:
     assert google.update(CLUSTER, created, labelled, preview=True)["endpoint"] == ADDRESS
     state = google.update(CLUSTER, created, labelled)
     assert (state["endpoint"], name_of(state)) == (ADDRESS, NAME)
+
+
+def test_what_the_program_leaves_out_stays_as_it_was(google: Google) -> None:
+    """https://github.com/pulumi/pulumi-gcp/issues/1072"""
+    created = google.create(CLUSTER, reached(by_name=True))
+    assert google.diff(CLUSTER, reached(by_name=True), reached()).changes == ()
+    assert name_of(google.update(CLUSTER, created, reached())) == NAME
+    assert name_of(google.update(CLUSTER, created, reached(by_name=False))) == NOWHERE
