@@ -15,7 +15,10 @@ from components.outputs import cost
 from components.settings.quotas import listed
 from components.settings.read import from_stack_file
 from docs.site.build import HERE, build, linked_files, pages
-from tests.stacks import ROOT
+from policies.config import file_for
+from policies.offline import OfflineGate
+from tests import declared
+from tests.stacks import ROOT, run_program
 
 LONGEST_CELL: Final = 120
 LONGEST_README: Final = 100
@@ -140,6 +143,22 @@ def test_the_stack_file_of_a_page_is_valid(page: str, cloud: str, tmp_path: Path
     settings = from_stack_file(str(file))
     assert settings.cloud == cloud
     assert "t4-1" in {pool.name for pool in settings.gpu_pools}, "the pool whose job the page runs"
+    assert refused_by_the_gate(file) == set()
+
+
+@pytest.mark.parametrize("name", ["aks-company", "aks-research", "aks-train-infer"])
+def test_an_example_passes_as_the_stack_of_the_install_page(name: str, tmp_path: Path) -> None:
+    """The page of AKS has people copy any of these over ``Pulumi.dev.yaml``."""
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text((ROOT / f"examples/{name}.yaml").read_text())
+    assert refused_by_the_gate(file) == set()
+
+
+def refused_by_the_gate(file: Path) -> set[str]:
+    """The mandatory rules of ``policies/config/dev.json`` that the program with this stack file breaks."""
+    gate = OfflineGate.of_file(file_for("dev"))
+    violations = gate.violations(declared.declarations(run_program(file)))
+    return {rule for rule, _, mandatory in violations if mandatory}
 
 
 @pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])

@@ -152,7 +152,7 @@ def verified_boot(subject: Cluster | NodeGroup) -> list[Violation]:
     "network-policies",
     title="NetworkPolicies are enforced",
     why="A cluster that does not enforce them takes a NetworkPolicy without a word, and every pod reaches every other.",
-    remedy="GKE: datapathProvider ADVANCED_DATAPATH. AKS: networkPolicy cilium.",
+    remedy="GKE: datapathProvider ADVANCED_DATAPATH. AKS: networkPolicy cilium (network.dataplane: cilium).",
     level="advisory",
     severity="medium",
     example=replace(CLUSTER, network_policies=False),
