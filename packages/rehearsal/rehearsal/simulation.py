@@ -87,6 +87,7 @@ class SimulatedNodeGroup:
     where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
     drained, or the machine's kubelet ends them as it shuts down. ``renewal`` is what the cloud does in its maintenance
     with a node that it cannot drain in time; it is empty where the cloud renews no node of the group by itself.
+    ``removal`` is what it does with a machine that its autoscaler or a reclaim removes.
     """
 
     name: str
@@ -114,6 +115,7 @@ class SimulatedNodeGroup:
     packing: Packing | None = None
     pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
     renewal: Renewal = ""
+    removal: Literal["delete", "deallocate"] = "delete"
 
     @property
     def gpus(self) -> int:

@@ -85,6 +85,8 @@ def _differences(group: SimulatedNodeGroup, pool: Pool, storage_mib: int | None)
     mib = group.machine.disk_mib
     if storage_mib and mib and abs(mib / storage_mib - 1) > _ESTIMATED:
         yield f"has {mib / 1024:.0f} GiB of ephemeral storage, {storage_mib / 1024:.0f} with {pool.disk_gb} GB"
+    if group.removal == "deallocate":
+        yield "retains removed machines, deallocated: they take quota, and their disks are paid"
     if group.not_scaled_because:
         yield f"gets no node: {group.not_scaled_because}"
 

@@ -39,7 +39,7 @@ from rehearsal.providers.aks.identity import (
     identity_outputs,
     principals_of,
 )
-from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET
+from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET, prefixes, subnets_of
 from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
@@ -52,6 +52,8 @@ from rehearsal.simulation import UserInfo, makers_rights
 
 RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 """https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning"""
+DEFAULT_RANGES: Final = {"podCidr": "10.244.0.0/16", "serviceCidr": "10.0.0.0/16"}
+"""https://learn.microsoft.com/azure/aks/azure-cni-overlay, https://learn.microsoft.com/azure/aks/configure-kubenet"""
 # https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers
 CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
@@ -230,19 +232,30 @@ def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
 
 
 def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
+    """400 for a declared range that overlaps the network or what Azure reserves; for one of Azure's own, if it overlaps a
+    subnet, as users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/57."""
     networks: dict[str, Any] = {}
+    subnets: dict[str, Any] = {}
     for pool in inline_pools(inputs):
         subnet = cloud.find(pool["vnetSubnetID"], SUBNET) if pool.get("vnetSubnetID") else None
         network = cloud.find(subnet.id.rpartition("/subnets/")[0], NETWORK) if subnet else None
         for text in at(network.inputs, "addressSpace.addressPrefixes") or [] if network else []:
             networks[f"virtual network range {text}"] = ipaddress.ip_network(text)
+        for text in [each for one in subnets_of(cloud, network.id) for each in prefixes(one.inputs)] if network else []:
+            subnets[f"an existing subnet, {text}"] = ipaddress.ip_network(text)
     reserved = {f"range {text}, which Azure reserves": ipaddress.ip_network(text) for text in RESERVED_RANGES}
-    for key in ("podCidr", "serviceCidr"):
-        text = at(inputs, f"networkProfile.{key}")
-        for what, range_ in {**networks, **reserved}.items():
-            if text and ipaddress.ip_network(text).overlaps(range_):
+    profile = inputs.get("networkProfile") or {}
+    # Pods with addresses of the subnet have no range of their own.
+    in_subnet = profile.get("networkPlugin") == "azure" and profile.get("networkPluginMode") != "overlay"
+    for key, default in DEFAULT_RANGES.items():
+        declared = profile.get(key)
+        if in_subnet and key == "podCidr" and not declared:
+            continue
+        for what, range_ in ({**networks, **reserved} if declared else subnets).items():
+            if ipaddress.ip_network(declared or default).overlaps(range_):
                 raise bad_request(
-                    f"networkProfile.{key} {text} overlaps {what}.", "ServiceCidrOverlapExistingSubnetsCidr"
+                    f"networkProfile.{key} {declared or default} overlaps {what}.",
+                    "ServiceCidrOverlapExistingSubnetsCidr",
                 )
 
 

@@ -59,6 +59,17 @@ def _grantable(pending: Pending[Subscription]) -> None:
     if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
         message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
         raise bad_request(message, "PrincipalNotFound")
+    identities = {*principals(cloud)} - {identifier("caller", cloud.subscription)}
+    if inputs.get("principalType") not in (None, "ServicePrincipal") and principal in identities:
+        # The words: https://github.com/Azure/modern-web-app-pattern-dotnet/pull/129
+        message = f"The PrincipalId '{principal}' has type 'ServicePrincipal', which is different from specified "
+        raise bad_request(f"{message}PrincipalType '{inputs['principalType']}'.", "UnmatchedPrincipalType")
+    names = [last_part(other.id) for other in cloud.store.all(ROLE_ASSIGNMENT)] if pending.before is None else []
+    if any(same(name, last_part(pending.id)) for name in names):
+        # Unique in the directory, whatever the scopes:
+        # https://learn.microsoft.com/azure/azure-resource-manager/bicep/scenarios-rbac#name
+        message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
+        raise bad_request(message, "RoleAssignmentUpdateNotPermitted")
 
 
 def as_answered(grant: Record) -> Record:

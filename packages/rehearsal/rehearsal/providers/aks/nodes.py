@@ -151,6 +151,10 @@ def node_group(
         reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
         renewal=_renewal(pool) if renews_images(cluster) else "",
+        # Such nodes stay registered: https://learn.microsoft.com/azure/aks/scale-down-mode
+        removal="deallocate"
+        if "Deallocate" in (pool.get("scaleDownMode"), pool.get("scaleSetEvictionPolicy"))
+        else "delete",
     )
 
 

@@ -64,7 +64,7 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
 @TABLE.check("pool", "labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
     labels = pool.get("nodeLabels") or {}
-    return bad_labels(labels) or _reserved("Label", labels)
+    return bad_labels(labels) or _reserved("Label", labels.items())
 
 
 @TABLE.check("pool", "taints-valid")
@@ -74,11 +74,11 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
     if unread is not None:
         return f"Taint '{unread}' is invalid: write key=value:NoSchedule, PreferNoSchedule or NoExecute."
     parsed = [taint(text) for text in taints]
-    return bad_taints(parsed) or _reserved("Taint", [each["key"] for each in parsed])
+    return bad_taints(parsed) or _reserved("Taint", [(each["key"], each.get("value")) for each in parsed])
 
 
-def _reserved(what: str, keys: Iterable[str]) -> str | None:
-    key = next((key for key in keys if key.startswith(PREFIX) and key != SPOT_KEY), None)
+def _reserved(what: str, pairs: Iterable[tuple[str, Any]]) -> str | None:
+    key = next((key for key, value in pairs if key.startswith(PREFIX) and (key, value) != (SPOT_KEY, "spot")), None)
     return key and f"{what} key '{key}' is reserved: AKS sets {what.lower()}s with the prefix {PREFIX} itself."
 
 

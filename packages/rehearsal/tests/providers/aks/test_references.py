@@ -178,6 +178,9 @@ def test_role_assignments(azure: aks.Microsoft) -> None:
         "ResourceNotFound",
     )
     vault = f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
+    azure.refuses(aks.ROLE_ASSIGNMENT, {**granted, "scope": vault, "principalType": "Group"}, "UnmatchedPrincipalType")
+    again = {**granted, "scope": vault, "roleAssignmentName": str(person.id).rpartition("/")[2]}
+    azure.refuses(aks.ROLE_ASSIGNMENT, again, "RoleAssignmentUpdateNotPermitted")
     assert azure.create(aks.ROLE_ASSIGNMENT, {**granted, "scope": vault}, name="three").id
 
 
