@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSPreparedRequest
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
-from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.aws_api import backend
 
 REGION = "us-east-1"
 _S3 = f"https://s3.{REGION}.amazonaws.com"
@@ -23,7 +23,7 @@ def _app(environ: Any, start: Any) -> Any:
     request = AWSPreparedRequest(
         asked.method, f"{_S3}{asked.full_path.rstrip('?')}", headers, asked.get_data(), stream_output=False
     )
-    answered = moto_backend.answer(request)
+    answered = backend.asked_of_moto(request)
     assert answered is not None, asked.full_path
     status, response_headers, body = answered
     forwarded = {
@@ -37,7 +37,7 @@ def _app(environ: Any, start: Any) -> Any:
 @contextmanager
 def object_store() -> Iterator[dict[str, str]]:
     """The server while it is needed; the environment by which a program finds it."""
-    moto_backend.forget()
+    backend.forget()
     server = make_server("127.0.0.1", 0, _app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -53,4 +53,4 @@ def object_store() -> Iterator[dict[str, str]]:
         server.shutdown()
         thread.join()
         server.server_close()
-        moto_backend.forget()
+        backend.forget()

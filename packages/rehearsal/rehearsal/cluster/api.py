@@ -126,8 +126,7 @@ class Api:
 
     def list(self, path: str, **query: str) -> list[Object]:
         """The items of a List, e.g. ``labelSelector="app=x"``."""
-        items: list[Object] = self.get(path, **query).get("items") or []
-        return items
+        return self.get(path, **query).get("items") or []
 
     def create(self, path: str, body: Object) -> Object:
         """Create the object in the collection ``path``; returns it as stored."""
@@ -238,8 +237,7 @@ class Api:
         content_type: str = _JSON,
         query: Mapping[str, str] | None = None,
     ) -> Object:
-        result: Object = json.loads(self._exchange(method, path, body, content_type, query).data)
-        return result
+        return json.loads(self._exchange(method, path, body, content_type, query).data)
 
     def _exchange(
         self,

@@ -55,8 +55,7 @@ def _set(key: str, value: Callable[[Any], Any]) -> Callable[[Config, Target], No
 
 
 def _entry(config: Config, name: str) -> dict[str, Any]:
-    entry: dict[str, Any] = next(pool for pool in config[_POOLS] if pool["name"] == name)
-    return entry
+    return next(pool for pool in config[_POOLS] if pool["name"] == name)
 
 
 def _tag(config: Config, target: Target) -> None:

@@ -182,8 +182,7 @@ class Engine:
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
-        parsed: dict[str, Any] = json.loads(self.run("stack output", "--json", "--show-secrets", "--stack", self.stack))
-        return parsed
+        return json.loads(self.run("stack output", "--json", "--show-secrets", "--stack", self.stack))
 
     def secrets(self) -> list[str]:
         """The decrypted secret values of the stack file. Raises ``EngineError``."""

@@ -131,8 +131,7 @@ class SomebodyElse:
 
 
 def _taints(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    taints: list[dict[str, Any]] = node["spec"].get("taints") or []
-    return taints
+    return node["spec"].get("taints") or []
 
 
 def _prepare(lab: Lab, spec: MachineSpec) -> None:
@@ -282,5 +281,4 @@ class ExistingRehearsal(LabRehearsal):
         return ", ".join(self._taints(other))
 
     def _taints(self, other: SomebodyElse) -> list[str]:
-        taints: list[str] = other.nodes()[self._workers[0]]["taints"]
-        return taints
+        return other.nodes()[self._workers[0]]["taints"]

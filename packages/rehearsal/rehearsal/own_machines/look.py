@@ -170,5 +170,4 @@ def opened(user: Api, pod: str) -> list[str]:
     """The GPUs that a pod of the job could open, as it printed them."""
     # A pod that can open none says so on its error output, which may come first.
     lines = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()
-    devices: list[str] = json.loads(next(line for line in lines if line.startswith("{")))["opened"]
-    return devices
+    return json.loads(next(line for line in lines if line.startswith("{")))["opened"]

@@ -65,7 +65,7 @@ class Lifecycle(Generic[CloudT]):
 
     what: str
     start: Callable[[CloudT, Record, Record | None], Record]
-    stop: Callable[[CloudT, Record], None]
+    stop: Callable[[CloudT, Record], None] = lambda _, __: None
 
 
 @dataclass(frozen=True, kw_only=True)

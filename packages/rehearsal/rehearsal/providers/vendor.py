@@ -99,8 +99,7 @@ class Vendor(Provider, Generic[CloudT]):
 
     def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> CloudT:
         """The account that the resources are in."""
-        pending: CloudT = type(self).make_cloud(Store(directory, self.name), fleet, catalogue)
-        return pending
+        return type(self).make_cloud(Store(directory, self.name), fleet, catalogue)
 
     @abstractmethod
     def auto_name(self, row: SimulatedResource[CloudT], request: CallContext, inputs: Properties) -> str:

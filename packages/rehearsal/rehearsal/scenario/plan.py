@@ -201,8 +201,7 @@ def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
 
 def load(name: str) -> Object:
     """A manifest from the scenario's folder."""
-    manifest: Object = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
-    return manifest
+    return yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
 
 
 def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
@@ -225,8 +224,7 @@ def _snippet(text: str) -> Object:
     jobs = [document for document in documents if document.get("kind") == "Job"]
     if len(jobs) != 1:
         raise ValueError(f"a gpuJobs output must hold exactly one Job, this one holds {len(jobs)}:\n{text}")
-    job: Object = jobs[0]
-    return job
+    return jobs[0]
 
 
 def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:

@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.lab.software import debian, images
-from rehearsal.lab.software.debs import Package, build, drivers, kernel_headers, kubernetes, toolkit
-from rehearsal.lab.software.repository import publish, signing_key
+from rehearsal.lab.software.debs import (
+    Package,
+    build,
+    drivers,
+    kernel_headers,
+    kubernetes,
+    publish,
+    signing_key,
+    toolkit,
+)
 from rehearsal.tools import cache as folders
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import KUBERNETES, LAB, LATER, LATER_MODULES

@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from facts.concepts.pool import Pool
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.supply import CapacityReservation
+from rehearsal.providers.eks.base.account import Account, AwsError, CapacityReservation
 from rehearsal.providers.eks.machines.instance import instances
 from rehearsal.providers.eks.resources.events import scheduled_change, spot_interruption
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from components.settings import Settings
 from facts import catalog
 from rehearsal.providers.base import Created, Properties
-from rehearsal.providers.eks.aws_api.moto_backend import ids_of_the_next, share
+from rehearsal.providers.eks.aws_api.backend import ids_of_the_next, share
 from rehearsal.providers.eks.resources.network import (
     ADDRESS,
     ASSOCIATION,

@@ -21,7 +21,7 @@ from rehearsal.providers.check import InputMessages
 from rehearsal.providers.eks import capacity, problems
 from rehearsal.providers.eks.authorization.identity import Roles
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
-from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.aws_api import backend
 from rehearsal.providers.eks.aws_api.backend import answer_in_process
 from rehearsal.providers.eks.aws_api.server import AwsServer
 from rehearsal.providers.eks.background import Background
@@ -85,7 +85,7 @@ class AwsProvider(SimulatedProvider[Account]):
     def __init__(
         self, logs: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None, patience: float = 60.0
     ) -> None:
-        moto_backend.forget()
+        backend.forget()
         super().__init__(logs, fleet, catalog)
         self._cloud = replace(self._cloud, patience=patience)
         self._server = None if fleet is None else AwsServer(self._cloud, fleet, logs)
@@ -137,7 +137,7 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def inventory(self) -> list[str]:
-        used, known = moto_backend.regions(self._cloud.id), self._cloud.catalog.regions
+        used, known = backend.regions(self._cloud.id), self._cloud.catalog.regions
         # Services without regions answer in each.
         regional = tuple(each for each in used if each in known) or (self._cloud.region,)
         # Placement groups are ours: moto knows of no use of EC2 where there is nothing else.

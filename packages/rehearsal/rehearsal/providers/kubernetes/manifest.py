@@ -177,16 +177,14 @@ def to_api(manifest: Properties) -> Properties:
     The engine's numbers are floats, of which the API server accepts none where it expects an integer.
     """
     cleaned = {key: value for key, value in _without_nulls(manifest).items() if key not in _PULUMI_KEYS}
-    renamed: Properties = _rename(cleaned, "x_kubernetes_", "_", "-")
-    return renamed
+    return _rename(cleaned, "x_kubernetes_", "_", "-")
 
 
 def from_api(live: Properties) -> Properties:
     """The form SDKs take: without ``managedFields``, ``x_kubernetes_`` where the API writes dashes."""
     cleaned = dict(live)
     cleaned["metadata"] = {key: value for key, value in metadata(live).items() if key != "managedFields"}
-    renamed: Properties = _rename(cleaned, "x-kubernetes-", "-", "_")
-    return renamed
+    return _rename(cleaned, "x-kubernetes-", "-", "_")
 
 
 def _with(content: Any, more: Properties) -> Any:

@@ -319,8 +319,7 @@ class SimulatedKubernetes(Provider):
             again = {}
         if normal(again) == normal(live):
             return inputs
-        pruned: Properties = prune(from_api(normal(live)), normal(inputs))
-        return pruned
+        return prune(from_api(normal(live)), normal(inputs))
 
     def _explained(self, error: ApiError, kind: Kind, where: str) -> ProviderError:
         message = f"{kind.kind} {where}: {error}"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.lab.software.debs import Package, build
-from rehearsal.lab.software.repository import publish, signing_key
+from rehearsal.lab.software.debs import Package, build, publish, signing_key
 
 pytestmark = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb", "gpg"))), reason="needs apt, dpkg-deb and gpg"

@@ -142,8 +142,7 @@ def _managed(account: Account, arn: str) -> Document:
 
 def _document(raw: Any) -> Document:
     """A policy document as botocore gives it: parsed, or as the URL-encoded text that IAM answers."""
-    document: Document = raw if isinstance(raw, Mapping) else json.loads(unquote(str(raw)))
-    return document
+    return raw if isinstance(raw, Mapping) else json.loads(unquote(str(raw)))
 
 
 SESSION_SECONDS: Final = 6 * 3600

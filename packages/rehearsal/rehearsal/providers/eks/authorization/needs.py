@@ -209,8 +209,7 @@ def _passed_role(operation: Operation, profile: Mapping[str, Any]) -> Iterator[R
 
 def _tags_of(account: Account, id: str) -> list[Mapping[str, str]]:
     filters = [{"Name": "resource-id", "Values": [id]}]
-    tags: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
-    return tags
+    return account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
 
 
 def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:

@@ -58,8 +58,7 @@ def offered_in(account: Account, name: str, zone: str) -> bool:
 def _facts() -> dict[str, Any]:
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-    facts: dict[str, Any] = INSTANCE_TYPES
-    return facts
+    return INSTANCE_TYPES
 
 
 @lru_cache(maxsize=8)

@@ -76,9 +76,8 @@ def _version(pending: Pending[Account]) -> str:
     return str(named or default_version(pending.inputs["addonName"], _minor(pending)))
 
 
-def _arn(pending: Pending[Account]) -> str:
-    addon = f"addon/{pending.inputs['clusterName']}/{pending.inputs['addonName']}/{zlib.crc32(pending.id.encode()):08x}"
-    return pending.cloud.arn("eks", addon)
+def _arn(pending: Pending[Account], kind: str) -> str:
+    return pending.cloud.arn("eks", f"{kind}/{zlib.crc32(pending.id.encode()):08x}")
 
 
 def _start(account: Account, record: Record, before: Record | None) -> Record:
@@ -90,13 +89,14 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     return record
 
 
-def _stop(account: Account, record: Record) -> None:
-    """Its pods stay until the cluster goes."""
-
-
 def wait_for_nodes(account: Account, cluster: str) -> None:
     """Return when the cluster has a node group with nodes; raises what the provider says when it gives up."""
-    if not account.until(lambda: any(_has_nodes(record, cluster) for record in account.store.all(NODE_GROUP))):
+
+    def has_nodes() -> bool:
+        groups = (record.inputs for record in account.store.all(NODE_GROUP))
+        return any(each["clusterName"] == cluster and each["scalingConfig"]["desiredSize"] for each in groups)
+
+    if not account.until(has_nodes):
         raise ProviderError(
             "timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s): "
             "InsufficientNumberOfReplicas: no node group of the cluster has nodes; depend on one that has"
@@ -110,11 +110,6 @@ def installed(account: Account, cluster: str, addon: str) -> bool:
     return bool(bootstrapped) or account.store.get(ADDON, f"{cluster}:{addon}") is not None
 
 
-def _has_nodes(record: Record, cluster: str) -> bool:
-    scaling = record.inputs["scalingConfig"]
-    return record.inputs["clusterName"] == cluster and bool(scaling["desiredSize"])
-
-
 POLICY_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 
 
@@ -125,18 +120,13 @@ def _entry_requires(pending: Pending[Account]) -> None:
     if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
         reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
         raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
-    if pending.cloud.store.get(ACCESS_ENTRY, pending.id) or _made_it(
-        pending.cloud, cluster, pending.inputs["principalArn"]
-    ):
+    # EKS has an entry for whoever made the cluster: ``bootstrapClusterCreatorAdmin…`` in
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html.
+    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
+    made_it = admin and pending.inputs["principalArn"] == maker(pending.cloud)
+    if made_it or pending.cloud.store.get(ACCESS_ENTRY, pending.id):
         reason = "The specified access entry resource is already in use on this cluster."
         raise refused(ACCESS_ENTRY, "ResourceInUseException", reason)
-
-
-def _made_it(account: Account, cluster: Record, principal: str) -> bool:
-    """Whether EKS has an entry for the principal already, as it made the cluster: ``bootstrapClusterCreatorAdmin…`` in
-    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html."""
-    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions")
-    return admin is not False and principal == maker(account)
 
 
 def find_principals(account: Account) -> dict[str, UserInfo]:
@@ -152,11 +142,6 @@ def find_principals(account: Account) -> dict[str, UserInfo]:
         for entry in account.store.all(ACCESS_ENTRY)
         if entry.inputs.get("type", "STANDARD") == "STANDARD"
     }
-
-
-def _entry_arn(pending: Pending[Account]) -> str:
-    entry = f"access-entry/{pending.inputs['clusterName']}/{zlib.crc32(pending.id.encode()):08x}"
-    return pending.cloud.arn("eks", entry)
 
 
 def _association_requires(pending: Pending[Account]) -> None:
@@ -183,11 +168,18 @@ def _identity_requires(pending: Pending[Account]) -> None:
 ROWS: Final = (
     TABLE.row(
         ADDON,
-        outputs={"addonVersion": _version, "arn": _arn},
+        outputs={
+            "addonVersion": _version,
+            "arn": lambda pending: _arn(pending, "addon/{clusterName}/{addonName}".format_map(pending.inputs)),
+        },
         requires=_addon_requires,
-        lifecycle=Lifecycle("EKS Add-On", _start, _stop),
+        lifecycle=Lifecycle("EKS Add-On", _start),  # its pods stay until the cluster goes
     ),
-    TABLE.row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, requires=_entry_requires),
+    TABLE.row(
+        ACCESS_ENTRY,
+        outputs={"accessEntryArn": lambda pending: _arn(pending, f"access-entry/{pending.inputs['clusterName']}")},
+        requires=_entry_requires,
+    ),
     TABLE.row(POLICY_ASSOCIATION, requires=_association_requires),
     TABLE.row(POD_IDENTITY, make=lambda _: f"a-{random.getrandbits(68):017x}", requires=_identity_requires),
 )

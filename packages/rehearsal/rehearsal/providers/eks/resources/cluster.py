@@ -257,9 +257,7 @@ def _as_it_runs(account: Account, record: Record) -> Properties:
     return {**record.inputs, **version}
 
 
-def _access(pending: Pending[Account]) -> Properties:
-    usual = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
-    return {**usual, **(pending.inputs.get("accessConfig") or {})}
+_USUAL_ACCESS: Final = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
 
 
 def _network(pending: Pending[Account]) -> Properties:
@@ -279,7 +277,7 @@ ROWS: Final = (
         remove=_remove,
         live=_as_it_runs,
         outputs={
-            "accessConfig": _access,
+            "accessConfig": lambda pending: {**_USUAL_ACCESS, **(pending.inputs.get("accessConfig") or {})},
             "certificateAuthority": _since_start("certificateAuthority"),
             "endpoint": _since_start("endpoint"),
             "identities": lambda pending: [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}],

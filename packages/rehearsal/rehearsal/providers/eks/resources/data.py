@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
 from rehearsal.providers.eks.base.request import pairs, part
-from rehearsal.providers.eks.base.row import TABLE, refused
+from rehearsal.providers.eks.base.row import TABLE, document_problem, named_roles, refused
 from rehearsal.providers.resource import Pending
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
@@ -56,7 +55,6 @@ TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
 """Words that others took long ago: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 
 _BLOCKS: Final = ("blockPublicAcls", "ignorePublicAcls", "blockPublicPolicy", "restrictPublicBuckets")
-_NO_CONSTRAINT: Final = "us-east-1"
 
 
 @TABLE.check("bucket-lifecycle", "lifecycle-rule")
@@ -85,7 +83,7 @@ def _make_bucket(pending: Pending[Account]) -> str:
     if name in {each["Name"] for each in account.call("s3", "ListBuckets")["Buckets"]}:
         reason = "Your previous request to create the named bucket succeeded and you already own it."
         raise refused(BUCKET, "BucketAlreadyOwnedByYou", reason)
-    place = {} if account.region == _NO_CONSTRAINT else {"LocationConstraint": account.region}
+    place = {} if account.region == "us-east-1" else {"LocationConstraint": account.region}
     account.call("s3", "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None)
     _retag_bucket(account, name, {}, pending.inputs)
     return name
@@ -110,8 +108,8 @@ def _remove_bucket(account: Account, id: str, inputs: Properties) -> None:
 
 def _with_rules(inputs: Properties, params: dict[str, Any]) -> dict[str, Any]:
     # No filter is one that takes everything: https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/s3_bucket_lifecycle_configuration
-    rules = [{"Filter": {"Prefix": ""}, **part(BUCKET_LIFECYCLE, "rules", each)} for each in inputs["rules"]]
-    rules = [{**each, "Filter": each["Filter"] or {"Prefix": ""}} for each in rules]
+    sent = (part(BUCKET_LIFECYCLE, "rules", each) for each in inputs["rules"])
+    rules = [{**each, "Filter": each.get("Filter") or {"Prefix": ""}} for each in sent]
     return {**params, "LifecycleConfiguration": {"Rules": rules}}
 
 
@@ -127,16 +125,12 @@ FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
 def _files_policy(inputs: Properties, account: Account) -> str | None:
     problem = document_problem(inputs["policy"], principals=True)
     if problem is None:
-        missing = [role for role in named_roles(inputs["policy"]) if not _exists(account, role)]
+        # Resources of other accounts are unknown.
+        own = account.arn("iam", "role/", everywhere=True)
+        roles = {arn: arn.rpartition("/")[2] for arn in named_roles(inputs["policy"]) if arn.startswith(own)}
+        missing = [arn for arn, name in roles.items() if not account.look_up("iam", "GetRole", "Role", RoleName=name)]
         problem = f"Policy contains invalid Principal block: {missing[0]}" if missing else None
     return f"InvalidPolicyException: {problem}" if problem else None
-
-
-def _exists(account: Account, role: str) -> bool:
-    """Resources of other accounts are unknown."""
-    if not role.startswith(account.arn("iam", "role/", everywhere=True)):
-        return True
-    return account.look_up("iam", "GetRole", "Role", RoleName=role.rpartition("/")[2]) is not None
 
 
 ROWS: Final = (

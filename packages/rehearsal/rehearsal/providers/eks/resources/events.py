@@ -73,9 +73,7 @@ def _with_attributes(inputs: Properties, params: dict[str, Any]) -> dict[str, An
 
 
 def _change_queue(account: Account, id: str, old: Properties, new: Properties) -> None:
-    before, after = _attributes(old), _attributes(new)
-    attributes = {key: value for key, value in after.items() if before.get(key) != value}
-    if attributes:
+    if attributes := dict(_attributes(new).items() - _attributes(old).items()):
         account.call("sqs", "SetQueueAttributes", QueueUrl=id, Attributes=attributes)
 
 
@@ -130,6 +128,8 @@ def deliver(
     account: Account, detail_type: str, instance: str, detail: Mapping[str, Any], source: str = "aws.ec2"
 ) -> list[str]:
     """Send an event about an instance to every queue that rules name for it; the queues' ARNs."""
+    from moto.events.models import EventPattern
+
     event = {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -144,7 +144,8 @@ def deliver(
     queues = []
     with account.store.held():
         for rule in account.call("events", "ListRules")["Rules"]:
-            if rule.get("State") != "ENABLED" or not _fits(rule.get("EventPattern"), event):
+            pattern = rule.get("EventPattern")
+            if rule.get("State") != "ENABLED" or not (pattern and EventPattern.load(pattern).matches_event(event)):
                 continue
             for target in account.call("events", "ListTargetsByRule", Rule=rule["Name"])["Targets"]:
                 problem = _send(account, rule["Arn"], target["Arn"], event)
@@ -154,12 +155,6 @@ def deliver(
                 else:
                     queues.append(str(target["Arn"]))
     return queues
-
-
-def _fits(pattern: str | None, event: Any) -> bool:
-    from moto.events.models import EventPattern
-
-    return bool(pattern) and bool(EventPattern.load(pattern).matches_event(event))
 
 
 def _send(account: Account, rule: str, queue: str, event: Mapping[str, Any]) -> str:

@@ -15,7 +15,6 @@ from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.resource import Pending
 
 ROLE: Final = "aws:iam/role:Role"
-ROLE_POLICY: Final = "aws:iam/rolePolicy:RolePolicy"
 ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 _PODS: Final = "pods.eks.amazonaws.com"
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
@@ -36,8 +35,7 @@ def _bounded(pending: Pending[Account]) -> None:
     account, boundary = pending.cloud, pending.inputs.get("permissionsBoundary")
     if not boundary:
         return
-    if boundary.startswith(_AWS_OWN):
-        _offer(account, boundary)
+    _offer(account, boundary)
     try:
         account.call("iam", "GetPolicy", PolicyArn=boundary)
     except AwsError as error:
@@ -54,11 +52,6 @@ def _remove_role(account: Account, id: str, inputs: Properties) -> None:
         for policy in account.call("iam", "ListAttachedRolePolicies", RoleName=id)["AttachedPolicies"]:
             account.call("iam", "DetachRolePolicy", RoleName=id, PolicyArn=policy["PolicyArn"])
     account.call("iam", "DeleteRole", RoleName=id)
-
-
-def _offered(pending: Pending[Account]) -> None:
-    if pending.inputs["policyArn"].startswith(_AWS_OWN):
-        _offer(pending.cloud, pending.inputs["policyArn"])
 
 
 WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
@@ -101,7 +94,9 @@ def _trusts(account: Account, arn: str, service: str) -> bool:
 
 
 def _offer(account: Account, arn: str) -> None:
-    """Let moto know one of AWS's own policies. It has them all, but would keep a thousand in the state."""
+    """Let moto know one of AWS's own policies, if it is one. It has all, but would keep a thousand in the state."""
+    if not arn.startswith(_AWS_OWN):
+        return
     from moto.iam.models import AWSManagedPolicy, iam_backends
 
     with account.store.held():
@@ -118,8 +113,7 @@ def _offer(account: Account, arn: str) -> None:
 def _aws_policies() -> dict[str, Any]:
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-    policies: dict[str, Any] = json.loads(aws_managed_policies_data)
-    return policies
+    return json.loads(aws_managed_policies_data)
 
 
 KEY: Final = "aws:kms/key:Key"
@@ -140,10 +134,8 @@ def _make_grant(pending: Pending[Account]) -> str:
     key = pending.inputs["keyId"]
     foreign = key.startswith("arn:") and not key.startswith(pending.cloud.arn("kms", ""))
     digest = hashlib.sha256(json.dumps(pending.inputs, sort_keys=True).encode()).hexdigest()
-    grant = (
-        digest if foreign else pending.cloud.call("kms", "CreateGrant", **parameters(GRANT, pending.inputs))["GrantId"]
-    )
-    return f"{key}:{grant}"
+    made = {} if foreign else pending.cloud.call("kms", "CreateGrant", **parameters(GRANT, pending.inputs))
+    return f"{key}:{made.get('GrantId', digest)}"
 
 
 def _revoke(account: Account, id: str, inputs: Properties) -> None:
@@ -163,7 +155,7 @@ def may_use(account: Account, key: str, principal: str, operations: frozenset[st
 
 ROWS: Final = (
     TABLE.row(ROLE, requires=_bounded, remove=_remove_role),
-    TABLE.row(ATTACHMENT, requires=_offered),
+    TABLE.row(ATTACHMENT, requires=lambda pending: _offer(pending.cloud, pending.inputs["policyArn"])),
     TABLE.row(GRANT, make=_make_grant, describe=lambda _, id, __: {"GrantId": id.rpartition(":")[2]}, remove=_revoke),
     TABLE.row(KEY, remove=_schedule_deletion),
     TABLE.row(

@@ -104,8 +104,7 @@ def subnet(account: Account, id: str) -> dict[str, Any]:
 
 def subnets(account: Account, ids: Sequence[str]) -> list[dict[str, Any]]:
     """Subnets as EC2 describes them; AWS's error if one is missing."""
-    described: list[dict[str, Any]] = account.call("ec2", "DescribeSubnets", SubnetIds=sorted(set(ids)))["Subnets"]
-    return described
+    return account.call("ec2", "DescribeSubnets", SubnetIds=sorted(set(ids)))["Subnets"]
 
 
 def default_security_group(account: Account, vpc: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import Account
@@ -65,16 +65,13 @@ def _make(pending: Pending[Account]) -> str:
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
     live = scaling_group.live(account, new["clusterName"], new["nodeGroupName"])
     live.labels, live.taints = dict(new.get("labels") or {}), list(new.get("taints") or ())
+    # moto answers the request that sets tags for clusters only.
+    live.tags = dict(new.get("tags") or {})
     if new["scalingConfig"] != old["scalingConfig"]:
         sizes = {key: int(value) for key, value in new["scalingConfig"].items()}
         account.call("eks", "UpdateNodegroupConfig", **_names(new), scalingConfig=sizes)
         scaling_group.resize(account, scaling_group.name_of(account, new["clusterName"], new["nodeGroupName"]), sizes)
     scaling_group.set_versions(account, new)
-
-
-def _retag(account: Account, id: str, old: Properties, new: Properties) -> None:
-    # moto answers this request for clusters only.
-    scaling_group.live(account, new["clusterName"], new["nodeGroupName"]).tags = dict(new.get("tags") or {})
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
@@ -189,7 +186,8 @@ def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> 
 
 def _check_version(inputs: Properties, cluster: Record) -> None:
     version, offered = inputs.get("version"), cluster.outputs["version"]
-    if version and _minor(version) > _minor(offered):
+    minor, highest = (int((each or "0.0").split(".")[1]) for each in (version, offered))
+    if minor > highest:
         reason = f"Nodes of version {version} are newer than the control plane's {offered}"
         raise refused(NODE_GROUP, "InvalidParameterException", reason)
 
@@ -204,21 +202,12 @@ def _wait_for_network(account: Account, cluster: str) -> None:
         raise refused(NODE_GROUP, "NodeCreationFailure", reason)
 
 
-def _minor(version: str) -> int:
-    return int(version.split(".")[1])
-
-
-def _resources(pending: Pending[Account]) -> Any:
-    group = pending.answer["resources"]["autoScalingGroups"][0]["name"]
-    return [{"autoscalingGroups": [{"name": group}], "remoteAccessSecurityGroupId": ""}]
-
-
 ROWS: Final = (
     TABLE.row(
         NODE_GROUP,
         make=_make,
         change=_change,
-        retag=_retag,
+        retag=lambda *_: None,  # as a part of the change
         remove=_remove,
         live=_live,
         outputs={
@@ -227,7 +216,12 @@ ROWS: Final = (
             "releaseVersion": lambda pending: (
                 pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
             ),
-            "resources": _resources,
+            "resources": lambda pending: [
+                {
+                    "autoscalingGroups": pending.answer["resources"]["autoScalingGroups"],
+                    "remoteAccessSecurityGroupId": "",
+                }
+            ],
         },
         requires=_requires,
         lifecycle=Lifecycle("EKS Node Group", _start, _stop),

@@ -54,8 +54,7 @@ _OWN_TAG: Final = "eks:nodegroup-name"
 
 def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
     """A group's instance types, the first first."""
-    types: Sequence[str] = inputs.get("instanceTypes") or [DEFAULT_TYPE]
-    return types
+    return inputs.get("instanceTypes") or [DEFAULT_TYPE]
 
 
 def make(account: Account, inputs: Properties) -> None:
@@ -93,10 +92,8 @@ def make(account: Account, inputs: Properties) -> None:
 
 def name_of(account: Account, cluster: str, node_group: str) -> str:
     """The name of a node group's Auto Scaling group."""
-    node_group_record = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)[
-        "nodegroup"
-    ]
-    return str(node_group_record["resources"]["autoScalingGroups"][0]["name"])
+    answer = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)
+    return str(answer["nodegroup"]["resources"]["autoScalingGroups"][0]["name"])
 
 
 def describe(account: Account, name: str) -> dict[str, Any]:
@@ -144,8 +141,7 @@ def template(account: Account, specification: Mapping[str, Any]) -> dict[str, An
     if not answer["LaunchTemplateVersions"]:
         message = f"Could not find launch template version {version}"
         raise AwsError("eks", "CreateNodegroup", "InvalidRequestException", message)
-    described: dict[str, Any] = answer["LaunchTemplateVersions"][0]
-    return described
+    return answer["LaunchTemplateVersions"][0]
 
 
 def template_of(account: Account, inputs: Properties) -> dict[str, Any]:
@@ -211,12 +207,11 @@ def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
     account.call("autoscaling", "DeleteTags", Tags=[sent])
 
 
-def _tag_placement_group(account: Account, id: str, old: Properties, new: Properties) -> None:
-    account.supply.placement_groups[id]["Tags"] = pairs(new)
-
-
 ROWS: Final = (
-    TABLE.row("aws:ec2/placementGroup:PlacementGroup", retag=_tag_placement_group),
+    TABLE.row(
+        "aws:ec2/placementGroup:PlacementGroup",
+        retag=lambda account, id, _, new: account.supply.placement_groups[id].update(Tags=pairs(new)),
+    ),
     TABLE.row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
     TABLE.row(
         "aws:autoscaling/tag:Tag",

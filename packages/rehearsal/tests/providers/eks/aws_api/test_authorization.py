@@ -14,7 +14,7 @@ from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
 from packages.rehearsal.tests.providers.eks.tables import table
 from rehearsal.providers.eks.authorization.needs import TABLE
-from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.aws_api import backend
 from tests.tables import cases
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ def test_karpenters_rights_are_enough_to_start_and_end_a_node(controller: Contro
 
 def test_a_shared_subnet_has_its_owners_account_in_its_arn(controller: Controller) -> None:
     karpenter, ec2 = install(controller, SEE, *LAUNCH.values())
-    moto_backend.share(next(made.id for type_, made in controller.amazon.made if type_ == VPC), "210987654321")
+    backend.share(next(made.id for type_, made in controller.amazon.made if type_ == VPC), "210987654321")
     (subnet,) = ec2.describe_subnets(SubnetIds=[karpenter.subnet()])["Subnets"]
     assert subnet["OwnerId"] == "210987654321"
     with pytest.raises(ClientError, match=f"CreateFleet on resource: arn:aws:ec2:{REGION}:210987654321:subnet/"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks import account as eks
-from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
+from rehearsal.providers.eks.base.account import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
 from tests.tables import cases
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rehearsal.providers.eks.aws_api.gaps import images, launch, placement, reads
+from rehearsal.providers.eks.aws_api.gaps import images, launch, reads
 from rehearsal.providers.eks.aws_api.gaps.gap import Gap
 
 GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "CreateFleet"): launch.create_fleet,
-    ("ec2", "CreatePlacementGroup"): placement.create_placement_group,
-    ("ec2", "DeletePlacementGroup"): placement.delete_placement_group,
-    ("ec2", "DescribePlacementGroups"): placement.describe_placement_groups,
+    ("ec2", "CreatePlacementGroup"): launch.create_placement_group,
+    ("ec2", "DeletePlacementGroup"): launch.delete_placement_group,
+    ("ec2", "DescribePlacementGroups"): launch.describe_placement_groups,
     ("ec2", "DescribeCapacityReservations"): reads.describe_capacity_reservations,
     ("ec2", "DescribeImages"): images.describe_images,
     ("ec2", "DescribeInstanceStatus"): reads.describe_instance_status,

@@ -2,7 +2,8 @@
 
 moto starts the first override of a fleet whatever happens, and takes half of the template along.
 https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateFleet.html,
-https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html. It has no placement groups:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-groups.html.
 """
 
 from __future__ import annotations
@@ -14,13 +15,64 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import needs
-from rehearsal.providers.eks.aws_api.gaps import placement, reads
+from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
-from rehearsal.providers.eks.base.account import Account, AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError, Market
 from rehearsal.providers.eks.base.instance_types import offered_in
-from rehearsal.providers.eks.base.supply import Market
+from rehearsal.providers.eks.base.leftovers import TERMINATED
 from rehearsal.providers.eks.resources.iam import TO_START, may_use
+
+
+def create_placement_group(request: GapRequest) -> Mapping[str, Any]:
+    """``ec2:CreatePlacementGroup``: the group, which is there at once."""
+    name, groups = str(request.params["GroupName"]), request.account.supply.placement_groups
+    if name in groups:
+        raise GapError("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
+    tags = [tag for each in request.params.get("TagSpecifications") or () for tag in each.get("Tags") or ()]
+    group = {"GroupName": name, "GroupId": f"pg-{uuid.uuid4().hex[:17]}", "State": "available", "Tags": tags}
+    groups[name] = {**group, "Strategy": request.params.get("Strategy") or "cluster"}
+    return {"PlacementGroup": groups[name]}
+
+
+def describe_placement_groups(request: GapRequest) -> Mapping[str, Any]:
+    """``ec2:DescribePlacementGroups``: all, or those that are named, by name or id."""
+    groups = request.account.supply.placement_groups.values()
+    for key, name in (("GroupNames", "GroupName"), ("GroupIds", "GroupId")):
+        if asked := request.params.get(key):
+            groups = [each for each in groups if each[name] in asked]
+            if len(groups) < len(asked):
+                raise _unknown(", ".join(asked))
+    return {"PlacementGroups": list(groups)}
+
+
+def delete_placement_group(request: GapRequest) -> Mapping[str, Any]:
+    """``ec2:DeletePlacementGroup``: of a group without instances."""
+    account, name = request.account, str(request.params["GroupName"])
+    if name not in account.supply.placement_groups:
+        raise _unknown(name)
+    alive = {each["InstanceId"] for each in account.instances() if each["State"]["Name"] not in TERMINATED}
+    if any(id in alive for id, group in account.supply.placed.items() if group == name):
+        raise GapError("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
+    del account.supply.placement_groups[name]
+    return {}
+
+
+def group_of(account: Account, data: Mapping[str, Any]) -> str:
+    """The name of the group in which a launch template's data places an instance, ``""`` without one; EC2's error if it
+    does not exist."""
+    placement = data.get("Placement") or {}
+    asked = {str(placement[key]) for key in ("GroupName", "GroupId") if placement.get(key)}
+    groups = account.supply.placement_groups.values()
+    named = [str(each["GroupName"]) for each in groups if {each["GroupName"], each["GroupId"]} & asked]
+    if asked and not named:
+        raise _unknown(", ".join(sorted(asked)))
+    return named[0] if named else ""
+
+
+def _unknown(name: str) -> GapError:
+    return GapError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+
 
 SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 _SPOT_SERVICE: Final = "spot.amazonaws.com"
@@ -73,7 +125,7 @@ def check_references(account: Account, plan: LaunchPlan) -> None:
     images = account.call("ec2", "DescribeImages", Filters=[{"Name": "image-id", "Values": [data.get("ImageId", "")]}])
     if not images["Images"]:
         raise GapError("InvalidAMIID.NotFound", f"The image id '[{data.get('ImageId')}]' does not exist")
-    placement.group_of(account, data)
+    group_of(account, data)
     subnet = subnet_of(account, plan)
     groups = account.call("ec2", "DescribeSecurityGroups", Filters=[{"Name": "group-id", "Values": plan.groups}])
     known = {each["GroupId"]: each["VpcId"] for each in groups["SecurityGroups"]}
@@ -144,8 +196,7 @@ def subnet_of(account: Account, plan: LaunchPlan) -> Mapping[str, Any]:
     subnets = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [str(id)]}])["Subnets"]
     if not subnets:
         raise GapError("InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
-    first: Mapping[str, Any] = subnets[0]
-    return first
+    return subnets[0]
 
 
 def _require_spot_role(request: GapRequest) -> None:
@@ -212,7 +263,7 @@ def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str
         template = {"id": plan.template["LaunchTemplateId"], "version": plan.template["VersionNumber"]}
         instance.add_tags({f"aws:ec2launchtemplate:{key}": str(value) for key, value in template.items()})
     instance.placement.availability_zone_id = subnet["AvailabilityZoneId"]
-    if group := placement.group_of(account, plan.data):
+    if group := group_of(account, plan.data):
         account.supply.placed[id] = group
     if plan.market == "spot":
         instance.spot_instance_request_id = f"sir-{uuid.uuid4().hex[:8]}"

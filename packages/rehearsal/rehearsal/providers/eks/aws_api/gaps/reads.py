@@ -19,8 +19,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.supply import CapacityReservation
+from rehearsal.providers.eks.base.account import Account, AwsError, CapacityReservation
 
 _LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
 _LOOK_SECONDS: Final = 0.5
