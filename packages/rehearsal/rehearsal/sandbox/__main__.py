@@ -1,4 +1,5 @@
-"""The background process of a rehearsal, ``python -m rehearsal.sandbox --run-dir D``.
+"""The background process of a rehearsal, ``python -m rehearsal.sandbox D OPTIONS``, with the
+options of ``Sandbox`` as JSON.
 
 It runs until its standard input closes, or until SIGTERM or SIGINT. Lines on standard input are requests:
 
@@ -25,9 +26,56 @@ Exit code 0 after an ordinary end, 1 if something in the sandbox died or could n
 
 from __future__ import annotations
 
+import json
+import logging
+import signal
 import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
+from typing import Final
 
-from rehearsal.sandbox.service import main
+from rehearsal.cluster.processes import ProcessError
+from rehearsal.fleet import FleetError
+from rehearsal.providers.account_limits import AccountFileError
+from rehearsal.sandbox.sandbox import Sandbox
+
+_TICK_SECONDS: Final = 0.3
+_log = logging.getLogger("rehearsal.sandbox")
+
+
+def main(run_dir: str, options: str) -> int:
+    """Run a sandbox until it is told to end."""
+    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
+    end, asked = threading.Event(), SimpleQueue[str]()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        end.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    threading.Thread(target=_end_with_input, args=(end, asked), name="input", daemon=True).start()
+    try:
+        with Sandbox(Path(run_dir).absolute(), **json.loads(options)) as sandbox:
+            while not end.wait(_TICK_SECONDS):
+                sandbox.check()
+                sandbox.write_facts()
+                while not asked.empty():
+                    sandbox.answer(*asked.get().split())
+    except (ProcessError, FleetError, AccountFileError, OSError) as error:
+        _log.error("%s", error)
+        return 1
+    return 0
+
+
+def _end_with_input(end: threading.Event, asked: SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        if line.strip() == "keep":
+            return
+        asked.put(line)
+    end.set()
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -126,25 +126,20 @@ class SandboxHandle:
         self.run_dir = run_dir
         self.log = run_dir / "sandbox.log"
         self.retained = False
-        command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
-        command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
-        command += [argument for each in packages.items() for argument in ("--package", "=".join(each))]
-        if not clouds:
-            command.append("--no-cloud")
-        if not control_plane:
-            command.append("--no-control-plane")
-        if inside:
-            command.append("--inside")
-        if existing is not None:
-            command += ["--existing", str(existing.absolute())]
-        if account is not None:
-            command += ["--account", str(account.absolute())]
+        options = {
+            "tools": str(tools) if control_plane else None,
+            "clouds": [*clouds],
+            "inside": inside,
+            "existing": existing and str(existing.absolute()),
+            "account": account and str(account.absolute()),
+            "packages": dict(packages),
+        }
         trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
         # Appended to: the sandbox logs its providers' errors into the same file.
         with self.log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
             self._process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", "rehearsal.sandbox", str(run_dir), json.dumps(options)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

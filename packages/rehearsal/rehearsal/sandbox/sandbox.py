@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
@@ -18,8 +19,7 @@ from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
-from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
-from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
+from rehearsal.providers import account_limits, cloud_provider
 from rehearsal.providers.call_faults import CallFault, CallFaults
 
 if TYPE_CHECKING:
@@ -35,26 +35,26 @@ class Sandbox:
         self,
         run_dir: Path,
         *,
-        tools: Path | None,
-        clouds: Sequence[str] = CLOUD_PLUGINS,
+        tools: str | None,
+        clouds: Sequence[str],
         inside: bool = False,
-        existing: Path | None = None,
-        limits: AccountLimits = UNLIMITED,
-        packages: Mapping[str, str] | None = None,
+        existing: str | None = None,
+        account: str | None = None,
+        packages: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
-        ``existing`` is a stack file whose existing network is created in the simulated cloud first.
-        ``limits`` is what the account may create and do. ``packages`` are the plugins of another program, name →
-        version: then resource types that are not simulated get a default (``providers/echo.py``).
+        ``existing`` is a stack file whose existing network is created in the simulated cloud first, ``account`` a file
+        of what the account may create and do. ``packages`` are the plugins of another program, name → version: then
+        resource types that are not simulated get a default (``providers/echo.py``).
         """
         self._run_dir = run_dir
-        self._tools = tools
+        self._tools = tools and Path(tools)
         self._clouds = clouds
         self._inside = inside
-        self._existing = existing
-        self._limits = limits
+        self._existing = existing and Path(existing)
+        self._limits = account_limits.read(Path(account)) if account else account_limits.UNLIMITED
         self._packages = packages
         self._fixtures: tuple[str, ...] = ()
         self._stack = ExitStack()
@@ -104,55 +104,59 @@ class Sandbox:
             facts["kubeconfig"] = str(self._control_plane.kubeconfig)
             facts["ports"] = {**self._ports, "kube-apiserver": self._control_plane.port}
         if facts != self._written:
-            self._say("sandbox", facts)
+            self._write("sandbox", facts)
             self._written = facts
 
-    def write_inventory(self) -> None:
-        """Write ``inventory.json``: what the stack has in the account, deleted fixtures, principals and problems.
+    def answer(self, request: str, *words: str) -> None:
+        """Answer a line on standard input by writing ``<request>.json`` (``__main__.py``)."""
+        requests: Mapping[str, Callable[..., Any]] = {
+            "inventory": self._inventory,
+            "exhaust": self._exhaust,
+            "inject": self._inject,
+            "calls": self._call_faults.report,
+            "reclaim": self._reclaim,
+            "maintain": self._maintain,
+        }
+        self._write(request, requests[request](*words))
 
-        Principals are those whom the account grants access to the cluster.
-        """
+    def _inventory(self) -> dict[str, Any]:
+        """What the stack has in the account, deleted fixtures, principals (with access to the cluster) and problems."""
         there = [each for provider in self._providers for each in provider.inventory()]
         resources = [each for each in there if each not in self._fixtures]
         resources += [f"deleted: {each}" for each in self._fixtures if each not in there]
         people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
         evaluated = [each for each in (one.problems() for one in self._providers) if each is not None]
         problems = [problem for each in evaluated for problem in each] if evaluated else None
-        self._say("inventory", {"resources": resources, "people": people, "problems": problems})
+        return {"resources": resources, "people": people, "problems": problems}
 
-    def exhaust(self, pools: Sequence[str]) -> None:
-        """Have no further machine for exactly these pools, and say so in ``exhaust.json``."""
+    def _exhaust(self, *pools: str) -> Sequence[str]:
+        """Have no further machine for exactly these pools."""
         if self._control_plane is not None:
             self._exhausted_pools.exhaust(self._control_plane.api, pools)
         for provider in self._providers:
             provider.exhaust(pools)
-        self._say("exhaust", list(pools))
+        return pools
 
-    def inject(self, plan: Path) -> None:
+    def _inject(self, plan: str) -> None:
         """Disturb the calls that a file lists, and no others."""
-        self._call_faults.plan(CallFault(**fault) for fault in json.loads(plan.read_text()))
-        self._say("inject", None)
+        self._call_faults.plan(CallFault(**fault) for fault in json.loads(Path(plan).read_text()))
 
-    def write_calls(self) -> None:
-        """Write ``calls.json``: the faults that were injected, and what the clouds have created."""
-        self._say("calls", self._call_faults.report())
-
-    def reclaim(self, node: str) -> None:
-        """Take back the node's machine as its cloud does, and say so in ``reclaim.json``: of a group of the fleet's,
-        or one that a simulated provider started."""
+    def _reclaim(self, node: str) -> str:
+        """Take back the node's machine as its cloud does: of a group of the fleet's, or one that a simulated provider
+        started."""
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
-        self._say("reclaim", node)
+        return node
 
-    def maintain(self) -> None:
-        """Let the cloud's maintenance window come, and say in ``maintain.json`` what it did with GPU nodes."""
+    def _maintain(self) -> dict[str, Any]:
+        """Let the cloud's maintenance window come; what it is, and what it did with GPU nodes."""
         night = next((each for each in (provider.maintain() for provider in self._providers) if each), None)
         nodes: dict[str, str] = {}
         if night is not None and self._control_plane is not None and not night.refused:
             nodes = {**renew_nodes(self._control_plane.api), **dict.fromkeys(night.announced, "announced")}
-        self._say("maintain", {"night": None if night is None else asdict(night), "nodes": nodes})
+        return {"night": None if night is None else asdict(night), "nodes": nodes}
 
-    def _say(self, what: str, answer: Any) -> None:
+    def _write(self, what: str, answer: Any) -> None:
         draft = self._run_dir / f".{what}.json"
         draft.write_text(json.dumps(answer, indent=2))
         draft.replace(self._run_dir / f"{what}.json")
@@ -193,7 +197,7 @@ class Sandbox:
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),
             SimulatedKubernetes((self._plugins,), self._tools),
         ]
-        others = {name: EchoProvider(name, version, self._run_dir) for name, version in (self._packages or {}).items()}
+        others = {name: EchoProvider(name, version, self._run_dir) for name, version in self._packages.items()}
         defaults = {each.name: others.get(each.name) for each in providers}
         providers += [each for name, each in others.items() if name not in defaults]
         ports: dict[Provider, int] = {}

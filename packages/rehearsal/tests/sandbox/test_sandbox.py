@@ -24,17 +24,18 @@ pytestmark = pytest.mark.rehearsal
 ROOT = Path(__file__).parents[4]
 
 
-def start(run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--cloud", "gcp", *arguments]
+def start(run_dir: Path, tools: Path | None) -> subprocess.Popen[bytes]:
+    options = {"tools": tools and str(tools), "clouds": ["gcp"]}
+    command = [sys.executable, "-m", "rehearsal.sandbox", str(run_dir), json.dumps(options)]
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / "sandbox.log").open("wb") as log:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)
 
 
 @contextmanager
-def sandbox(run_dir: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+def sandbox(run_dir: Path, *, control_plane: bool = True) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
     """A ready sandbox and what it says about itself; killed at the end if it still runs."""
-    process = start(run_dir, *(arguments or ("--tools", str(tools()))))
+    process = start(run_dir, tools() if control_plane else None)
     try:
         eventually("the sandbox is ready", lambda: (run_dir / "sandbox.json").exists() or process.poll() is not None)
         assert process.poll() is None, (run_dir / "sandbox.log").read_text()
@@ -95,7 +96,7 @@ def test_a_dead_part_ends_the_sandbox_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_preview_needs_no_control_plane_and_no_tools(tmp_path: Path) -> None:
-    with sandbox(tmp_path, "--no-control-plane", "--tools", "/nonexistent") as (process, facts):
+    with sandbox(tmp_path, control_plane=False) as (process, facts):
         assert facts["pids"] == {}
         assert facts["kubeconfig"] is None
         assert facts["ports"].keys() == {"gcp", "kubernetes"}
@@ -106,7 +107,7 @@ def test_a_preview_needs_no_control_plane_and_no_tools(tmp_path: Path) -> None:
 
 
 def test_missing_tools_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    process = start(tmp_path / "run", "--tools", str(tmp_path))
+    process = start(tmp_path / "run", tmp_path)
     assert process.wait(PATIENCE) == 1
     process.communicate()
     text = (tmp_path / "run" / "sandbox.log").read_text()
@@ -121,7 +122,7 @@ def test_a_program_that_cannot_start_ends_the_sandbox(tmp_path: Path) -> None:
     (broken / "etcd").unlink()
     (broken / "etcd").write_text("#!/bin/sh\necho disk full >&2\nexit 1\n")
     (broken / "etcd").chmod(0o755)
-    process = start(tmp_path / "run", "--tools", str(broken))
+    process = start(tmp_path / "run", broken)
     assert process.wait(PATIENCE) == 1
     process.communicate()
     text = (tmp_path / "run" / "sandbox.log").read_text()
