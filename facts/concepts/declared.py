@@ -306,6 +306,16 @@ class Credential(Item):
 
 
 @dataclass(frozen=True)
+class EncryptionKey(Item):
+    """A key of the program's own in a cloud's key management, of a kind that the cloud can rotate by itself."""
+
+    what: str
+    """In words: ``KMS key 'secrets'``."""
+    rotates: Maybe[bool]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class Exposure(Item):
     """What everybody may use, if ``open``: rights in the cluster, or an address on the internet."""
 

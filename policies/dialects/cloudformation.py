@@ -95,6 +95,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:ec2:EC2Fleet": renaming("aws:ec2/fleet:Fleet"),
     "aws-native:ec2:SpotFleet": read_spot_fleet,
     "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
+    "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),
     "aws:cloudformation/stack:Stack": read_template,
     "aws:cloudcontrol/resource:Resource": read_cloud_control,
 }

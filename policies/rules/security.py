@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, Stack, Violation
+from facts.concepts.declared import Cluster, Credential, EncryptionKey, Exposure, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, either, negation
 from policies.rules.clusters import belongs
 from policies.rules.node_groups import has_gpus
@@ -70,6 +70,20 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
         return []  # a key that the update creates is a key
     message = f"{cluster.title} encrypts Kubernetes Secrets without a key of your own."
     return [secrets_encryption.violation(message, cluster.resource)]
+
+
+@rule(
+    "key-rotation",
+    title="Encryption keys rotate",
+    why="Of a key that never rotates one copy is enough to read everything that it ever encrypted.",
+    remedy="AWS: enableKeyRotation. Google Cloud: rotationPeriod. Azure: a rotationPolicy that rotates automatically.",
+    level="advisory",
+    severity="low",
+    example=EncryptionKey("KMS key 'secrets'", False),
+)
+def key_rotation(key: EncryptionKey) -> list[Violation]:
+    """The cloud renews the key's material by itself; it retains the old, so nothing has to be encrypted again."""
+    return key_rotation.decide(negation(key.rotates), key.what, "does not rotate", key.resource)
 
 
 @rule(

@@ -14,6 +14,7 @@ import pytest
 from facts.concepts.declared import (
     Cluster,
     Credential,
+    EncryptionKey,
     Exposure,
     NodeGroup,
     NotEvaluated,
@@ -30,7 +31,18 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import CLUSTER, GPUS
 from policies.rules.table import BY_ID, RULES
 
-SUBJECTS = {Exposure, Reservation, NodeGroup, Workload, Cluster, Credential, Stack, NotEvaluated, Unreadable}
+SUBJECTS = {
+    EncryptionKey,
+    Exposure,
+    Reservation,
+    NodeGroup,
+    Workload,
+    Cluster,
+    Credential,
+    Stack,
+    NotEvaluated,
+    Unreadable,
+}
 
 
 def test_every_id_is_there_once() -> None:
