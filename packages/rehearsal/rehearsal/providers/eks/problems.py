@@ -200,18 +200,19 @@ def _internet(vpc: _Vpc, id: str, *, public: bool) -> str:
 
 
 def _balancing(vpc: _Vpc, zone: str) -> Iterator[str]:
-    """Without a subnet in the zone, a network load balancer does not reach the zone's nodes.
+    """Without a subnet in the zone, a network load balancer does not reach the zone's nodes. Where no subnet of the VPC
+    has the tag, the controller takes all with such a route.
 
     https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/subnet_discovery
     """
     for role, public in (("elb", True), ("internal-elb", False)):
-        tagged = (
+        tagged = [
             id
             for id, place in vpc.subnets.items()
-            if place["AvailabilityZone"] == zone
-            and {"1", ""} & {each["Value"] for each in place.get("Tags") or () if each["Key"] == f"{_ROLE_TAG}{role}"}
-        )
-        if not any(vpc.is_public(id) is public for id in tagged):
+            if {"1", ""} & {each["Value"] for each in place.get("Tags") or () if each["Key"] == f"{_ROLE_TAG}{role}"}
+        ]
+        candidates = (id for id in tagged or vpc.subnets if vpc.subnets[id]["AvailabilityZone"] == zone)
+        if not any(vpc.is_public(id) is public for id in candidates):
             yield f"load balancers reach no node in {zone}: no subnet there has the tag {_ROLE_TAG}{role}"
 
 

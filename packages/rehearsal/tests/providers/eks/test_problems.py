@@ -17,6 +17,7 @@ from rehearsal.providers.eks.problems import problems
 ZONES = ("us-west-2a", "us-west-2b")
 RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"
 ROUTE, TABLE_OF = "aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"
+VOLUMES = {"Effect": "Allow", "Action": ["ec2:*"], "Resource": "*"}
 DISK = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 50, "deleteOnTermination": "true"}}
 
 
@@ -61,9 +62,14 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
     create(eks.ROLE_POLICY, "policy", role="balancer", name="balancer", policy=json.dumps(document))
     user = {"namespace": "kube-system", "serviceAccount": "aws-load-balancer-controller"}
     create(eks.POD_IDENTITY, "identity", clusterName="gpu-dev", roleArn=balancer.state["arn"], **user)
+    volumes = aws.role("volumes", "pods.eks.amazonaws.com")
+    create(eks.ROLE_POLICY, "volumes", role="volumes", name="volumes", policy=eks.document(VOLUMES))
     template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[DISK])
     launch = {"id": template.id, "version": str(int(template.state["latestVersion"]))}
     group = aws.create(eks.NODE_GROUP, eks.cpu_group([each.id for each in private], launchTemplate=launch), "admin")
+    its = [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": volumes.state["arn"]}]
+    addon = {"clusterName": "gpu-dev", "addonName": "aws-ebs-csi-driver", "podIdentityAssociations": its}
+    create(eks.ADDON, "driver", **addon)
     name = group.state["resources"][0]["autoscalingGroups"][0]["name"]
     for resource, amount in {"cpu": "1930m", "ephemeral-storage": "43Gi", **changes.get("plan", {})}.items():
         tag = {"key": RESOURCES + resource, "value": amount, "propagateAtLaunch": False}
@@ -73,6 +79,11 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
 
 def test_an_account_in_which_all_works(tmp_path: Path) -> None:
     assert made(tmp_path, {}) == []
+
+
+def test_without_any_tag_load_balancers_find_subnets_by_their_routes(tmp_path: Path) -> None:
+    places = [f"{kind} {zone}" for kind in ("public", "private") for zone in ZONES]
+    assert made(tmp_path, {place: {"tags": {"Name": place}} for place in places}) == []
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,7 @@ def test_an_account_in_which_all_works(tmp_path: Path) -> None:
                 "AllowDeletingSecurityGroups": {"Condition": {}},
                 "AllowCertificatesAndFirewalls": {"Action": ["acm:ListCertificates"]},
                 "plan": {"cpu": "19"},
+                "volumes": {"policy": eks.document(VOLUMES | {"Action": ["ec2:CreateVolume", "ec2:Describe*"]})},
             },
             [
                 "enableDnsHostnames false",
@@ -103,6 +115,8 @@ def test_an_account_in_which_all_works(tmp_path: Path) -> None:
                 "allows ec2:DeleteSecurityGroup on resources that are not the cluster's",
                 "is not authorized to perform: acm:DescribeCertificate",
                 "plans nodes of admin with cpu 19",
+                "kube-system/ebs-csi-controller-sa: User: arn:aws:iam::123456789012:role/volumes is not authorized to "
+                "perform: ec2:AttachVolume",
             ],
         ),
         (
