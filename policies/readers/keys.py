@@ -32,7 +32,7 @@ def read_googles(declared: Declared) -> Iterable[Item]:
     """``gcp:kms/cryptoKey:CryptoKey``; those for signatures and with key material of one's own do not rotate."""
     inputs = declared.properties
     if inputs.get("purpose") in (None, "ENCRYPT_DECRYPT") and not inputs.get("importOnly"):
-        yield EncryptionKey(f"Cloud KMS key '{declared.name}'", _given(inputs.get("rotationPeriod")), declared.urn)
+        yield EncryptionKey(f"Cloud KMS key '{declared.name}'", _exists(inputs.get("rotationPeriod")), declared.urn)
 
 
 def read_azures(declared: Declared) -> Iterable[Item]:
@@ -41,11 +41,11 @@ def read_azures(declared: Declared) -> Iterable[Item]:
     actions = items(at(inputs, "properties", "rotationPolicy", "lifetimeActions"))
     rotating = [at(action, "action", "type") for action in actions]
     native: Maybe[bool] = UNKNOWN if UNKNOWN in rotating else "rotate" in (str(each).lower() for each in rotating)
-    rotates = _given(at(inputs, "rotationPolicy", "automatic")) if native is False else native
+    rotates = _exists(at(inputs, "rotationPolicy", "automatic")) if native is False else native
     yield EncryptionKey(f"key '{declared.name}' of a key vault", rotates, declared.urn)
 
 
-def _given(value: object) -> Maybe[bool]:
+def _exists(value: object) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else value not in (None, "")
 
 
