@@ -33,11 +33,18 @@ def at_maximum(
     *once: tuple[Limit, int],
     beyond: Callable[[Pool], int] = lambda pool: 0,
 ) -> tuple[Quota, ...]:
-    """All limits, GPUs first; ``once`` is what the cluster needs, ``beyond`` are a pool's nodes above its maximum."""
+    """All limits, GPUs first; ``once`` is what the cluster needs, ``beyond`` are a pool's nodes above its maximum.
+
+    A limit that several pools share is one, also if other limits count for each where the account does not have it.
+    """
     needed: dict[Limit, dict[str, int]] = defaultdict(dict)
+    instead: dict[Limit, dict[str, None]] = defaultdict(dict)
     for pool in pools:
         for limit, each in per_node(pool):
-            needed[limit][pool.name] = each * (pool.max_nodes + beyond(pool))
-    quotas = [Quota(**limit._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
+            shared = limit._replace(instead="")
+            needed[shared][pool.name] = each * (pool.max_nodes + beyond(pool))
+            instead[shared][limit.instead] = None
+    named = {limit: limit._replace(instead=", ".join(filter(None, instead[limit]))) for limit in needed}
+    quotas = [Quota(**named[limit]._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
     quotas += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
     return tuple(sorted(quotas, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))

@@ -40,8 +40,9 @@ class Quota:
     """What a stack with every pool at its maximum needs of one of the account's limits, called ``name`` by the cloud.
 
     ``place`` is the region that it holds in, or ``global``. ``needed`` counts ``unit`` (``GPUs``, ``vCPUs``, ``GB``,
-    ``machines``, ``addresses``) of the ``pools``; without any it is the cluster's own. ``instead`` is the limit that
-    counts where the account has never been given this one; empty if none. ``at_least``: under load it may be more.
+    ``machines``, ``addresses``) of the ``pools``; without any it is the cluster's own. ``instead`` is what counts where
+    the account has never been given this one: limits, with commas between them; empty if none. ``at_least``: under load
+    it may be more.
     """
 
     name: str

@@ -56,6 +56,17 @@ def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> No
     assert {each["where"] for each in rows} == {"global", "us-central1"}
 
 
+def test_spot_machines_of_all_families_count_against_one_quota() -> None:
+    """``Quota.metric`` of the Compute Engine API has one ``PREEMPTIBLE_CPUS``."""
+    rows = quotas(from_stack_file(Path("Pulumi.prod.yaml")))
+    (cpus,) = [each for each in rows if each["quota"] == "PREEMPTIBLE_CPUS"]
+    # 8 nodes each of g2-standard-4 and g2-standard-48, 2 of a2-highgpu-8g, 6 of n2-standard-4 and one while upgraded.
+    assert cpus["needed"] == 8 * 4 + 8 * 48 + 2 * 96 + 7 * 4
+    assert cpus["pools"] == ["l4-1-spot", "l4-4-spot", "a100-8-spot", "general-spot"]
+    assert cpus["instead"] == "CPUS_PER_VM_FAMILY (G2), A2_CPUS, N2_CPUS"
+    assert len({(each["quota"], each["where"]) for each in rows}) == len(rows)
+
+
 @pytest.mark.parametrize("gpu", catalog.of("gke").accelerators)
 @pytest.mark.parametrize("spot", [True, False])
 def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> None:
