@@ -28,7 +28,9 @@ from typing import Any, Final, NoReturn, Protocol
 import grpc
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Struct
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from grpc import ServicerContext
+from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import provider_pb2 as pb
 
 from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
 from rehearsal.providers.differences import MISSING, covers, lookup, parse_path
@@ -76,59 +78,51 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self._instances: OrderedDict[str, _Instance] = OrderedDict()
         self._lock = threading.Lock()
 
-    def Handshake(
-        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ProviderHandshakeResponse:
+    def Handshake(self, request: pb.ProviderHandshakeRequest, context: ServicerContext) -> pb.ProviderHandshakeResponse:
         with self._errors("the handshake", context):
             instance = _Instance(self._provider.instance(), self._default)
             with self._lock:
                 self._instances[context.peer()] = instance
                 while len(self._instances) > _INSTANCES:
                     self._instances.popitem(last=False)
-            return provider_pb2.ProviderHandshakeResponse()
+            return pb.ProviderHandshakeResponse()
 
-    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> Empty:
+    def Attach(self, request: plugin_pb2.PluginAttach, context: ServicerContext) -> Empty:
         return Empty()
 
-    def GetPluginInfo(self, request: Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(self, request: Empty, context: ServicerContext) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=self._provider.version)
 
-    def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.GetSchemaResponse:
+    def GetSchema(self, request: pb.GetSchemaRequest, context: ServicerContext) -> pb.GetSchemaResponse:
         schema = {"name": self._provider.name, "version": self._provider.version}
-        return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
+        return pb.GetSchemaResponse(schema=json.dumps(schema))
 
-    def CheckConfig(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
+    def CheckConfig(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         with self._errors("the check of the provider's configuration", context):
             failures = self._instance(context).provider.check_config(_configuration(request.news))
-            return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(failures))
+            return pb.CheckResponse(inputs=request.news, failures=_failures(failures))
 
-    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+    def DiffConfig(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
         with self._errors("the diff of the provider's configuration", context):
             olds, news = _configuration(request.old_inputs), _configuration(request.news)
             diff = self._instance(context).provider.diff_config(olds, news)
             return _diff_response(diff, olds, news, tuple(request.ignoreChanges))
 
-    def Configure(
-        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConfigureResponse:
+    def Configure(self, request: pb.ConfigureRequest, context: ServicerContext) -> pb.ConfigureResponse:
         with self._errors("configuration", context):
             instance = self._instance(context)
             instance.config = _configuration(request.args)
             instance.provider.configure(instance.config)
-            return provider_pb2.ConfigureResponse(supportsPreview=True)
+            return pb.ConfigureResponse(supportsPreview=True)
 
-    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+    def Check(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         with self._errors(f"check of {request.urn}", context):
             instance = self._instance(context)
             call = _request(request, instance, random_seed=request.randomSeed)
             inputs, failures = instance.of(request.type).check(call, unmarshal(request.olds), unmarshal(request.news))
-            return provider_pb2.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
+            return pb.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
 
-    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+    def Diff(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
         with self._errors(f"diff of {request.urn}", context):
             instance = self._instance(context)
             old_inputs, news = unmarshal(request.old_inputs), unmarshal(request.news)
@@ -137,26 +131,26 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             diff = instance.of(request.type).diff(_request(request, instance), request.id, previous, news, ignored)
             return _diff_response(diff, old_inputs, news, ignored)
 
-    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
+    def Create(self, request: pb.CreateRequest, context: ServicerContext) -> pb.CreateResponse:
         with self._errors(f"create of {request.urn}", context, request.type):
             instance = self._instance(context)
             call = _request(request, instance, preview=request.preview)
             created = instance.of(request.type).create(call, unmarshal(request.properties), request.timeout)
-            return provider_pb2.CreateResponse(id=created.id, properties=self._outputs(request.type, created.state))
+            return pb.CreateResponse(id=created.id, properties=self._outputs(request.type, created.state))
 
-    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
+    def Read(self, request: pb.ReadRequest, context: ServicerContext) -> pb.ReadResponse:
         with self._errors(f"read of {request.urn}", context, request.type):
             instance = self._instance(context)
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
             resource = instance.of(request.type).read(_request(request, instance), request.id, inputs, state)
             if not resource.id:
-                return provider_pb2.ReadResponse()
+                return pb.ReadResponse()
             known = inputs if resource.inputs is None else resource.inputs
-            return provider_pb2.ReadResponse(
+            return pb.ReadResponse(
                 id=resource.id, properties=self._outputs(request.type, resource.state), inputs=marshal(known)
             )
 
-    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
+    def Update(self, request: pb.UpdateRequest, context: ServicerContext) -> pb.UpdateResponse:
         with self._errors(f"update of {request.urn}", context, request.type):
             instance = self._instance(context)
             call = _request(request, instance, preview=request.preview)
@@ -164,38 +158,36 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             state = instance.of(request.type).update(
                 call, request.id, previous, unmarshal(request.news), request.timeout
             )
-            return provider_pb2.UpdateResponse(properties=self._outputs(request.type, state))
+            return pb.UpdateResponse(properties=self._outputs(request.type, state))
 
-    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> Empty:
+    def Delete(self, request: pb.DeleteRequest, context: ServicerContext) -> Empty:
         with self._errors(f"delete of {request.urn}", context):
             instance = self._instance(context)
             inputs, state = unmarshal(request.old_inputs), unmarshal(request.properties)
             instance.of(request.type).delete(_request(request, instance), request.id, inputs, state, request.timeout)
             return Empty()
 
-    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
+    def Invoke(self, request: pb.InvokeRequest, context: ServicerContext) -> pb.InvokeResponse:
         with self._errors(f"function {request.tok}", context):
             result = self._instance(context).provider.invoke(request.tok, unmarshal(request.args))
-            response = provider_pb2.InvokeResponse()
+            response = pb.InvokeResponse()
             getattr(response, "return").CopyFrom(marshal(result))
             return response
 
-    def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> provider_pb2.CallResponse:
+    def Call(self, request: pb.CallRequest, context: ServicerContext) -> pb.CallResponse:
         with self._errors(f"method {request.tok}", context):
             raise ProviderError(f"{self._provider.name}: method {request.tok} is not simulated")
 
-    def Construct(
-        self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConstructResponse:
+    def Construct(self, request: pb.ConstructRequest, context: ServicerContext) -> pb.ConstructResponse:
         with self._errors(f"component {request.name}", context):
             raise ProviderError(f"{self._provider.name}: component {request.type} is not simulated")
 
-    def Cancel(self, request: Empty, context: grpc.ServicerContext) -> Empty:
+    def Cancel(self, request: Empty, context: ServicerContext) -> Empty:
         with self._errors("the cancellation", context):
             self._instance(context).provider.cancel()
             return Empty()
 
-    def _instance(self, context: grpc.ServicerContext) -> _Instance:
+    def _instance(self, context: ServicerContext) -> _Instance:
         """The instance behind this connection."""
         with self._lock:
             instance = self._instances.get(context.peer())
@@ -208,7 +200,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
 
     @contextmanager
-    def _errors(self, action: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
+    def _errors(self, action: str, context: ServicerContext, resource_type: str = "") -> Iterator[None]:
         """End the call with the provider's error, or with a readable one where the provider has a defect."""
         try:
             yield
@@ -223,11 +215,11 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
                 f"{action} raised {type(error).__name__}: {error}{see}",
             )
 
-    def _abort(self, context: grpc.ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:
+    def _abort(self, context: ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:
         """Raise ``error`` at the engine; a code other than UNKNOWN and INTERNAL says that the state is known."""
         code = grpc.StatusCode.FAILED_PRECONDITION
         if error.partial is not None:
-            details = provider_pb2.ErrorResourceInitFailed(
+            details = pb.ErrorResourceInitFailed(
                 id=error.partial.id,
                 properties=self._outputs(resource_type, error.partial.state),
                 inputs=None if error.partial.inputs is None else marshal(error.partial.inputs),
@@ -247,17 +239,15 @@ def _request(message: _Named, instance: _Instance, **more: Any) -> CallContext:
     return CallContext(urn=message.urn, type=message.type, name=message.name, config=instance.config, **more)
 
 
-def _failures(failures: list[CheckFailure]) -> list[provider_pb2.CheckFailure]:
-    return [provider_pb2.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures]
+def _failures(failures: list[CheckFailure]) -> list[pb.CheckFailure]:
+    return [pb.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures]
 
 
-def _diff_response(
-    diff: Diff, olds: Properties, news: Properties, ignored: tuple[str, ...]
-) -> provider_pb2.DiffResponse:
+def _diff_response(diff: Diff, olds: Properties, news: Properties, ignored: tuple[str, ...]) -> pb.DiffResponse:
     """The engine's form of ``diff``, without the changes that the program ignores."""
     patterns = [parse_path(pattern) for pattern in ignored]
-    response = provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_NONE,
+    response = pb.DiffResponse(
+        changes=pb.DiffResponse.DIFF_NONE,
         deleteBeforeReplace=diff.delete_before_replace,
         hasDetailedDiff=True,
     )
@@ -267,7 +257,7 @@ def _diff_response(
             continue
         replace = text in diff.replaces
         kind = _change(lookup(olds, path) is not MISSING, lookup(news, path) is not MISSING, replace)
-        response.changes = provider_pb2.DiffResponse.DIFF_SOME
+        response.changes = pb.DiffResponse.DIFF_SOME
         response.detailedDiff[text].kind = kind
         response.detailedDiff[text].inputDiff = True
         if str(path[0]) not in response.diffs:
@@ -277,8 +267,8 @@ def _diff_response(
     return response
 
 
-def _change(before: bool, after: bool, replace: bool) -> provider_pb2.PropertyDiff.Kind.ValueType:
-    kinds = provider_pb2.PropertyDiff
+def _change(before: bool, after: bool, replace: bool) -> pb.PropertyDiff.Kind.ValueType:
+    kinds = pb.PropertyDiff
     if after and not before:
         return kinds.ADD_REPLACE if replace else kinds.ADD
     if before and not after:

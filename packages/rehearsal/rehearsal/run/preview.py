@@ -8,6 +8,7 @@ simulation first. A job with the real state passes the events of its preview in 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -159,43 +160,26 @@ def to_json(stack: str, change: StackChange) -> dict[str, Any]:
         "stack": stack,
         "passed": change.passed,
         "simulated": True,
-        "pools": [
-            {
-                "name": pool.name,
-                "gpu": pool.gpu,
-                "gpusPerNode": pool.gpus_per_node,
-                "capacity": pool.capacity,
-                "machineType": pool.machine_type,
-                "minNodes": pool.min_nodes,
-                "maxNodes": pool.max_nodes,
-                "hourlyUsd": pool.hourly_usd,
-            }
-            for pool in after.pools
-        ],
+        "pools": [_json(pool, *_OF_POOL) for pool in after.pools],
         "cost": cost,
         "costBefore": {"idleHourlyUsd": before.idle_usd, "maxHourlyUsd": before.max_usd} if before else None,
         "quotas": [
             {"name": name, "place": place, "needed": needed, "unit": unit}
             for (name, place), (needed, unit) in after.quotas.items()
         ],
-        "changes": [
-            {
-                "pool": one.pool,
-                "kind": one.kind,
-                "details": one.details,
-                "because": one.because,
-                "endsJobs": one.ends_jobs,
-            }
-            for one in change.pools()
-        ]
-        if before
-        else None,
-        "violations": [
-            {"rule": each.rule, "level": each.level, "resource": each.resource, "message": each.message}
-            for each in change.outcome.violations
-        ],
+        "changes": [_json(one, *_OF_CHANGE) for one in change.pools()] if before else None,
+        "violations": [vars(each) for each in change.outcome.violations],
         "errors": change.outcome.errors,
     }
+
+
+_OF_POOL: Final = ("name", "gpu", "gpus_per_node", "capacity", "machine_type", "min_nodes", "max_nodes", "hourly_usd")
+_OF_CHANGE: Final = ("pool", "kind", "details", "because", "ends_jobs")
+
+
+def _json(record: object, *names: str) -> dict[str, Any]:
+    """Attributes by their names in camelCase."""
+    return {re.sub("_([a-z])", lambda match: match[1].upper(), name): getattr(record, name) for name in names}
 
 
 def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> None:

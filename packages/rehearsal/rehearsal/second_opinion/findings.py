@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -30,7 +30,10 @@ _PROVIDERS: Final = {"gcp": "google", "aws": "aws"}
 _MODULES: Final = {"gcp": {"projects": "project", "serviceaccount": "service"}, "aws": {"ec2": ""}}
 # Their keys are a user's, not the provider's.
 _FREE_KEYS: Final = frozenset({"labels", "tags", "resourceLabels", "metadata", "nodeSelector"})
+_SCHEMA: Final = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 _ARM: Final = {"ManagedCluster": "managedClusters", "AgentPool": "managedClusters/agentPools"}
+_FRAMEWORKS: Final = {"plan.json": "terraform_plan", "template.json": "arm", "objects.yaml": "kubernetes"}
+"""File → Checkov's name of what reads it."""
 _NAMESPACES: Final = {"containerservice": "ContainerService", "authorization": "Authorization", "storage": "Storage"}
 
 
@@ -43,14 +46,18 @@ def documents(resources: Iterable[Declared]) -> dict[str, str]:
         provider = each.type.partition(":")[0]
         inputs = _known(each.properties)
         if provider in _PROVIDERS:
-            plan.append({**_address(terraform_type(each.type), each.name), "values": _blocks(inputs)})
+            type, common = terraform_type(each.type), {"mode": "managed", "provider_name": "pulumi"}
+            address = {"address": f"{type}.{each.name}", "type": type, "name": each.name, **common}
+            plan.append({**address, "values": _blocks(inputs)})
         elif provider == "azure-native":
             template.append(_arm_resource(each, inputs))
         elif provider == "kubernetes" and "kind" in inputs:
             objects.append({**inputs, "metadata": {"name": each.name, **(inputs.get("metadata") or {})}})
     files = {
         "plan.json": json.dumps(_plan(plan)) if plan else "",
-        "template.json": json.dumps(_template(template)) if template else "",
+        "template.json": json.dumps({"$schema": _SCHEMA, "contentVersion": "1.0.0.0", "resources": template})
+        if template
+        else "",
         "objects.yaml": yaml.safe_dump_all(objects) if objects else "",
     }
     return {name: text for name, text in files.items() if text}
@@ -92,10 +99,6 @@ def _block(value: Any) -> Any:
     return value
 
 
-def _address(type: str, name: str) -> dict[str, Any]:
-    return {"address": f"{type}.{name}", "mode": "managed", "type": type, "name": name, "provider_name": "pulumi"}
-
-
 def _plan(resources: list[dict[str, Any]]) -> dict[str, Any]:
     """https://developer.hashicorp.com/terraform/internals/json-format"""
     changes = [
@@ -116,17 +119,6 @@ def _arm_resource(each: Declared, inputs: Mapping[str, Any]) -> dict[str, Any]:
     outside = {key: inputs[key] for key in ("location", "sku", "identity", "tags") if key in inputs}
     type = f"Microsoft.{_NAMESPACES.get(module, module)}/{_ARM.get(name, name)}"
     return {"type": type, "apiVersion": "2025-09-01", "name": each.name, **outside, "properties": inputs}
-
-
-def _template(resources: list[dict[str, Any]]) -> dict[str, Any]:
-    schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
-    return {"$schema": schema, "contentVersion": "1.0.0.0", "resources": resources}
-
-
-def frameworks(files: Mapping[str, str]) -> Iterator[str]:
-    """Checkov's names of what reads each of the files."""
-    readers = {"plan.json": "terraform_plan", "template.json": "arm", "objects.yaml": "kubernetes"}
-    yield from (readers[name] for name in files)
 
 
 ANSWERS: Final = Path(__file__).with_name("answers.csv")
@@ -191,7 +183,7 @@ def scan(checkov: Path, files: Mapping[str, str]) -> Opinion:
         for name, text in files.items():
             Path(folder, name).write_text(text, encoding="utf-8")
         options = ["--compact", "--quiet", "--skip-download", "--soft-fail", "--output", "json"]
-        command = [str(checkov), "--directory", folder, "--framework", *frameworks(files), *options]
+        command = [str(checkov), "--directory", folder, "--framework", *(_FRAMEWORKS[name] for name in files), *options]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     try:
         return opinion(done.stdout)

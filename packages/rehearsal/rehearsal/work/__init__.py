@@ -11,6 +11,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Wait
 from rehearsal.work import maintenance, reclaim, services, sweep
+from rehearsal.work.jobs import Workplace
 
 __all__ = ["checks"]
 
@@ -32,8 +33,8 @@ def checks(
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
-    results += maintenance.play(offer, api, developer, timeline, wait, maintain, window)
+    there = Workplace(offer, api, developer, timeline, wait)
+    results += maintenance.play(there, maintain, window)
     if offer.checkpoints is not None:
-        results.append(sweep.play(offer, api, developer, timeline, wait))
-        results.append(reclaim.play(offer, api, developer, timeline, wait, reclaim_machine))
+        results += [sweep.play(there), reclaim.play(there, reclaim_machine)]
     return results

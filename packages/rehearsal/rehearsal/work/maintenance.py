@@ -11,19 +11,17 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
-from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import JobRequest, TrainingJobSpec
 from facts.jobs.plan import training_job
 from gpu.cluster import job_path, pod_path
-from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.api import ApiError
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
-from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.scenario.user import Wait
+from rehearsal.scenario.timeline import PodRecord
 from rehearsal.simulation import Night
-from rehearsal.work.jobs import ended, image, running, submit
+from rehearsal.work.jobs import Workplace
 
 _NAME: Final = "maintained"
 _SETTLE_SECONDS: Final = 10.0
@@ -32,11 +30,9 @@ _SETTLE_SECONDS: Final = 10.0
 Maintain = Callable[[], tuple[Night | None, Mapping[str, str]]]
 
 
-def play(
-    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, maintain: Maintain, declared: str
-) -> list[Check]:
+def play(there: Workplace, maintain: Maintain, declared: str) -> list[Check]:
     """The check; on a stack whose GPU nodes may all be reclaimed, of the window alone, if the cloud has one."""
-    jobs = _jobs(offer)
+    jobs = _jobs(there)
     if not jobs:
         return window_check(maintain()[0], declared)
     title = "A running GPU job keeps its node through the cloud's maintenance, and an idle node is renewed"
@@ -46,25 +42,25 @@ def play(
 
     try:
         for job in jobs:
-            submit(job, HELD, api, developer, wait)
+            there.submit(job, HELD)
     except ApiError as refusal:
         return check([f"refused by the API server: {refusal}"])
 
-    wait(lambda: all(running(timeline, job) for job in jobs), PATIENCE_SECONDS)
-    before = [pod for job in jobs for pod in running(timeline, job)]
+    there.wait(lambda: all(there.running(job) for job in jobs), PATIENCE_SECONDS)
+    before = [pod for job in jobs for pod in there.running(job)]
     if len(before) < len(jobs):
         return check([f"{len(before)} of {len(jobs)} jobs ran before the maintenance"])
     for pod, job in list(zip(before, jobs, strict=True))[1:]:
-        api.merge(pod_path(pod.namespace, pod.name), {"metadata": {"annotations": {SECONDS: "1"}}})
-        wait(lambda job=job: ended(api, job), PATIENCE_SECONDS)
+        there.api.merge(pod_path(pod.namespace, pod.name), {"metadata": {"annotations": {SECONDS: "1"}}})
+        there.wait(lambda job=job: there.ended(job), PATIENCE_SECONDS)
     night, nodes = maintain()
     if "announced" in nodes.values():
-        wait(lambda: not running(timeline, jobs[0]), _SETTLE_SECONDS)
-    after = running(timeline, jobs[0])
+        there.wait(lambda: not there.running(jobs[0]), _SETTLE_SECONDS)
+    after = there.running(jobs[0])
     wrong = problems(before, after, night, nodes, declared)
     for job in jobs:
-        developer.delete(job_path(job.namespace, job.name))
-    wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+        there.developer.delete(job_path(job.namespace, job.name))
+    there.wait(lambda: not there.timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     became = ", ".join(f"{node} {outcome}" for node, outcome in nodes.items()) or "no GPU node is renewed by itself"
     when = f"{night.window}: " if night is not None and night.window else ""
     return check(wrong, f"{before[0].name} ran on; {when}{became}")
@@ -98,14 +94,14 @@ def problems(
     return wrong
 
 
-def _jobs(offer: Offer) -> list[TrainingJobSpec]:
+def _jobs(there: Workplace) -> list[TrainingJobSpec]:
     """One that fills a node, and another if there is a second node; empty if every pool is spot."""
-    fitting = fits(offer, PodRequest(gpus=1, spot=False))
+    fitting = fits(there.offer, PodRequest(gpus=1, spot=False))
     if not fitting:
         return []
     gpus = min(pool.gpus_per_pod for pool in fitting[0].pools)
     request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpu, spot=False)
-    fit = next(iter(fits(offer, request)), fitting[0])
+    fit = next(iter(fits(there.offer, request)), fitting[0])
     asked = JobRequest(**vars(request), name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
-    job = training_job(asked, fit, image(offer), offer)
+    job = training_job(asked, fit, there.image, there.offer)
     return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > fit.pods_per_node else [job]

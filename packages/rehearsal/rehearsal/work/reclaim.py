@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
 from facts.jobs.plan import place, training_job
@@ -20,9 +19,8 @@ from rehearsal.cluster.api import Api, ApiError, Object, condition
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
-from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.scenario.user import Wait
-from rehearsal.work.jobs import ended, image, namespace, running, submit
+from rehearsal.scenario.timeline import PodRecord
+from rehearsal.work.jobs import Workplace
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
@@ -47,18 +45,16 @@ class ReclaimOutcome:
     notice: int | None
 
 
-def play(
-    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, reclaim_machine: Callable[[str], None]
-) -> Check:
+def play(there: Workplace, reclaim_machine: Callable[[str], None]) -> Check:
     """The check, on a stack that has checkpoints. ``reclaim_machine`` reclaims a node's machine."""
     title = "A training job whose node the cloud reclaims continues on another node without a failure"
-    job, notice = _job(offer)
+    job, notice = _job(there)
     try:
-        submit(job, HELD, api, developer, wait)
+        there.submit(job, HELD)
     except ApiError as refusal:
         return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
-    outcome = _played(job, api, timeline, wait, reclaim_machine, notice)
-    developer.delete(job_path(job.namespace, job.name))
+    outcome = _played(job, there, reclaim_machine, notice)
+    there.developer.delete(job_path(job.namespace, job.name))
     wrong = problems(outcome, job.workers)
     return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(outcome, job))
 
@@ -94,34 +90,29 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     return errors
 
 
-def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
+def _job(there: Workplace) -> tuple[TrainingJobSpec, int | None]:
     """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
-    spot = any(pool.spot for pool in offer.pools) or None
-    smallest = place(offer, PodRequest(gpus=1, spot=spot))
+    spot = any(pool.spot for pool in there.offer.pools) or None
+    smallest = place(there.offer, PodRequest(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
-    fit = place(offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
+    fit = place(there.offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
     asked = JobRequest(
         gpus=gpus,
         gpu=fit.pools[0].gpu,
         spot=spot,
         workers=min(2, fit.most_pods_of_one_pool),
         name=NAME,
-        namespace=namespace(offer),
+        namespace=there.namespace,
         command=("torchrun", "train.py"),
     )
-    return training_job(asked, fit, image(offer), offer), fit.grace_seconds
+    return training_job(asked, fit, there.image, there.offer), fit.grace_seconds
 
 
 def _played(
-    job: TrainingJobSpec,
-    api: Api,
-    timeline: Timeline,
-    wait: Wait,
-    reclaim_machine: Callable[[str], None],
-    notice: int | None,
+    job: TrainingJobSpec, there: Workplace, reclaim_machine: Callable[[str], None], notice: int | None
 ) -> ReclaimOutcome:
-    wait(lambda: len(running(timeline, job)) == job.workers, PATIENCE_SECONDS)
-    before = _read(api, running(timeline, job))
+    there.wait(lambda: len(there.running(job)) == job.workers, PATIENCE_SECONDS)
+    before = _read(there.api, there.running(job))
     taken = before[-1]["spec"]["nodeName"] if before else ""
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
@@ -129,17 +120,17 @@ def _played(
 
         # A Job that has ended starts no further pod.
         def is_replaced() -> bool:
-            others = [pod for pod in running(timeline, job) if pod.uid not in lost]
-            return len(others) == job.workers or ended(api, job)
+            others = [pod for pod in there.running(job) if pod.uid not in lost]
+            return len(others) == job.workers or there.ended(job)
 
-        wait(is_replaced, PATIENCE_SECONDS)
-    after = _read(api, running(timeline, job))
+        there.wait(is_replaced, PATIENCE_SECONDS)
+    after = _read(there.api, there.running(job))
     for pod in after:
         annotations = {"metadata": {"annotations": {SECONDS: _ENDED_SECONDS}}}
-        api.merge(pod_path(job.namespace, pod["metadata"]["name"]), annotations)
-    wait(lambda: ended(api, job), PATIENCE_SECONDS)
-    status = api.get(job_path(job.namespace, job.name)).get("status") or {}
-    ends = [pod.disrupted for pod in timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
+        there.api.merge(pod_path(job.namespace, pod["metadata"]["name"]), annotations)
+    there.wait(lambda: there.ended(job), PATIENCE_SECONDS)
+    status = there.api.get(job_path(job.namespace, job.name)).get("status") or {}
+    ends = [pod.disrupted for pod in there.timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
     return ReclaimOutcome(taken, before, ends, after, status, notice)
 
 

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.offer import Offer
 from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
 from facts.jobs.plan import place, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import job_path
-from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.api import ApiError
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.player import PATIENCE_SECONDS
-from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.scenario.user import Wait
-from rehearsal.work.jobs import ended, image, namespace, submit
+from rehearsal.scenario.timeline import PodRecord
+from rehearsal.work.jobs import Workplace
 
 RUNS: Final = 20
 """Of all sizes together."""
@@ -34,25 +32,25 @@ class SweepOutcome:
     status: Mapping[str, Any]
 
 
-def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait) -> Check:
+def play(there: Workplace) -> Check:
     """The check, on a stack that has checkpoints; the sweeps over all sizes run at the same time."""
     title = f"A sweep of {RUNS} runs over all node sizes runs each once and leaves no GPU node"
-    jobs = _jobs(offer)
-    began = timeline.now()
+    jobs = _jobs(there)
+    began = there.timeline.now()
     try:
         for job in jobs:
-            submit(job, _RUN_SECONDS, api, developer, wait)
+            there.submit(job, _RUN_SECONDS)
     except ApiError as refusal:
         return Check("sweep", title, False, f"refused by the API server: {refusal}")
-    wait(lambda: all(ended(api, job) for job in jobs), PATIENCE_SECONDS)
-    outcomes = [_outcome(job, api, timeline) for job in jobs]
+    there.wait(lambda: all(there.ended(job) for job in jobs), PATIENCE_SECONDS)
+    outcomes = [_outcome(job, there) for job in jobs]
     for job in jobs:
-        developer.delete(job_path(job.namespace, job.name))
+        there.developer.delete(job_path(job.namespace, job.name))
     wrong = [words for each in outcomes for words in problems(each)]
-    wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
-    if left := timeline.gpu_nodes_now():
+    there.wait(lambda: not there.timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+    if left := there.timeline.gpu_nodes_now():
         wrong.append(f"{counted(len(left), 'GPU node')} left: {', '.join(node.name for node in left)}")
-    used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
+    used = [node for node in there.timeline.nodes if node.gpu_pool and node.created >= began]
     done = f"{'; '.join(map(_words, outcomes))}; {counted(len(used), 'GPU node')} started and stopped"
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
@@ -80,28 +78,28 @@ def problems(outcome: SweepOutcome) -> list[str]:
     return errors
 
 
-def _jobs(offer: Offer) -> list[TrainingJobSpec]:
+def _jobs(there: Workplace) -> list[TrainingJobSpec]:
     """A job for each number of GPUs that a pod can have, on the cheapest pools for it; they share the runs."""
-    sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
+    sizes = sorted({pool.gpus_per_pod for pool in there.offer.pools})
     jobs = []
     for number, gpus in enumerate(sizes):
         runs = RUNS // len(sizes) + (number < RUNS % len(sizes))
         asked = JobRequest(
             gpus=gpus,
             name=f"sweep-{gpus}",
-            namespace=namespace(offer),
+            namespace=there.namespace,
             command=("python", "train.py", "--seed={seed}"),
             sweep=Sweep({"seed": tuple(map(str, range(runs)))}),
         )
-        jobs.append(training_job(asked, place(offer, asked), image(offer), offer))
+        jobs.append(training_job(asked, place(there.offer, asked), there.image, there.offer))
     return jobs
 
 
-def _outcome(job: TrainingJobSpec, api: Api, timeline: Timeline) -> SweepOutcome:
-    pods = timeline.pods_of(job.name, job.namespace)
-    nodes = [timeline.node_of(pod) if pod.node else None for pod in pods]
+def _outcome(job: TrainingJobSpec, there: Workplace) -> SweepOutcome:
+    pods = there.timeline.pods_of(job.name, job.namespace)
+    nodes = [there.timeline.node_of(pod) if pod.node else None for pod in pods]
     pools = [node.pool if node else None for node in nodes]
-    status = api.get(job_path(job.namespace, job.name)).get("status") or {}
+    status = there.api.get(job_path(job.namespace, job.name)).get("status") or {}
     return SweepOutcome(job, list(zip(pods, pools, strict=True)), status)
 
 

@@ -18,6 +18,7 @@ from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Watcher
+from rehearsal.work.jobs import Workplace
 from rehearsal.work.reclaim import NAME, play
 from tests.tables import cases
 
@@ -161,7 +162,8 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
         def reclaim_machine(node: str) -> None:
             assert reclaim(running.api, node)
 
-        check = play(offer, running.api, developer, timeline, timeline.wait_until, reclaim_machine)
+        there = Workplace(offer, running.api, developer, timeline, timeline.wait_until)
+        check = play(there, reclaim_machine)
         eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
         eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
         running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")

@@ -54,7 +54,6 @@ def offered_in(account: Account, name: str, zone: str) -> bool:
     return zones is None or zone in zones
 
 
-@lru_cache(maxsize=1)
 def _facts() -> dict[str, Any]:
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
