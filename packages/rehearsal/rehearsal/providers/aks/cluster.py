@@ -232,7 +232,7 @@ def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
 
 
 def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
-    """400 for a declared range that overlaps the network or what Azure reserves; for one of Azure's own, if it overlaps a
+    """400 for a declared range that overlaps the network or what Azure reserves; for one of Azure's own that overlaps a
     subnet, as users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/57."""
     networks: dict[str, Any] = {}
     subnets: dict[str, Any] = {}
