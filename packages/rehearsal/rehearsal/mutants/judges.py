@@ -58,10 +58,10 @@ class QuickJudges:
         self._declared = {each.urn: _declared(each, self._checked.get(each.urn)) for each in program}
         self._before = gate.violations(self._declared.values())
         window = stack.settings.maintenance.window
-        pools, objects = pools_of(stack.settings), []
-        if stack.settings.autoscaler == "cluster-autoscaler":
-            pools, objects = groups_of(stack.settings), [_plain(each.inputs) for each in program if _listed(each)]
-        self._replay = Replay(plugin, config, pools, window, objects)
+        planned = stack.settings.autoscaler == "cluster-autoscaler"
+        pools = groups_of(stack.settings) if planned else pools_of(stack.settings)
+        objects = [_plain(each.inputs) for each in program if _listed(each)]
+        self._replay = Replay(plugin, config, pools, window, objects, planned)
         self.refusal = next(filter(None, self._replay.refusal(self._in_order())), "")
         """Why the program cannot be created without an engine; then no mutant is."""
 

@@ -133,7 +133,7 @@ class Replay:
     """How to create the resources: in the cloud of ``plugin`` with the settings ``config``, for a stack's ``pools``.
 
     ``window`` is the weekly maintenance that the stack declares (``sunday 02:00 4 h``), ``objects`` what it has in the
-    cluster, if its autoscaler is one of them.
+    cluster; ``planned``: its autoscaler is one of them.
     """
 
     plugin: str
@@ -141,6 +141,7 @@ class Replay:
     pools: Pools
     window: str
     objects: Sequence[Object] = ()
+    planned: bool = False
 
     def refusal(self, program: Sequence[Made]) -> Refusal:
         """Of the program: each resource with its checked inputs, after all that it refers to."""
@@ -204,7 +205,7 @@ class _Creation:
         self._provider.settle()
         groups = list(self._fleet.groups.values())
         checks = [groups_as_declared(groups, self._replay.pools)]
-        checks += [groups_as_planned(groups, self._replay.pools)] if self._replay.objects else []
+        checks += [groups_as_planned(groups, self._replay.pools)] if self._replay.planned else []
         checks += window_check(self._provider.maintain(), self._replay.window)
         wrong = next((f"{each.id}: {each.detail}" for each in checks if not each.passed), "")
         if wrong or not self._replay.objects:

@@ -10,11 +10,11 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -63,8 +63,7 @@ class Trials:
             raise BaseFailed(f"{self.stack.name} without mutants does not pass: {'; '.join(reasons)}")
         lines = [json.loads(line) for line in record.read_text().splitlines()]
         record.unlink()  # it may hold secrets
-        # The last registration has the values of an update, which a preview does not know.
-        return list({raw["urn"]: Registered(**raw) for raw in lines}.values())
+        return registered(lines)
 
     def ask(self, mutants: Sequence[Mutant]) -> Trial:
         """Rehearse with these mutants."""
@@ -89,6 +88,16 @@ class Trials:
             finished = rehearsal.run()
         log = rehearsal.run_dir / "up.log"
         return finished, log.read_text(errors="replace") if log.exists() else ""
+
+
+def registered(lines: Iterable[Mapping[str, Any]]) -> list[Registered]:
+    """Each resource as the first update registered it: a preview knows no outputs, and a later update's inputs may have
+    what the scenario changed, such as the number of nodes."""
+    first: dict[str, Registered] = {}
+    for raw in lines:
+        if raw["id"]:
+            first.setdefault(raw["urn"], Registered(**raw))
+    return list(first.values())
 
 
 def verdict_of(record: RunRecord) -> Verdict:
@@ -141,6 +150,8 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     with TemporaryDirectory() as records:
         gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
         judges = QuickJudges(stack, program, gate, Path(records))
+        if judges.refusal:
+            console.out(f"without an engine the program cannot be created: {judges.refusal}")
         every = mutants_of(judges.cloud.values(), judges.enum)
         mutants = random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
         rows = {one: table.row_of(one, verdict, judgements) for one, verdict in judges.verdicts(mutants).items()}

@@ -61,6 +61,14 @@ def test_what_is_only_noticed_together_is_not_noticed() -> None:
     assert set(attribute(MUTANTS, ask).values()) == {NOBODY}
 
 
+def test_the_first_update_says_what_the_program_registers() -> None:
+    preview = {"type": "t", "name": "r", "urn": "urn:r", "inputs": {"count": 0}, "id": "", "outputs": {}}
+    update = {**preview, "id": "1", "outputs": {"fqdn": "x"}}
+    later = {**update, "inputs": {"count": 4}}
+    (one,) = trials.registered([preview, update, later])
+    assert (one.id, one.inputs, one.outputs) == ("1", {"count": 0}, {"fqdn": "x"})
+
+
 def record(*checks: Check, violations: Sequence[PolicyViolation] = (), reasons: Sequence[str] = ()) -> Any:
     return SimpleNamespace(checks=list(checks), violations=violations, reasons=list(reasons))
 
