@@ -3,6 +3,7 @@
 The group names the kind of DaemonSet (``gpus_advertised_by``):
 
 - ``daemonset``: a driver installer.
+- ``partitioner``: a driver installer that also partitions the GPUs.
 - ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
 
 EFA devices are there once AWS's plugin is Ready on the node.
@@ -28,6 +29,7 @@ from rehearsal.fleet.gpu_software import (
     PLUGIN,
     PluginError,
     installer_problem,
+    partitioner_problem,
     plugin_problem,
     replicas,
     runs_efa_plugin,
@@ -81,6 +83,9 @@ class _Kind:
 _KINDS: Final = {
     "daemonset": _Kind(
         _INSTALLER, installer_problem, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
+    ),
+    "partitioner": _Kind(
+        _INSTALLER, partitioner_problem, NO_DRIVER, "the node has no partitioned GPU", "no DaemonSet partitions them"
     ),
     "device-plugin": _Kind(
         PLUGIN,

@@ -132,6 +132,17 @@ def installer_problem(pod: PodSpec) -> str | None:
     return None
 
 
+def partitioner_problem(pod: PodSpec) -> str | None:
+    """Why the pod does not install the driver and partition the GPUs of its node; ``None`` if it would.
+
+    Google's device plugin registers no GPU if one of them lacks its partitions, which a container of their own makes:
+    https://github.com/GoogleCloudPlatform/container-engine-accelerators/tree/master/partition_gpu
+    """
+    if any("partition-gpu" in _name(each["image"]) for each in _containers(pod)):
+        return installer_problem(pod)
+    return installer_problem(pod) or f"partitions no GPU ({_images(pod)})"
+
+
 def plugin_problem(pod: PodSpec) -> str | None:
     """Why the pod registers no GPU with the kubelet; ``None`` if it would (https://github.com/NVIDIA/k8s-device-plugin)."""
     plugins = [each for each in _containers(pod) if is_plugin(each["image"])]

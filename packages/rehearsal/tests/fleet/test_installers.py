@@ -10,7 +10,14 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from rehearsal.cluster.api import Object
-from rehearsal.fleet.gpu_software import PluginError, installer_problem, is_plugin, plugin_problem, replicas
+from rehearsal.fleet.gpu_software import (
+    PluginError,
+    installer_problem,
+    is_plugin,
+    partitioner_problem,
+    plugin_problem,
+    replicas,
+)
 from tests.tables import cases
 
 
@@ -38,6 +45,15 @@ def test_the_installers_that_there_are_count_wherever_they_stand_in_the_pod(imag
     pod["initContainers"] = pod.pop("containers")
     pod["containers"] = [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}]
     assert installer_problem(pod) is None
+
+
+def test_partitions_need_a_container_that_makes_them() -> None:
+    pod = installer_pod()
+    assert "partitions no GPU" in str(partitioner_problem(pod))
+    pod["initContainers"] = [{"name": "partition-gpus", "image": "gcr.io/gke-release/nvidia-partition-gpu:1.0.32"}]
+    assert partitioner_problem(pod) is None
+    pod["containers"] = pod.pop("initContainers")
+    assert "no image that installs" in str(partitioner_problem(pod))
 
 
 @cases

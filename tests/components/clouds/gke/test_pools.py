@@ -10,9 +10,9 @@ import pytest
 
 from components.clouds.base import load_cloud
 from facts import catalog
-from facts.concepts.pool import Pool
+from facts.concepts.pool import MIG_SLICES, Pool
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
-from rehearsal.providers.gke.pool_rules import PARTITION_SIZES
+from rehearsal.providers.gke.nodes import PARTITIONS
 from rehearsal.providers.values import at
 from tests import recorder
 from tests.components import specs
@@ -38,7 +38,10 @@ def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
     partitioned = [each for each in catalog.of("gke").accelerators.values() if each.partitions]
     assert len(partitioned) == 6
     for accelerator in partitioned:
-        assert set(accelerator.partitions.values()) <= set(PARTITION_SIZES[accelerator.name])
+        known = PARTITIONS[accelerator.name]
+        assert {size: known[size] for size in accelerator.partitions.values()} == {
+            size: MIG_SLICES[slice] for slice, size in accelerator.partitions.items()
+        }
 
 
 def test_pools_of_one_name_are_replaced_one_after_the_other_and_go_with_their_cluster() -> None:

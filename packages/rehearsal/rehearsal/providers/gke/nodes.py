@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from facts.catalog.gke.nodes import disk_mib
 from facts.catalog.model import Machine
-from facts.concepts.pool import MIG_SLICES
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import region_of
 from rehearsal.providers.values import at
-from rehearsal.simulation import NodeShape, Packing, Renewal, SimulatedNodeGroup
+from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 DEFAULT_MACHINE: Final = "e2-medium"
@@ -24,6 +23,20 @@ _DISK_GB: Final = 100
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
 PREFIX: Final = "cloud.google.com/"
+
+_A100_80: Final = {"1g.10gb": 7, "2g.20gb": 3, "3g.40gb": 2, "7g.80gb": 1}
+_H100: Final = {**_A100_80, "1g.20gb": 4}
+PARTITIONS: Final[Mapping[str, Mapping[str, int]]] = {
+    "nvidia-tesla-a100": {"1g.5gb": 7, "2g.10gb": 3, "3g.20gb": 2, "7g.40gb": 1},
+    "nvidia-a100-80gb": _A100_80,
+    "nvidia-h100-80gb": _H100,
+    "nvidia-h100-mega-80gb": _H100,
+    "nvidia-h200-141gb": {"1g.18gb": 7, "1g.35gb": 4, "2g.35gb": 3, "3g.71gb": 2, "4g.71gb": 1, "7g.141gb": 1},
+    "nvidia-b200": {"1g.23gb": 7, "1g.45gb": 4, "2g.45gb": 3, "3g.90gb": 2, "4g.90gb": 1, "7g.180gb": 1},
+    "nvidia-rtx-pro-6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
+}
+"""Accelerator → size of its partitions (MIG) → how many one GPU has, as Google's device plugin expects them; its sizes
+with media engines are left out: https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/master/pkg/gpu/nvidia/mig/mig.go"""
 
 
 @dataclass(frozen=True)
@@ -40,8 +53,8 @@ class Gpus:
 
     @property
     def parts(self) -> int:
-        """MIG partitions of each GPU: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
-        return MIG_SLICES[self.partition.partition(".")[0]] if self.partition else 1
+        """Partitions of each GPU."""
+        return PARTITIONS[self.accelerator][self.partition] if self.partition else 1
 
     @property
     def offered(self) -> int:
@@ -55,6 +68,11 @@ class Gpus:
         https://cloud.google.com/kubernetes-engine/docs/how-to/gpus#create-gpu-pool-auto-drivers
         """
         return self.driver != "INSTALLATION_DISABLED"
+
+    @property
+    def advertised_by(self) -> Advertiser:
+        """Who makes them allocatable."""
+        return "cloud" if self.managed else "partitioner" if self.partition else "daemonset"
 
 
 def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Machine | None:
@@ -176,7 +194,7 @@ def node_group(
         flex_start=bool(config.get("flexStart")),
         hourly_usd=usd,
         rank=choice_rank(config, usd),
-        gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",
+        gpus_advertised_by="cloud" if gpus is None else gpus.advertised_by,
         reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
         packing=_PACKING if scaling else None,
         # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms

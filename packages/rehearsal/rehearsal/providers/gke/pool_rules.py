@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE
-from rehearsal.providers.gke.nodes import EFFECTS, gpu_called
+from rehearsal.providers.gke.nodes import EFFECTS, PARTITIONS, gpu_called
 from rehearsal.providers.rules import bad_labels, bad_taints
 from rehearsal.providers.values import at
 
@@ -18,15 +17,6 @@ MAX_LABEL_CHARACTERS: Final = 1024
 WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|g4|n4|n4a|n4d)-.*")
 WITHOUT_HYPERDISK_BALANCED: Final = re.compile(r"(a2|c2|c2d|custom|e2|f1|g1|g2|n1|n2|n2d|t2a|t2d)-.*")
 WITHOUT_LOCAL_SSD: Final = re.compile(r"(custom|e2|f1|g1|t2a|t2d|n4|n4a|n4d)-.*")
-# Accelerator → the partitions that one GPU of it is divided into.
-PARTITION_SIZES: Final[Mapping[str, tuple[str, ...]]] = {
-    "nvidia-tesla-a100": ("1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"),
-    "nvidia-a100-80gb": ("1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"),
-    "nvidia-h100-80gb": ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"),
-    "nvidia-h100-mega-80gb": ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"),
-    "nvidia-h200-141gb": ("1g.18gb", "1g.35gb", "2g.35gb", "3g.71gb", "7g.141gb"),
-    "nvidia-b200": ("1g.23gb", "1g.45gb", "2g.45gb", "3g.90gb", "7g.180gb"),
-}
 SSD_COUNTS: Final = (
     "nodeConfig.localSsdCount",
     "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount",
@@ -145,7 +135,7 @@ def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
 @TABLE.check("node-pool", "partition-size")
 def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
-        size, sizes = accelerator.get("gpuPartitionSize"), PARTITION_SIZES.get(accelerator["type"], ())
+        size, sizes = accelerator.get("gpuPartitionSize"), PARTITIONS.get(accelerator["type"], ())
         if size and size not in sizes:
             known = f"It has {', '.join(sizes)}" if sizes else "It cannot be partitioned"
             return f"Accelerator '{accelerator['type']}' has no partition size '{size}'. {known}."
