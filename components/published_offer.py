@@ -114,7 +114,8 @@ def _logs(settings: Settings) -> dict[str, str | None]:
     """How users find the logs of deleted pods in the cloud, or which setting would save them."""
     known = catalog.of(settings.cloud)
     if known.log_addon is None or known.log_addon in settings.addons:
-        return {"log_command": known.log_command}
+        command = known.log_command
+        return {"log_command": command and command.replace("{project}", settings.project or "")}
     return {"log_setting": f"addons: [{known.log_addon}]"}
 
 

@@ -100,8 +100,9 @@ class CloudCatalog:
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
     - ``spot_notice_seconds``: how long pods have, at best, on a spot node that the cloud takes away
     - ``account_labels``: labels by which a pod of a service account with an identity in the cloud gets it
-    - ``log_command``: prints the logs of pods that were deleted, for a ``region``, a ``cluster``, a ``namespace`` and a
-      regular expression for the names of ``pods``; ``None`` where the program's clusters cannot save logs in the cloud
+    - ``log_command``: prints the logs of pods that were deleted, for a ``project`` (the account), a ``region``, a
+      ``cluster``, a ``namespace`` and a regular expression for the names of ``pods``; ``None`` where the program's
+      clusters cannot save logs in the cloud
     - ``log_addon``: which of the ``addons`` saves the logs; ``None`` where they are always saved
     - ``volume_gib``: the least and the most GiB of a shared volume; ``None`` where it has no size and grows
     - ``disk_mib``: image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known

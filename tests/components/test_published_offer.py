@@ -110,9 +110,10 @@ def test_the_clouds_command_for_logs_of_deleted_pods_is_published_where_the_stac
     logs = {cloud: (each.log_command is not None, each.log_setting) for cloud, each in inventories.items()}
     assert logs == {"gke": (True, None), "eks": (False, "addons: [cloudwatch]"), "aks": (False, None)}
     words = log_words(inventories["gke"].log_command or "")
-    assert words[:3] == ["gcloud", "logging", "read"]
+    # gcloud's own default project may be another one.
+    assert words[:5] == ["gcloud", "logging", "read", "--project", settings_of(one_stack.file("gke")).project]
     for part in ('cluster_name="gpu-dev"', 'namespace_name="ml"', 'pod_name=~"^train-[a-z0-9]+$"'):
-        assert f"resource.labels.{part}" in words[3]
+        assert f"resource.labels.{part}" in words[5]
     with_addon = from_config_map(_published(run_with(one_stack.config("eks", addons=["cloudwatch"]), "logs-eks")))
     assert with_addon.log_setting is None
     words = log_words(with_addon.log_command or "")

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from components.settings.moving_in.answer import Answer, Notes, OldCluster, OldPool, control_plane_access, taints
+from facts import catalog
 
 COMMANDS: Final = "gcloud container clusters describe NAME --location LOCATION --format json > cluster.json"
+
+_PARTITIONS: Final = {each.name: each.partitions for each in catalog.of("gke").accelerators.values()}
 
 
 def clusters(answers: Sequence[Answer]) -> list[Answer]:
@@ -95,13 +98,18 @@ def _pool(pool: Answer, zones: Sequence[str], notes: Notes) -> OldPool:
     accelerator, *others = pool.get("config.accelerators", [{}]) or [{}]
     if others:
         gpu_notes.append(f"{name}: a second kind of GPU left out: {others}")
+    partition, mig = str(accelerator.get("gpuPartitionSize", "")), None
+    if partition:
+        mig, sizes = partition.partition(".")[0], _PARTITIONS.get(accelerator["acceleratorType"], {})
+        if sizes.get(mig, partition) != partition:
+            gpu_notes.append(f"{name}: partitions of {partition} become {sizes[mig]}, with less memory")
     sharing = accelerator.get("gpuSharingConfig", {})
     driver = accelerator.get("gpuDriverInstallationConfig", {}).get("gpuDriverVersion")
     keys: dict[str, Any] = {
         "driverVersion": "latest" if driver == "LATEST" else None,
         "drivers": "none" if driver == "INSTALLATION_DISABLED" else None,
         "locationPolicy": str(pool.get("autoscaling.locationPolicy", "")).lower() if accelerator else None,
-        "mig": str(accelerator.get("gpuPartitionSize", "")).partition(".")[0],
+        "mig": mig,
     }
     if sharing.get("gpuSharingStrategy") == "TIME_SHARING":
         keys["timeSharing"] = {"clientsPerGpu": int(sharing["maxSharedClientsPerGpu"])}

@@ -111,7 +111,8 @@ CATALOG: Final = CloudCatalog(
     spot_notice_seconds=15,
     # The program's clusters send the logs of workloads: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-logs
     log_command=(
-        """gcloud logging read 'resource.type="k8s_container" resource.labels.cluster_name="{cluster}" """
+        """gcloud logging read --project {project} """
+        """'resource.type="k8s_container" resource.labels.cluster_name="{cluster}" """
         """resource.labels.namespace_name="{namespace}" resource.labels.pod_name=~"{pods}"' """
         "--freshness 30d --order asc --format 'value(textPayload,jsonPayload)'"
     ),

@@ -69,6 +69,16 @@ def test_a_field_that_nothing_reads_becomes_a_comment(cloud: str, place: tuple[s
     assert re.search(r'^#   .*newFeature\.mode: "ON"$', _written(folder, answers), re.MULTILINE)
 
 
+@pytest.mark.parametrize(("size", "noted"), [("1g.20gb", True), ("1g.10gb", False)])
+def test_partitions_with_more_memory_are_named(size: str, noted: bool, folder: Path) -> None:
+    answers = _answers("gke")
+    gpu = {"acceleratorCount": "1", "acceleratorType": "nvidia-h100-80gb", "gpuPartitionSize": size}
+    answers[0]["nodePools"][1]["config"] |= {"accelerators": [gpu], "machineType": "a3-highgpu-1g"}
+    text = _written(folder, answers)
+    assert "    mig: 1g\n" in text
+    assert ("# gpuPools: T4_pool: partitions of 1g.20gb become 1g.10gb" in text) is noted
+
+
 def test_without_the_answer_about_subnets_the_command_is_in_the_file(folder: Path) -> None:
     text = _written(folder, [answer for answer in _answers("eks") if "Subnets" not in answer])
     assert "# zones: EKS does not print them" in text
