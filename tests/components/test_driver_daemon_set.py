@@ -105,9 +105,12 @@ def test_ubuntu_has_no_latest_driver() -> None:
         driver_pod("ubuntu", "latest")
 
 
-def test_the_latest_driver_is_installed_once_and_for_everybody() -> None:
-    (installer,) = driver_pod("cos", "latest")["initContainers"]
+@pytest.mark.parametrize(
+    ("version", "installs"), [("default", "install &&"), ("latest", "install --version=latest &&")]
+)
+def test_a_driver_of_cos_is_installed_once_and_for_everybody(version: Any, installs: str) -> None:
+    (installer,) = driver_pod("cos", version)["initContainers"]
     *shell, script = installer["command"]
     assert shell == ["bash", "-c"]
-    there, install, open_to_all = (script.index(word) for word in ("lsmod", "--version=latest", "chmod 755"))
+    there, install, open_to_all = (script.index(word) for word in ("lsmod", installs, "chmod 755"))
     assert there < install < open_to_all

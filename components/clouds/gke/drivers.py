@@ -16,11 +16,12 @@ INSTALLER: Final = "nvidia-driver-installer"
 HOST_FOLDER: Final = "/home/kubernetes/bin/nvidia"
 """Where a node has its driver."""
 
-# As Google's daemonset-preloaded-latest.yaml does: a driver in use cannot be installed over, and without the mode only
-# root could use the libraries (https://github.com/2i2c-org/infrastructure/pull/3478).
-_INSTALL_LATEST: Final = (
+# As Google's daemonset-preloaded-latest.yaml does: a driver in use cannot be installed over (the pod starts again when
+# its DaemonSet changes), and without the mode only root could use the libraries
+# (https://github.com/2i2c-org/infrastructure/pull/3478).
+_INSTALL: Final = (
     "lsmod | grep -q '^nvidia ' || "
-    "{ /cos-gpu-installer install --version=latest && chmod 755 /root/home/kubernetes/bin/nvidia; }"
+    "{{ /cos-gpu-installer install{version} && chmod 755 /root/home/kubernetes/bin/nvidia; }}"
 )
 
 
@@ -48,6 +49,7 @@ def driver_pod(image: Image, version: DriverVersion) -> Mapping[str, Any]:
         )
     (pods,) = documents(Path(__file__).with_name("drivers.yaml"))
     pod: dict[str, Any] = pods[image]
-    if version == "latest":
-        pod["initContainers"][0]["command"] = ["bash", "-c", _INSTALL_LATEST]
+    if image == "cos":
+        latest = " --version=latest" if version == "latest" else ""
+        pod["initContainers"][0]["command"] = ["bash", "-c", _INSTALL.format(version=latest)]
     return pod
