@@ -6,11 +6,11 @@ recommended of those whose jobs wait no longer than allowed.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from facts import catalog
 from facts.catalog.tables import rows
@@ -30,7 +30,7 @@ class Recommendation:
     """The pools and what the trace costs on them. ``idle_minutes`` is ``None`` where a stack file cannot choose it."""
 
     design: Design
-    outcome: TraceCost
+    cost: TraceCost
     idle_minutes: int | None
 
     def stack_file(self) -> str:
@@ -48,6 +48,13 @@ class Recommendation:
         return "\n".join(line if line.startswith(" ") else f"gpucluster:{line}" for line in lines)
 
 
+class GpuPrice(NamedTuple):
+    """USD an hour for one GPU, and the ``most`` GPUs of a machine."""
+
+    usd: float
+    most: int
+
+
 @dataclass(frozen=True)
 class Market:
     """Where machines are rented: a cloud of the catalogue and a region.
@@ -58,13 +65,6 @@ class Market:
     cloud: str
     region: str
     spot_percent: float | None = None
-
-    @property
-    def spot_prices(self) -> bool:
-        """Whether spot prices of GPU machines are known."""
-        known = catalog.of(self.cloud)
-        sizes = ((gpu, size) for gpu in known.accelerators for size in known.machines.gpu_counts(gpu))
-        return any(self.pool(gpu, size, spot=True, idle=None) for gpu, size in sizes)
 
     def design(self, pools: Sequence[PoolOffer], **further: object) -> Design:
         """A cluster with the pools; ``further`` fields of the design."""
@@ -79,17 +79,21 @@ class Market:
         low, high, rate = (float(row[name]) for name in ("low_seconds", "high_seconds", "reclaims_per_hour"))
         return NodeLife(low=low, high=high, reclaims_per_hour=rate)
 
-    def pool(self, gpu: str, size: int, *, spot: bool, idle: int | None) -> PoolOffer | None:
-        """A pool without a limit; ``None`` if there is no such machine, or its price is not known."""
+    def pools(self, idle: int | None = None) -> list[PoolOffer]:
+        """A pool without a limit of every machine whose price is known, on spot and on demand, the smallest first."""
         known = catalog.of(self.cloud)
-        machine = next(iter(known.machines.having(gpu, size)), None)
-        if machine is None or (machine.provisioning != "any" and not spot):
-            return None
+        sizes = [(size, gpu) for gpu in known.accelerators for size in known.machines.gpu_counts(gpu)]
+        offers = (self._pool(gpu, size, spot, idle) for size, gpu in sorted(sizes) for spot in (True, False))
+        return [pool for pool in offers if pool is not None]
+
+    def _pool(self, gpu: str, size: int, spot: bool, idle: int | None) -> PoolOffer | None:
+        known = catalog.of(self.cloud)
+        machine = known.machines.having(gpu, size)[0]
         usd = known.prices.node(self.region, machine, _DISK_GB, spot=spot)
-        if known.prices.machine(self.region, machine, spot=spot) is None:
-            if usd is None or self.spot_percent is None:
-                return None
-            usd *= self.spot_percent / 100
+        if known.prices.machine(self.region, machine, spot=spot) is None and usd is not None:
+            usd = None if self.spot_percent is None else usd * self.spot_percent / 100
+        if usd is None or (machine.provisioning != "any" and not spot):
+            return None
         return PoolOffer(
             name=f"{_short(gpu)}-{size}",
             gpu=gpu,
@@ -105,38 +109,37 @@ class Market:
             labels={},
         )
 
-    def cheapest(self, gpu: str, size: int) -> float | None:
-        """The lowest known price of one GPU of a machine, in USD an hour."""
-        pools = [self.pool(gpu, size, spot=spot, idle=None) for spot in (True, False)]
-        return min((pool.hourly_usd / size for pool in pools if pool and pool.hourly_usd), default=None)
 
-    def gpus(self) -> Mapping[str, float]:
-        """GPU type → the lowest known price of one."""
-        known = catalog.of(self.cloud)
-        prices = {gpu: [self.cheapest(gpu, n) for n in known.machines.gpu_counts(gpu)] for gpu in known.accelerators}
-        return {gpu: min(usd) for gpu, each in prices.items() if (usd := [one for one in each if one is not None])}
+def types_of(pools: Sequence[PoolOffer]) -> Mapping[str, GpuPrice]:
+    """GPU type → the lowest price of one, and the most that a pod gets. A price that is not known counts as 0."""
+    types: dict[str, GpuPrice] = {}
+    for pool in pools:
+        known = types.get(pool.gpu, GpuPrice(math.inf, 0))
+        usd = (pool.hourly_usd or 0.0) / pool.gpus_per_node
+        types[pool.gpu] = GpuPrice(min(known.usd, usd), max(known.most, pool.gpus_per_pod))
+    return types
 
 
-def resolved(jobs: Sequence[TraceJob], prices: Mapping[str, float], gpu: str | None = None) -> tuple[TraceJob, ...]:
+def resolved(jobs: Sequence[TraceJob], types: Mapping[str, GpuPrice], gpu: str | None = None) -> tuple[TraceJob, ...]:
     """The jobs with the full name of the cheapest GPU type of those that each can use. With ``gpu``, all use that.
 
-    ``prices`` are by GPU type (``Market.gpus``).
+    Types of whose machines none has as many GPUs as a worker asks for come last.
 
     Raises:
         TraceError: a job can use none of the types.
     """
 
     @cache
-    def type_of(asked: str | None) -> str | None:
+    def type_of(asked: str | None, gpus: int) -> str | None:
         memory = TraceJob(submit=0, duration=1, gpu=asked).gpu_memory_gib
-        able = (name for name in prices if asked is None or memory is not None or names(name, asked))
+        able = (name for name in types if asked is None or memory is not None or names(name, asked))
         able = (name for name in able if memory is None or catalog.GPUS[name].memory_gib >= memory)
-        return min(able, key=lambda name: (prices[name], name), default=None)
+        return min(able, key=lambda name: (types[name].most < gpus, types[name].usd, name), default=None)
 
-    named = [replace(job, gpu=type_of(gpu or job.gpu)) for job in jobs]
+    named = [replace(job, gpu=type_of(gpu or job.gpu, job.gpus)) for job in jobs]
     missing = {gpu or job.gpu: None for job, new in zip(jobs, named, strict=True) if new.gpu is None}
     if missing:
-        there = ", ".join(sorted(prices)) or "none with a known price"
+        there = ", ".join(sorted(types)) or "none with a known price"
         raise TraceError([f"no GPU type for '{each}'; write one of: {there}" for each in missing])
     return tuple(named)
 
@@ -148,57 +151,55 @@ def recommend(jobs: Sequence[TraceJob], market: Market, *, max_wait: float, seed
     Raises:
         TraceError: no machine has as many GPUs as a worker asks for.
     """
-    choice = IDLE_MINUTES if catalog.of(market.cloud).unneeded_minutes else (None,)
     options = []
-    for idle in choice:
-        pools = [
-            pool
-            for gpu in sorted({job.gpu or "" for job in jobs})
-            for pool in _sizes([job for job in jobs if job.gpu == gpu], market, gpu, idle, max_wait, seed)
-        ]
-        outcome = simulate(jobs, market.design(pools), seed)
-        pools = [replace(pool, max_nodes=max(1, outcome.peaks[pool.name])) for pool in pools]
-        options.append(Recommendation(design=market.design(pools), outcome=outcome, idle_minutes=idle))
-    return min(options, key=lambda each: _rank(each.outcome, max_wait))
+    for idle in IDLE_MINUTES if catalog.of(market.cloud).unneeded_minutes else (None,):
+        by_gpu = []
+        for gpu in sorted({job.gpu or "" for job in jobs}):
+            machines = [pool for pool in market.pools(idle) if pool.gpu == gpu]
+            by_gpu.append(_sizes([job for job in jobs if job.gpu == gpu], machines, market, max_wait, seed))
+        for choice in zip(*by_gpu, strict=True):
+            pools = [pool for each in choice for pool in each]
+            cost = simulate(jobs, market.design(pools), seed)
+            limited = [replace(pool, max_nodes=max(1, cost.peaks[pool.name])) for pool in pools]
+            options.append(Recommendation(design=market.design(limited), cost=cost, idle_minutes=idle))
+    return min(options, key=lambda each: (each.cost.beyond(max_wait), each.cost.usd or 0.0))
+
+
+_Pools = tuple[PoolOffer, ...]
 
 
 def _sizes(
-    jobs: Sequence[TraceJob], market: Market, gpu: str, idle: int | None, max_wait: float, seed: int
-) -> list[PoolOffer]:
-    """The best sizes of one GPU type. A job runs on the smallest that has its GPUs, so each is simulated alone."""
+    jobs: Sequence[TraceJob], machines: Sequence[PoolOffer], market: Market, max_wait: float, seed: int
+) -> tuple[_Pools, _Pools]:
+    """The best pools for jobs of one GPU type: those with short waits on each size, and the cheapest, on which the
+    waits of all jobs may be short enough, too. A job runs on the smallest size that has its GPUs, so each is simulated
+    alone.
+    """
+    most = max(job.gpus for job in jobs)
+    largest = min((pool.gpus_per_node for pool in machines if pool.gpus_per_node >= most), default=0)
+    if not largest:
+        there = max(pool.gpus_per_node for pool in machines)
+        raise TraceError([f"a worker asks for {most} {jobs[0].gpu}, a machine has {there} at most; use more workers"])
+    usable = [pool for pool in machines if pool.gpus_per_node <= largest]
 
     @cache
-    def part(above: int, size: int) -> tuple[PoolOffer, TraceCost] | None:
-        own = [job for job in jobs if above < job.gpus <= size]
-        pools = [market.pool(gpu, size, spot=spot, idle=idle) for spot in (True, False)]
-        runs = [(pool, simulate(own, market.design([pool]), seed)) for pool in pools if pool is not None]
-        return min(runs, key=lambda run: _rank(run[1], max_wait), default=None)
+    def cost_of(above: int, index: int) -> TraceCost:
+        own = [job for job in jobs if above < job.gpus <= usable[index].gpus_per_node]
+        return simulate(own, market.design([usable[index]]), seed)
 
-    def parts(sizes: Sequence[int]) -> Iterator[tuple[PoolOffer, TraceCost] | None]:
-        for above, size in itertools.pairwise([0, *sizes]):
-            if any(above < job.gpus <= size for job in jobs):
-                yield part(above, size)
+    @cache
+    def best(above: int, allowed: float) -> tuple[float, float, _Pools]:
+        """For jobs with more GPUs: seconds that they wait too long, price, pools."""
+        if above >= most:
+            return 0.0, 0.0, ()
+        options = []
+        for index, pool in enumerate(usable):
+            if pool.gpus_per_node > above and (cost := cost_of(above, index)).waits:
+                late, usd, rest = best(pool.gpus_per_node, allowed)
+                options.append((late + cost.beyond(allowed), usd + (cost.usd or 0.0), (pool, *rest)))
+        return min(options, key=lambda option: option[:2])
 
-    most = max(job.gpus for job in jobs)
-    counts = [size for size in catalog.of(market.cloud).machines.gpu_counts(gpu) if market.cheapest(gpu, size)]
-    largest = next((size for size in counts if size >= most), None)
-    if largest is None:
-        raise TraceError([f"a worker asks for {most} {gpu}, a machine has {max(counts)} at most; use more workers"])
-    smaller = [size for size in counts if size < largest]
-    sets = [list(parts([*some, largest])) for n in range(len(counts)) for some in itertools.combinations(smaller, n)]
-    whole = [[each for each in every if each] for every in sets if None not in every]
-
-    def rank(every: Sequence[tuple[PoolOffer, TraceCost]]) -> tuple[float, float]:
-        late, usd = zip(*(_rank(outcome, max_wait) for _, outcome in every), strict=True)
-        return sum(late), sum(usd)
-
-    chosen = min(whole, key=rank)
-    return [pool for pool, _ in chosen]
-
-
-def _rank(outcome: TraceCost, max_wait: float) -> tuple[float, float]:
-    """Sorts by how far the waits are above the allowed ones, then by price."""
-    return max(0.0, outcome.wait(95) - max_wait), outcome.usd or 0.0
+    return best(0, max_wait)[2], best(0, math.inf)[2]
 
 
 def _short(gpu: str) -> str:

@@ -81,6 +81,10 @@ class TraceCost:
         """The percentile of the waits (nearest rank), in seconds."""
         return sorted(self.waits)[max(0, math.ceil(len(self.waits) * percent / 100) - 1)] if self.waits else 0.0
 
+    def beyond(self, max_wait: float) -> float:
+        """By how many seconds the 95th percentile of the waits is above ``max_wait``."""
+        return max(0.0, self.wait(95) - max_wait)
+
     @property
     def ratio(self) -> float:
         """GPU hours paid ÷ used."""

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from components.settings.read import load
-from facts.jobs.recommendation import Market, recommend, resolved
+from facts.jobs.recommendation import GpuPrice, Market, recommend, resolved, types_of
 from facts.jobs.trace import TraceError, TraceJob, written
 from facts.jobs.trace_generator import generated
 from gpu.commands import plan
@@ -48,39 +48,52 @@ def test_a_stack_may_have_the_recommended_pools(cloud: str, asked: str, gpu: Run
 
 def test_a_cheaper_idle_time_size_and_capacity_are_chosen() -> None:
     market = Market("gke", "us-central1")
-    jobs = resolved(JOBS, market.gpus(), "t4")
+    jobs = resolved(JOBS, types_of(market.pools()), "t4")
     best = recommend(jobs, market, max_wait=1800)
-    other = market.design([each for size in (4,) if (each := market.pool("nvidia-t4", size, spot=False, idle=10))])
-    assert best.outcome.usd is not None
-    assert best.outcome.usd < 0.5 * (plan.simulate(jobs, other, 0).usd or 0)
+    fours = [each for each in market.pools() if (each.name, each.spot) == ("t4-4", False)]
+    other = market.design(fours)
+    assert best.cost.usd is not None
+    assert best.cost.usd < 0.5 * (plan.simulate(jobs, other, 0).usd or 0)
     assert all(each.spot for each in best.design.offer.pools)
     assert best.idle_minutes is None
     assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 2, 4]
 
 
 def test_a_machine_that_is_sold_as_spot_only_is_not_offered_on_demand() -> None:
-    market = Market("gke", "us-central1")
-    assert market.pool("nvidia-h100-80gb", 1, spot=False, idle=None) is None
-    assert market.pool("nvidia-h100-80gb", 1, spot=True, idle=None) is not None
+    pools = [each for each in Market("gke", "us-central1").pools() if each.name == "h10080gb-1"]
+    assert [each.spot for each in pools] == [True]
 
 
 def test_a_wait_that_no_start_allows_gives_the_shortest_wait() -> None:
     market = Market("eks", "us-west-2")
-    jobs = resolved(JOBS, market.gpus(), "t4")
+    jobs = resolved(JOBS, types_of(market.pools()), "t4")
     impatient, patient = (recommend(jobs, market, max_wait=seconds) for seconds in (0, 3600))
-    assert impatient.outcome.wait(95) <= patient.outcome.wait(95)
-    assert (impatient.outcome.usd or 0) > (patient.outcome.usd or 0)
+    assert impatient.cost.wait(95) <= patient.cost.wait(95)
+    assert (impatient.cost.usd or 0) > (patient.cost.usd or 0)
     assert patient.idle_minutes == 1
+
+
+def test_a_size_with_few_jobs_may_make_them_wait_if_all_together_do_not() -> None:
+    market = Market("eks", "us-west-2")
+    steady = [TraceJob(submit=60.0 * n, duration=600) for n in range(300)]
+    rare = [TraceJob(submit=5000.0 * n, duration=600, gpus=4) for n in range(1, 4)]
+    jobs = resolved([*steady, *rare], types_of(market.pools()), "t4")
+    best = recommend(jobs, market, max_wait=250)
+    assert best.cost.wait(95) <= 250 < max(best.cost.waits)
+    assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 4]
 
 
 def test_jobs_get_the_cheapest_type_that_they_ask_for() -> None:
     prices = {"nvidia-l4": 0.7, "nvidia-t4": 0.3, "nvidia-a100-40gb": 3.0, "nvidia-a100-80gb": 4.0}
+    types = {gpu: GpuPrice(usd, 4 if gpu == "nvidia-t4" else 8) for gpu, usd in prices.items()}
     asked = (None, "l4", "a100", "24GB", "41GB")
     jobs = [TraceJob(submit=0, duration=1, gpu=each) for each in asked]
-    types = ["nvidia-t4", "nvidia-l4", "nvidia-a100-40gb", "nvidia-l4", "nvidia-a100-80gb"]
-    assert [each.gpu for each in resolved(jobs, prices)] == types
+    chosen = ["nvidia-t4", "nvidia-l4", "nvidia-a100-40gb", "nvidia-l4", "nvidia-a100-80gb"]
+    assert [each.gpu for each in resolved(jobs, types)] == chosen
+    eight = [TraceJob(submit=0, duration=1, gpus=8, gpu=each) for each in (None, "t4")]
+    assert [each.gpu for each in resolved(eight, types)] == ["nvidia-l4", "nvidia-t4"]
     with pytest.raises(TraceError, match="no GPU type for '200GB'; write one of: nvidia-a100-40gb, "):
-        resolved([TraceJob(submit=0, duration=1, gpu="200GB")], prices)
+        resolved([TraceJob(submit=0, duration=1, gpu="200GB")], types)
 
 
 def test_without_a_cloud_it_compares_with_the_clusters_pools(
@@ -136,9 +149,9 @@ def test_a_generated_trace_is_printed(gpu: Run) -> None:
 
 def test_spot_is_compared_where_its_price_is_not_known_but_given() -> None:
     known, assumed = Market("eks", "us-west-2"), Market("eks", "us-west-2", spot_percent=40)
-    jobs = resolved(JOBS, known.gpus(), "t4")
-    assert not known.spot_prices
+    jobs = resolved(JOBS, types_of(known.pools()), "t4")
+    assert not any(each.spot for each in known.pools())
     assert all(not each.spot for each in recommend(jobs, known, max_wait=1800).design.offer.pools)
     best = recommend(jobs, assumed, max_wait=1800)
-    assert best.outcome.paid_spot == best.outcome.paid
-    assert best.outcome.usd == pytest.approx(0.4 * (recommend(jobs, known, max_wait=1800).outcome.usd or 0), rel=0.1)
+    assert best.cost.paid_spot == best.cost.paid
+    assert best.cost.usd == pytest.approx(0.4 * (recommend(jobs, known, max_wait=1800).cost.usd or 0), rel=0.1)

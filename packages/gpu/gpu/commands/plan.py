@@ -12,13 +12,14 @@ from rich.table import Table
 
 from facts import catalog
 from facts.concepts.counts import counted
-from facts.jobs.recommendation import Market, recommend, resolved
+from facts.jobs.public_traces import load_trace
+from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import TraceCost, simulate
-from facts.jobs.trace import read_trace, written
+from facts.jobs.trace import written
 from facts.jobs.trace_generator import PATTERNS, generated
 from gpu.cluster import ClusterClient
 from gpu.commands import options
-from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, table_of
+from gpu.commands.common import EXIT_BAD_INPUT, err, fail, out, print_json, table_of
 
 _PERCENTILES: Final = (50, 95, 99)
 _Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")]
@@ -44,13 +45,15 @@ def plan(
             "--spot-percent", min=1, max=100, metavar="N", help="Price of spot machines in % of on-demand, if unknown."
         ),
     ] = None,
+    first: Annotated[int | None, typer.Option("--first", min=1, metavar="N", help="Only the first N jobs.")] = None,
     seed: _Seed = 0,
     context: options.Context = None,
     json: options.Json = False,
 ) -> None:
     """Recommend GPU pools for a list of jobs, and show their bill.
 
-    It simulates the jobs on pools of several sizes, spot and on-demand, with several idle times. Without --cloud it compares with the pools of your cluster.
+    It simulates the jobs on pools of several sizes, spot and on-demand, with several idle times. Without --cloud it
+    compares with the pools of your cluster.
     """
     offer = None if cloud else ClusterClient(context).offer()
     place = cloud or (offer.cloud if offer else "")
@@ -61,27 +64,30 @@ def plan(
     if market.region not in known.regions:
         fail(f"--region {market.region}: {place} has no such region", EXIT_BAD_INPUT)
     try:
-        text = file.read_text(encoding="utf-8")
+        loaded = load_trace(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
         fail(f"{file}: {error}", EXIT_BAD_INPUT)
-    jobs = read_trace(text, str(file))
+    jobs = loaded.jobs[:first] if first else loaded.jobs
+    if loaded.format:
+        err().print(f"trace of {loaded.format}; {loaded.left_out} of its entries have no GPUs or times")
     rows: dict[str, TraceCost] = {}
     if offer is not None:
-        types = {pool.gpu: (pool.hourly_usd or 0.0) / pool.gpus_per_node for pool in offer.pools}
-        rows[f"stack {offer.stack}"] = simulate(resolved(jobs, types, gpu), market.design(offer.pools), seed)
-    best = recommend(resolved(jobs, market.gpus(), gpu), market, max_wait=60 * max_wait, seed=seed)
-    rows["recommended"] = best.outcome
+        rows[f"stack {offer.stack}"] = simulate(
+            resolved(jobs, types_of(offer.pools), gpu), market.design(offer.pools), seed
+        )
+    best = recommend(resolved(jobs, types_of(market.pools()), gpu), market, max_wait=60 * max_wait, seed=seed)
+    rows["recommended"] = best.cost
     if json:
         print_json({"stackFile": best.stack_file(), "costs": {name: _as_json(each) for name, each in rows.items()}})
         return
     console = out()
     console.print(
-        f"{counted(len(jobs), 'job')} in {best.outcome.hours / 24:.1f} days, {place} {market.region}, list prices"
+        f"{counted(len(jobs), 'job')} in {best.cost.hours / 24:.1f} days, {place} {market.region}, list prices"
     )
     console.print(outcome_table(rows))
-    if best.outcome.wait(95) > 60 * max_wait:
+    if best.cost.beyond(60 * max_wait):
         console.print(f"No pools keep 95 % of the waits below {max_wait} minutes; these come nearest.")
-    if not any(pool.spot for pool in best.design.offer.pools) and not market.spot_prices:
+    if not any(pool.spot for pool in market.pools()):
         console.print(
             f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."
         )
@@ -103,11 +109,11 @@ def trace(
 
 
 def outcome_table(rows: Mapping[str, TraceCost]) -> Table:
-    """Name → what the trace costs, in 80 columns."""
-    columns = ("GPU h paid", "÷ used", "on spot", "wait p50", "p95", "p99", "$/month")
+    """Name → what the trace costs, in 80 columns: GPU hours paid, waits in minutes, US dollars."""
+    columns = ("GPU h", "÷ used", "on spot", "wait p50", "p95", "p99 min", "$/month")
     table = table_of("", *columns, numbers=columns)
     for name, each in rows.items():
-        waits = (f"{each.wait(percent) / 60:.1f} min" for percent in _PERCENTILES)
+        waits = (f"{each.wait(percent) / 60:.1f}" for percent in _PERCENTILES)
         month = "?" if each.monthly_usd is None else f"{each.monthly_usd:,.0f}"
         spot = f"{100 * each.paid_spot / each.paid:.0f} %" if each.paid else "-"
         table.add_row(escape(name), f"{each.paid:,.0f}", f"{each.ratio:.2f}", spot, *waits, month)
