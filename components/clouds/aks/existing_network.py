@@ -1,6 +1,6 @@
 """An existing virtual network: read, never changed. The control plane is granted the use of the subnet.
 
-https://learn.microsoft.com/azure/aks/configure-azure-cni-overlay
+https://learn.microsoft.com/azure/aks/azure-cni-overlay
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ def groups_as_declared(groups: Sequence[SimulatedNodeGroup], pools: Pools, *, li
             problems.append(f"{group.name} belongs to no pool of the stack, or is its second")
             continue
         problems += [f"{pool.name} {problem}" for problem in _differences(group, pool, pools.storage.get(pool.name))]
+        problems += [f"{pool.name} {problem}" for problem in _memory(group, pools.memory.get(group.machine.type, 0))]
         problems += [f"{pool.name} {problem}" for problem in (() if limited else _sizes(group, pool))]
     if pools.in_groups:
         problems += [f"{name} has no node group" for name in declared]
@@ -89,6 +90,13 @@ def _differences(group: SimulatedNodeGroup, pool: Pool, storage_mib: int | None)
         yield "retains removed machines, deallocated: they take quota, and their disks are paid"
     if group.not_scaled_because:
         yield f"gets no node: {group.not_scaled_because}"
+
+
+def _memory(group: SimulatedNodeGroup, planned: int) -> Iterator[str]:
+    if group.machine.reserved_memory_mib is not None:
+        mib = int(1024 * group.machine.memory_gib) - group.machine.reserved_memory_mib
+        if mib < planned - 1:  # both are rounded
+            yield f"leaves {mib} MiB of a node to pods, and jobs are planned with {planned}"
 
 
 def _sizes(group: SimulatedNodeGroup, pool: Pool) -> Iterator[str]:

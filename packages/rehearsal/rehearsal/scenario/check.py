@@ -29,14 +29,15 @@ class Check:
 class Pools:
     """The pools that the stack declares.
 
-    ``storage``: pool → MiB of ephemeral storage on its nodes, where known. ``in_groups``: the cloud has a group of
-    machines for each of them, and resizes it itself.
+    ``storage``: pool → MiB of ephemeral storage on its nodes, where known; ``memory``: machine type → MiB for pods, by
+    which jobs are planned. ``in_groups``: the cloud has a group of machines for each of them, and resizes it itself.
     """
 
     gpu: tuple[Pool, ...]
     cpu: tuple[Pool, ...]
     admin: Pool
     storage: Mapping[str, int] = field(default_factory=dict)
+    memory: Mapping[str, int] = field(default_factory=dict)
     in_groups: bool = False
 
     @property
@@ -59,5 +60,12 @@ def pools_of(settings: Settings) -> Pools:
 def groups_of(settings: Settings) -> Pools:
     """The pools of a stack as groups of the cloud: with what they are once their autoscaler has decided about them."""
     pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
-    usable = catalog.of(settings.cloud).disk_mib or (lambda _, size: 1024 * size)
-    return replace(pools, storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all}, in_groups=True)
+    known = catalog.of(settings.cloud)
+    usable = known.disk_mib or (lambda _, size: 1024 * size)
+    machines = {known.machines.get(name) for pool in pools.all for name in pool.machine_types}
+    return replace(
+        pools,
+        storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all},
+        memory={machine.type: known.allocatable(machine).memory_mib for machine in machines if machine is not None},
+        in_groups=True,
+    )

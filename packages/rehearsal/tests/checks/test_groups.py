@@ -23,7 +23,7 @@ from tests.tables import cases, immutable
 SPOT = gpu_pool("t4-1", 1, most=2)
 SECOND = gpu_pool("t4-1-ondemand", 1, most=2, spot=False, preference=1)
 ADMIN = admin_pool()
-POOLS = Pools((SPOT, SECOND), (), ADMIN, {SPOT.name: 100 * 1024}, in_groups=True)
+POOLS = Pools((SPOT, SECOND), (), ADMIN, {SPOT.name: 100 * 1024}, {"n1-standard-4": 14384}, in_groups=True)
 
 
 def group_of(pool: Any, gpus: int, **changes: Any) -> SimulatedNodeGroup:
