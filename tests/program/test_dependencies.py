@@ -147,6 +147,7 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
             "version": "1.35",
             "amiType": "AL2023_x86_64_NVIDIA",
             "instanceTypes": list(pools[asked["nodeGroupName"]].machine_types),
+            "capacityType": "SPOT",
             "resources": [{"autoscalingGroups": [{"name": "one"}]}],
         }
 
@@ -154,7 +155,7 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
         "aws:eks/getClusters:getClusters": {"names": [settings.cluster_name]},
         "aws:eks/getNodeGroups:getNodeGroups": {"names": list(pools)},
         "aws:eks/getNodeGroup:getNodeGroup": group,
-        "aws:autoscaling/getGroup:getGroup": {"desiredCapacity": 1},
+        "aws:autoscaling/getGroup:getGroup": {"desiredCapacity": 1, "availabilityZones": ["us-west-2a"]},
     }
     for token, answer in calls.items():
         answers.setitem(eks_answers.CALLS, token, answer)

@@ -19,7 +19,7 @@ import pulumi
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
-from components.clouds.eks.running_groups import RunningGroup, unless_running
+from components.clouds.eks.running_groups import RunningGroup, unless_replaced, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
@@ -43,7 +43,8 @@ def node_pool(
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
     image_type = GPU_IMAGE_TYPES[pool.image] if pool.gpu_part else IMAGE_TYPE
     running = context.running(pool, [context.control_plane, *needs]) if pool.autoscaled else None
-    gpus = running if pool.gpu_part else None
+    capacity = _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND")
+    gpus = unless_replaced(running, capacity, pool.zones) if pool.gpu_part and running is not None else None
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": pool.name,
@@ -51,7 +52,7 @@ def node_pool(
         "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
         "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
-        "capacityType": _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND"),
+        "capacityType": capacity,
         "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
         "amiType": unless_running(gpus, lambda group: group.image_type, image_type),
         "labels": dict(pool.labels),
@@ -125,6 +126,8 @@ def _report_deferred_changes(
             template_version=str(target_template),
             image_type=image_type,
             machine_types=pool.machine_types,
+            capacity_type=group.capacity_type,
+            zones=group.zones,
         )
         if group.nodes and (differences := group.differences(target)):
             pulumi.info(

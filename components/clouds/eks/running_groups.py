@@ -11,7 +11,7 @@ what its nodes run: EKS replaces every node of a group whose template or version
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import pulumi
@@ -34,6 +34,8 @@ class RunningGroup:
     template_version: str
     image_type: str
     machine_types: tuple[str, ...]
+    capacity_type: str
+    zones: frozenset[str]
 
     def differences(self, target: RunningGroup) -> str:
         """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing."""
@@ -67,6 +69,18 @@ class RunningGroups:
         return pulumi.Output.all(group, scaling_group).apply(lambda answers: _running(*answers))
 
 
+def unless_replaced(
+    group: pulumi.Output[RunningGroup], capacity_type: str, zones: Sequence[str]
+) -> pulumi.Output[RunningGroup]:
+    """``group``, but without nodes if another capacity type or zone replaces it: EKS makes groups of the cluster's own
+    version only.
+
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
+    """
+    same = (capacity_type, frozenset(zones))
+    return group.apply(lambda its: its if (its.capacity_type, its.zones) == same else replace(its, nodes=0))
+
+
 def unless_running(
     group: pulumi.Output[RunningGroup] | None,
     running_value: Callable[[RunningGroup], Value],
@@ -87,4 +101,6 @@ def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> Runn
         template_version=str(templates[0].get("version", "")),
         image_type=str(group["amiType"]),
         machine_types=tuple(group["instanceTypes"]),
+        capacity_type=str(group["capacityType"]),
+        zones=frozenset(scaling_group["availabilityZones"]),
     )

@@ -33,12 +33,14 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Any:
             "version": its.get("version", "1.35"),
             "amiType": its.get("image", "AL2023_x86_64_NVIDIA"),
             "instanceTypes": its.get("types", ["g4dn.xlarge"]),
+            "capacityType": its.get("capacity", "SPOT"),
             "resources": [{"autoscalingGroups": [{"name": f"eks-{asked['nodeGroupName']}-uuid"}]}],
         }
 
     def scaling_group(asked: Mapping[str, Any]) -> dict[str, Any]:
         name = asked["name"].removeprefix("eks-").removesuffix("-uuid")
-        return {"desiredCapacity": groups[name].get("nodes", 0)}
+        zone = groups[name].get("zone", f"us-west-2{name[-1]}")
+        return {"desiredCapacity": groups[name].get("nodes", 0), "availabilityZones": [zone]}
 
     for token, answer in {
         "aws:eks/getClusters:getClusters": {"names": ["another", "gpu-test"]},
@@ -97,6 +99,15 @@ def test_a_gpu_group_with_nodes_keeps_what_they_were_made_from(account: Any, nod
     actual = (inputs["launchTemplate"]["version"], inputs["version"], inputs["instanceTypes"], inputs["amiType"])
     unchanged = (OLD["template"], OLD["version"], OLD["types"], OLD["image"])
     assert actual == (unchanged if nodes else (NEWEST, "1.35", ["g4dn.xlarge"], "AL2023_x86_64_NVIDIA"))
+
+
+@pytest.mark.parametrize("other", [{"capacity": "ON_DEMAND"}, {"zone": "us-west-2b"}])
+def test_a_gpu_group_that_is_replaced_starts_as_its_pool_is(account: Any, other: Mapping[str, str]) -> None:
+    """EKS makes no group of an older version than the cluster's:
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html."""
+    account["t4-1-a"] = {**OLD, **other, "nodes": 1}
+    inputs = declared(eks_specs.gpu_pool(), version="1.35").inputs
+    assert (inputs["version"], inputs["instanceTypes"]) == ("1.35", ["g4dn.xlarge"])
 
 
 def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> None:

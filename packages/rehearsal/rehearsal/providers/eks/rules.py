@@ -18,6 +18,7 @@ DEFAULT_VERSION: Final = "1.34"
 VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
 """https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (1.32 and 1.33 in extended support)."""
 
+_MOST_BEHIND: Final = 3
 _ROLLBACK: Final = timedelta(days=7)
 _PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
@@ -79,6 +80,14 @@ def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
         return None
     return f"Unsupported Kubernetes minor version update from {old} to {new}"
+
+
+def nodes_too_old(group: str, nodes: str, new: str) -> str | None:
+    """Why a control plane cannot become ``new`` while a group has ``nodes`` of a minor version: three behind at most
+    (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html)."""
+    if int(new.partition(".")[2]) - int(nodes.partition(".")[2]) <= _MOST_BEHIND:
+        return None
+    return f"Nodegroup {group} is of version {nodes}, more than {_MOST_BEHIND} minor versions behind {new}"
 
 
 RESERVED_LABELS: Final = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")

@@ -170,6 +170,16 @@ def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: eks.Amazon) 
     assert amazon.update(eks.CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
 
 
+def test_a_control_plane_leaves_no_nodes_more_than_three_minors_behind(amazon: eks.Amazon) -> None:
+    created = amazon.cluster(version="1.32")
+    inputs = created.inputs or {}
+    amazon.node_group(version="1.32")
+    for version in ("1.33", "1.34", "1.35"):
+        amazon.update(eks.CLUSTER, created, {**inputs, "version": version})
+    with pytest.raises(ProviderError, match=r"Nodegroup t4-1 is of version 1\.32, more than 3 minor versions behind"):
+        amazon.update(eks.CLUSTER, created, {**inputs, "version": "1.36"})
+
+
 def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.33")
     upgrade(amazon.account, "gpu-dev", "1.34")

@@ -15,7 +15,7 @@ from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, subnets
-from rehearsal.providers.eks.rules import DEFAULT_VERSION, version_step
+from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, version_step
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -152,7 +152,12 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
     live, version = _live(account, id), inputs.get("version")
     upgraded = vars(live).get(_UPGRADED)
     since = None if upgraded is None else datetime.now(timezone.utc) - upgraded
-    problem = version_step(live.version, version, since) if version and version != live.version else None
+    if not version or version == live.version:
+        return
+    problem = version_step(live.version, version, since)
+    for group in account.call("eks", "ListNodegroups", clusterName=id)["nodegroups"]:
+        nodes = account.call("eks", "DescribeNodegroup", clusterName=id, nodegroupName=group)["nodegroup"]["version"]
+        problem = problem or nodes_too_old(group, nodes, version)
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 

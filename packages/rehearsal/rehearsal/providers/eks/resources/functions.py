@@ -106,7 +106,7 @@ def _node_group(account: Account, args: Properties) -> Properties:
 def get_scaling_group(account: Account, args: Properties) -> Properties:
     """``autoscaling:getGroup``: an Auto Scaling group's sizes."""
     group = scaling_group.describe(account, args["name"])
-    return {"id": args["name"], **_picked(group, "desiredCapacity", "maxSize", "minSize")}
+    return {"id": args["name"], **_picked(group, "availabilityZones", "desiredCapacity", "maxSize", "minSize")}
 
 
 @_answers("ec2", "getVpc")

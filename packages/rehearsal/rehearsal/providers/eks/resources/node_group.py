@@ -43,7 +43,7 @@ def _requires(pending: Pending[Account]) -> None:
         _check_subnets(account, inputs, cluster)
         _check_quota(account, inputs["clusterName"])
     _check_template(account, inputs)
-    _check_version(inputs, cluster)
+    _check_version(inputs, cluster, new=pending.before is None)
 
 
 def _make(pending: Pending[Account]) -> str:
@@ -184,11 +184,15 @@ def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> 
             )
 
 
-def _check_version(inputs: Properties, cluster: Record) -> None:
+def _check_version(inputs: Properties, cluster: Record, *, new: bool) -> None:
+    """A new group has the cluster's: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html."""
     version, offered = inputs.get("version"), cluster.outputs["version"]
     minor, highest = (int((each or "0.0").split(".")[1]) for each in (version, offered))
     if minor > highest:
         reason = f"Nodes of version {version} are newer than the control plane's {offered}"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    if new and version and minor < highest:
+        reason = f"Requested version {version} is not the cluster's, {offered}, which a new node group has"
         raise refused(NODE_GROUP, "InvalidParameterException", reason)
 
 
