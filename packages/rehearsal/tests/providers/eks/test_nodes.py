@@ -10,6 +10,7 @@ from facts.catalog import of
 from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
+from rehearsal.providers.eks.resources.functions import get_scaling_group
 from rehearsal.providers.eks.resources.groups import declared_groups, is_leaving
 from tests.tables import cases
 
@@ -127,6 +128,13 @@ def test_machines_that_do_not_leave_keep_the_group(amazon: eks.Amazon) -> None:
     amazon.fleet.fail = ""
     amazon.delete(eks.NODE_GROUP, group)
     assert amazon.read(eks.NODE_GROUP, group.id, group.inputs).id == ""
+
+
+def test_a_scaling_group_is_in_the_zones_of_its_subnets(amazon: eks.Amazon) -> None:
+    amazon.cluster()
+    made = amazon.create(eks.NODE_GROUP, eks.gpu_group(amazon.subnets()[1:2]))
+    asked = {"name": made.state["resources"][0]["autoscalingGroups"][0]["name"]}
+    assert get_scaling_group(amazon.account, asked)["availabilityZones"] == ["us-west-2b"]
 
 
 def test_a_new_version_of_a_launch_template(amazon: eks.Amazon) -> None:
