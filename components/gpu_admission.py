@@ -23,7 +23,7 @@ from components.resources import documents
 from facts import catalog
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint, node_taints
-from facts.concepts.pool import GPU_LABEL, GPU_TAINT, OPT_OUT_LABEL, ROLE_LABEL, Pool, gpus_per_pod
+from facts.concepts.pool import CLASS_LABEL, GPU_LABEL, GPU_TAINT, OPT_OUT_LABEL, ROLE_LABEL, Pool, gpus_per_pod
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
@@ -152,7 +152,8 @@ def facts(
 def advice(pool: Pool, implied: set[Taint]) -> str:
     """What a pod needs to use ``pool`` and its fallback pools, in one line: a message must not contain line breaks."""
     tolerations = _tolerations(pool, implied)
-    return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{GPU_LABEL}: {pool.gpus.type}}}"
+    labels = [f"{key}: {pool.labels[key]}" for key in (GPU_LABEL, CLASS_LABEL) if key in pool.labels]
+    return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{', '.join(labels)}}}"
 
 
 def _tolerations(pool: Pool, implied: set[Taint]) -> str:

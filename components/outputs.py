@@ -16,7 +16,7 @@ from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
-from facts.concepts.pool import KIND_LABELS, NO_FABRIC, POOL_LABEL, Pool
+from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels
 
 _RETRIES_ON_SPOT: Final = 3
 _GPU_INSTALL: Final = """\
@@ -88,7 +88,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         # A spot node may be reclaimed while the pod runs; that is not the job's failure.
         retries=_RETRIES_ON_SPOT if spec.spot else 0,
         metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
-        selector={key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
+        selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels)},
         tolerations=tolerations(spec.taints),
         gpu=GPU_RESOURCE,
         gpus=gpus_per_pod,

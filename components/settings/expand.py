@@ -19,6 +19,7 @@ from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
+    CLASS_LABEL,
     FlexStart,
     Image,
     Pool,
@@ -156,7 +157,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
         machines = _gpu_machines(pool, size, variant.spot, place)
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
-        spot_taints = known.spot_taints if variant.spot else ()
+        by_class = (Taint(CLASS_LABEL, pool.name, "NoSchedule"),) if pool.compute_class else ()
+        cloud_taints = (*(known.spot_taints if variant.spot else ()), *by_class)
+        class_labels = {CLASS_LABEL: pool.name} if pool.compute_class else {}
         yield Pool(
             name=variant.name,
             role="gpu",
@@ -172,14 +175,18 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
             image=cast(Image, (pool.image or known.images[0]).partition("@")[0]),
             image_version=(pool.image or "").partition("@")[2] or None,
             labels=gpu_pool_labels(
-                variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **fabric_labels, **pool.labels}
+                variant.name,
+                pool.gpu,
+                size,
+                {**known.gpu_labels(pool.gpu), **fabric_labels, **class_labels, **pool.labels},
             ),
-            taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
+            taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*cloud_taints, *extra), shares=shares)),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
             compact=pool.placement == "compact",
             fabric=fabric,
             image_streaming=pool.image_streaming,
+            compute_class=pool.name if pool.compute_class else None,
             hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"gpuPools[{index}]",

@@ -85,6 +85,7 @@ class GpuPool(Section):
     placement: Literal["compact"] | None = None
     fabric: Literal["rdma"] | None = None
     image_streaming: Flag | None = None
+    compute_class: Flag = False
     upgrade: UpgradeSetting | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)
     taints: Taints = ()

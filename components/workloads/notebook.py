@@ -24,7 +24,7 @@ from facts.concepts.kubernetes import (
     tolerations,
     uninterrupted_budget,
 )
-from facts.concepts.pool import POOL_LABEL, Pool, gpus_per_pod
+from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, Pool, gpus_per_pod
 
 CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
@@ -143,7 +143,18 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
         "kubespawner_override": {
             "extra_resource_limits": {GPU_RESOURCE: str(gpus)},
             "extra_resource_guarantees": {GPU_RESOURCE: str(gpus)},
-            "node_affinity_required": [{"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": names}]}],
+            "node_affinity_required": [
+                {
+                    "matchExpressions": [
+                        {"key": key, "operator": "In", "values": values}
+                        for key, values in {POOL_LABEL: names, **_compute_class(pool)}.items()
+                    ]
+                }
+            ],
             "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.taints)),
         },
     }
+
+
+def _compute_class(pool: Pool) -> dict[str, list[str]]:
+    return {} if pool.compute_class is None else {CLASS_LABEL: [pool.compute_class]}

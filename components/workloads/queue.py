@@ -15,7 +15,7 @@ from components.workloads.charts import release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
-from facts.concepts.pool import GPU_TAINT, KIND_LABELS, Pool
+from facts.concepts.pool import GPU_TAINT, Pool, kind_labels
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
@@ -75,7 +75,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     for pool in pools:
         taints = node_taints(taint for taint in pool.taints if taint != GPU_TAINT)
         spec = {
-            "nodeLabels": {key: pool.labels[key] for key in KIND_LABELS},
+            "nodeLabels": kind_labels(pool.labels),
             "tolerations": tolerations([GPU_TAINT]),
             **({"nodeTaints": taints} if taints else {}),
         }

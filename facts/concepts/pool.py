@@ -20,6 +20,9 @@ SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
 ROLE_LABEL: Final = "gpucluster.dev/role"
 KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
 """What all pools of one GPU type and size have in common: every capacity type, every zone."""
+CLASS_LABEL: Final = "cloud.google.com/compute-class"
+"""Label and taint of GKE's pools that belong to a ComputeClass, which pods have to select:
+https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -147,6 +150,7 @@ class Pool:
     ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there
     (``None``: as the cloud has it).
     ``fabric`` is what connects the nodes for jobs on several of them, which then are of one type and in one zone.
+    ``compute_class`` is the ComputeClass that orders the pools of its entry by ``preference``.
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
@@ -176,6 +180,7 @@ class Pool:
     compact: bool = False
     fabric: Fabric | None = None
     image_streaming: bool | None = None
+    compute_class: str | None = None
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     owned: bool = False
@@ -262,6 +267,11 @@ def gpu_pool_taints(
     by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
     by_share = (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
     return (GPU_TAINT, *by_size, *by_share, *extra)
+
+
+def kind_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Those of a pool's ``labels`` that every pool which can stand in for it has: GPU type, size and ComputeClass."""
+    return {key: labels[key] for key in (*KIND_LABELS, CLASS_LABEL) if key in labels}
 
 
 def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:

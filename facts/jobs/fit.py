@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import Offer, PoolOffer
-from facts.concepts.pool import KIND_LABELS
+from facts.concepts.pool import CLASS_LABEL, kind_labels
 
 _MIB_PER_GIB = 1024
 
@@ -53,8 +53,13 @@ class Fit:
 
     @property
     def kind(self) -> Mapping[str, str]:
-        """The labels of their type and size."""
-        return {key: self.pools[0].labels[key] for key in KIND_LABELS}
+        """The labels of their type and size, and of the ComputeClass that pods have to select."""
+        return kind_labels(self.pools[0].labels)
+
+    @property
+    def compute_class(self) -> Mapping[str, str]:
+        """The label of the ComputeClass that pods have to select; empty without one."""
+        return {key: value for key, value in self.kind.items() if key == CLASS_LABEL}
 
     @property
     def most_pods(self) -> int:
@@ -138,10 +143,11 @@ def names(gpu: str, asked: str) -> bool:
 
 
 def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
-    """Pools of one type and size: fallback pools, and those of several zones."""
-    groups: dict[tuple[str, int, int], list[PoolOffer]] = {}
+    """Pools of one type, size and ComputeClass: fallback pools, and those of several zones."""
+    groups: dict[tuple[str, int, int, str | None], list[PoolOffer]] = {}
     for pool in offer.pools:
-        groups.setdefault((pool.gpu, pool.gpus_per_node, pool.allocatable_gpus), []).append(pool)
+        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, pool.labels.get(CLASS_LABEL))
+        groups.setdefault(kind, []).append(pool)
     yield from groups.values()
 
 

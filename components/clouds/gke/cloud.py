@@ -26,6 +26,10 @@ _CHOICE: Final = (
     "among the pools that fit the pending pods: one with an unused reservation of this project, else the least "
     "expensive, so usually spot before its on-demand fallback; among several spot pools not always the cheapest"
 )
+_CLASS_CHOICE: Final = (
+    "among the pools of the ComputeClass {}, for pods that select it: the first in the order of the stack file that "
+    "has capacity; after a failed attempt a pool is skipped for some minutes, and nodes that run are not replaced"
+)
 _MINIMUM_NOTE: Final = (
     "; the autoscaler keeps the minimum of {} nodes but does not create them: the pool starts with them, and after "
     "raising minNodes resize it once (gcloud container clusters resize)"
@@ -40,10 +44,12 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
         location_policy=location_policy(pool),
-        choice=_CHOICE,
+        choice=_CHOICE if pool.compute_class is None else _CLASS_CHOICE.format(pool.compute_class),
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"
         + (_MINIMUM_NOTE.format(pool.min_nodes) if pool.min_nodes else ""),
-        scale_down=_SCALE_DOWN[profile],
+        scale_down=_SCALE_DOWN[profile]
+        if pool.unneeded_minutes is None
+        else f"{pool.unneeded_minutes} minutes after the last pod of the node ended, by its ComputeClass",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
 

@@ -11,7 +11,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.declare import gke as declare
-from components.clouds.gke import access, maintenance, pools, storage
+from components.clouds.gke import access, compute_class, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.existing_network import ExistingNetwork
 from components.clouds.gke.identity import NodeIdentity, grant_cluster_keys
@@ -26,6 +26,7 @@ from components.resources import CustomResource, documents
 from components.settings import Settings
 from facts.catalog import of
 from facts.concepts.kubeconfig import kubeconfig, plugin_user
+from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class GkeCluster(CloudCluster):
         """Google runs the autoscaler, and a pool's limits are all it needs; pods get no nodes past the pools."""
         policy, binding = documents(_COMPUTE_CLASSES)
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
+        for name, spec in compute_class.specs(pools).items():
+            objects.declare(f"class-{name}", manifest(compute_class.API, "ComputeClass", name, spec=spec))
         return self
 
 

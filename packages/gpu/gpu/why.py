@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -46,7 +46,7 @@ class Reason:
 
 _IMAGE: Final = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
-_BACKOFF: Final = re.compile(r"in backoff after failed scale-up", re.IGNORECASE)
+_BACKOFF: Final = re.compile(r"in backoff", re.IGNORECASE)
 _TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones: `gpu pools`, `gpu fit`"
 
 
@@ -169,30 +169,30 @@ def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
 
 def _unscheduled(pod: Object, events: Sequence[Object]) -> Reason:
     mine = [event for event in events if _about(event, pod)]
-    messages = [(str(event.get("reason")), str(event.get("message") or "")) for event in reversed(mine)]
+    messages = [(str(event.get("reason")), str(event.get("message") or ""), event) for event in reversed(mine)]
     condition = next((each for each in at(pod, "status", "conditions") or () if each.get("type") == "PodScheduled"), {})
     scheduler = str(condition.get("message") or "")
     # The latest attempt counts: an autoscaler that failed once may have started a node since.
-    for reason, message in messages:
+    for reason, message, event in messages:
         if reason in ("TriggeredScaleUp", "Nominated"):
             return _claim_failure(message, events) or Reason("scaling", "provisioning a node", "", message)
         if reason in ("FailedScaleUp", "NotTriggerScaleUp") or (
             reason == "FailedScheduling" and message.startswith("Failed to schedule pod")
         ):
-            return _refused(message, events)
+            return _refused(message, event, events)
     if "PodGroup" in scheduler or condition.get("reason") == "SchedulingGated":
         return Reason("queued", "held by a scheduling gate until its queue admits it", "wait", scheduler)
-    message = scheduler or next((message for reason, message in messages if reason == "FailedScheduling"), "")
+    message = scheduler or next((message for reason, message, _ in messages if reason == "FailedScheduling"), "")
     return Reason("waiting", "no node fits; waiting for the autoscaler", "", message)
 
 
-def _refused(message: str, events: Sequence[Object]) -> Reason:
-    """Why the autoscaler did not scale up, as specific as its events allow."""
+def _refused(message: str, refusal: Object, events: Sequence[Object]) -> Reason:
+    """Why the autoscaler did not scale up, as specific as its events allow; ``refusal`` is the one with the message."""
     if not _BACKOFF.search(message):
         unknown = Reason("waiting", "the autoscaler did not scale up", _TRY_LATER, message)
-        return _reason(message, _CAUSES) or unknown
+        return _timed(_reason(message, _CAUSES), refusal) or unknown
     failures = [each for each in reversed(events) if each.get("reason") in ("FailedToScaleUpGroup", "FailedScaleUp")]
-    reasons = (_reason(str(event.get("message")), _OF_THE_CLOUD) for event in failures)
+    reasons = (_timed(_reason(str(event.get("message")), _OF_THE_CLOUD), event) for event in failures)
     failed = Reason("no-capacity", "the last scale-up failed; the autoscaler is in backoff", _TRY_LATER, message)
     return next(filter(None, reasons), failed)
 
@@ -201,6 +201,14 @@ def _reason(message: str, causes: Sequence[_Cause], event_reason: str = "") -> R
     """The first of ``causes`` that a message, or the event's own reason, names."""
     matching = (cause for cause in causes if cause.matches(f"{event_reason} {message}"))
     return next((Reason(cause.kind, cause.summary, cause.remedy, message) for cause in matching), None)
+
+
+def _timed(reason: Reason | None, event: Object) -> Reason | None:
+    """The reason with the time of the attempt that failed, where the cloud was the cause."""
+    if reason is None or reason.kind not in ("no-capacity", "cloud-quota") or not _when(event):
+        return reason
+    date, _, time = _when(event).partition("T")
+    return replace(reason, summary=f"{reason.summary}; last attempt {date} {time[:5]} UTC")
 
 
 def _claim_failure(nomination: str, events: Sequence[Object]) -> Reason | None:
@@ -212,7 +220,9 @@ def _claim_failure(nomination: str, events: Sequence[Object]) -> Reason | None:
         for each in reversed(events)
         if (at(each, "involvedObject", "kind"), at(each, "involvedObject", "name")) == claim
     ]
-    failures = (_reason(str(each.get("message")), _OF_THE_CLOUD, str(each.get("reason"))) for each in mine)
+    failures = (
+        _timed(_reason(str(each.get("message")), _OF_THE_CLOUD, str(each.get("reason"))), each) for each in mine
+    )
     return next(filter(None, failures), None)
 
 

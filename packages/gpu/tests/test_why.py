@@ -56,6 +56,26 @@ def test_a_volumes_zone_is_the_cause_unless_more_pools_are_too_small(refusal: st
     assert full.kind == "pool-full"
 
 
+def test_when_all_capacity_types_are_dry_the_last_attempt_is_shown() -> None:
+    dry = event("FailedScaleUp", "Node scale up in zones us-central1-a failed: GCE out of resources", 30)
+    backoff = event("NotTriggerScaleUp", "pod didn't trigger scale-up: all priority rules in backoff", 40)
+    for events in ([dry], [dry, backoff]):
+        reason = of_job(JOB, [pod()], events)
+        assert reason.kind == "no-capacity"
+        assert reason.summary.endswith("for this machine type; last attempt 2026-11-22 08:00 UTC")
+    full = event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached")
+    assert "last attempt" not in of_job(JOB, [pod()], [full]).summary
+
+
+def test_a_pod_that_does_not_select_the_class_of_the_only_pools_is_told_so() -> None:
+    taint = "2 node(s) had untolerated taint {cloud.google.com/compute-class: h100}"
+    words = f"pod didn't trigger scale-up: {taint}, 1 node(s) didn't match Pod's node affinity/selector"
+    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", words)])
+    assert (reason.kind, "ComputeClass" in reason.summary) == ("no-pool", True)
+    small = of_job(JOB, [pod()], [event("NotTriggerScaleUp", f"{words}, 3 Insufficient memory")])
+    assert "ComputeClass" not in small.summary
+
+
 def test_what_happened_last_counts() -> None:
     full = event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 3)
     assert of_job(JOB, [pod()], [TRIGGERED, full]).kind == "scaling"

@@ -13,7 +13,7 @@ from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _LIMITED_ELSEWHERE: Final = UnknownReason(
     "its number of nodes is limited by the cluster's auto-provisioning or the project's quota",
@@ -24,9 +24,10 @@ _LIMITED_ELSEWHERE: Final = UnknownReason(
 def read_compute_class(declared: Declared) -> Iterable[Item]:
     """``ComputeClass`` with GPUs among its priorities, where it may make pools by itself.
 
-    How many nodes come of it is limited by the cluster's auto-provisioning or the project's quota, so the maximum is
-    not known here. GKE puts the GPU taint on nodes with GPUs. It taints them with the class, too, and gives pods that
-    select the class the toleration for that, so this taint decides nothing here.
+    It has no maximum of its own: the project's quota limits it, and the cluster's auto-provisioning if that has limits
+    (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning). GKE puts the GPU taint on
+    nodes with GPUs. It taints them with the class, too, and gives pods that select the class the toleration for that,
+    so this taint decides nothing here.
     """
     spec = declared.properties.get("spec")
     if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
@@ -36,6 +37,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     most = max((count for count in counts if count is not UNKNOWN), default=0)
     gpus = UNKNOWN if UNKNOWN in counts and not most else most
     minutes = whole(at(spec, "autoscalingPolicy", "consolidationDelayMinutes"))
+    limited = not declared.references or any(_has_limits(cluster) for cluster in declared.references)
     if gpus != 0:
         yield NodeGroup(
             name=f"compute class {own_name}",
@@ -43,13 +45,20 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             kind="auto-provisioned",
             gpus_per_node=gpus,
             autoscaled=True,
-            max_nodes=UNKNOWN,
+            max_nodes=UNKNOWN if limited else None,
             taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
-            unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE},
+            unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},
             resource=declared.urn,
         )
+
+
+def _has_limits(cluster: Declared) -> bool:
+    """Whether the cluster may limit the nodes of its classes: by resource limits, or because Autopilot makes all."""
+    scaling = cluster.properties.get("clusterAutoscaling")
+    limits = flag(at(scaling, "enabled")) is not False and at(scaling, "resourceLimits") not in (None, [])
+    return limits or flag(cluster.properties.get("enableAutopilot")) is not False
 
 
 def _gpus(priority: object) -> Maybe[int]:
@@ -59,4 +68,8 @@ def _gpus(priority: object) -> Maybe[int]:
     return count
 
 
-READERS: Final[Mapping[str, Reader]] = {"kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class}
+CLASS: Final = "kubernetes:cloud.google.com/v1:ComputeClass"
+READERS: Final[Mapping[str, Reader]] = {CLASS: read_compute_class}
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    CLASS: Referrer(refers=lambda _: True, finds=lambda _, program: program.of("gcp:container/cluster:Cluster"))
+}

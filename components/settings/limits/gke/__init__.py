@@ -16,6 +16,7 @@ from components.settings.settings import Settings
 from facts.catalog import tables
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import CLASS_LABEL
 
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
@@ -27,8 +28,6 @@ _OPEN_HOURS, _COUNTED_DAYS = 48, 92
 _WINDOWS: Final = windows.Windows(least_hours=12, most_exclusions=3)
 
 _OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_labels"))
-
-_CLASS_LABEL: Final = "cloud.google.com/compute-class"
 
 
 def refusals(settings: Settings) -> Iterator[Problem]:
@@ -84,12 +83,12 @@ def _labels(settings: Settings) -> Iterator[Problem]:
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes#manual-node-pools,
     https://github.com/hashicorp/terraform-provider-google/pull/19677"""
     for pool in settings.pools:
-        name = pool.labels.get(_CLASS_LABEL)
-        if name is not None and Taint(_CLASS_LABEL, name, "NoSchedule") not in pool.taints:
+        name = pool.labels.get(CLASS_LABEL)
+        if name is not None and Taint(CLASS_LABEL, name, "NoSchedule") not in pool.taints:
             yield Problem(
-                f"{pool.declared_at}.labels.{_CLASS_LABEL}",
+                f"{pool.declared_at}.labels.{CLASS_LABEL}",
                 "GKE needs the same taint on the nodes of a ComputeClass",
-                f"Add taints: [{{key: {_CLASS_LABEL}, value: {name}, effect: NoSchedule}}], or leave the label out",
+                f"Add taints: [{{key: {CLASS_LABEL}, value: {name}, effect: NoSchedule}}], or leave the label out",
             )
         for key in sorted(_OWN_LABELS & pool.labels.keys()):
             yield Problem(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
-from facts.concepts.pool import CapacityType, Pool
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import CLASS_LABEL, CapacityType, Pool
 
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
@@ -22,6 +23,9 @@ _RESERVATION: Final = re.compile(
     rf"(projects/[^/]+/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
 )
 
+_ANY_ORDER: Final = "For any order add computeClass: true; pods must then select the class, as `gpu submit` does"
+_RESERVED_CLASS: Final = re.compile("default|autopilot(-.*)?")
+
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
 _COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
@@ -30,6 +34,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     """The pool settings that GKE does not support."""
     yield from _reservations(settings)
     yield from _fallback_orders(settings)
+    yield from _compute_classes(settings)
     yield from _upgrades(settings)
     yield from _placement(settings)
     yield from _fabric(settings)
@@ -60,12 +65,9 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
+    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md), unless a ComputeClass sets one:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    sizes: dict[tuple[str, int], list[Pool]] = {}
-    for pool in settings.pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
-    for (path, _), pools in sizes.items():
+    for path, pools in _sizes([pool for pool in settings.pools if pool.compute_class is None]):
         capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
         if len(capacity_types) == 1:
             continue
@@ -76,13 +78,13 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
                 f"{path}.capacity",
                 f"{unknown[0]} has no documented place in the fallback order of GKE's autoscaler, which may wait for "
                 "it without trying the others",
-                f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
+                f"{_ANY_ORDER}. Or write capacity: {unknown[0]} in a separate pool that jobs select",
             )
         elif capacity_types != expected:
             yield Problem(
                 f"{path}.capacity",
                 f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
-                f"Write [{', '.join(expected)}]",
+                f"Write [{', '.join(expected)}]. {_ANY_ORDER}",
             )
         for pool in pools:
             if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
@@ -90,8 +92,37 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
                     f"{path}.reservation",
                     f"GKE's autoscaler tries a reservation first only if it is in this project and names no block, "
                     f"unlike {pool.gpus.reservation}",
-                    "Write it in a separate pool with capacity: reserved that jobs select",
+                    f"{_ANY_ORDER}. Or write it in a separate pool with capacity: reserved that jobs select",
                 )
+
+
+def _sizes(pools: Sequence[Pool]) -> Iterator[tuple[str, list[Pool]]]:
+    """The entries of ``pools`` with the pools of each size."""
+    sizes: dict[tuple[str, int], list[Pool]] = {}
+    for pool in pools:
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+    yield from ((path, alike) for (path, _), alike in sizes.items())
+
+
+def _compute_classes(settings: Settings) -> Iterator[Problem]:
+    """https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes; the names of GKE's
+    own classes: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-built-in-compute-classes"""
+    for path, (pool, *others) in _sizes([pool for pool in settings.gpu_pools if pool.compute_class is not None]):
+        name, taints = pool.compute_class or "", [taint for taint in pool.taints if taint.key == CLASS_LABEL]
+        if not others:
+            yield Problem(
+                f"{path}.computeClass",
+                f"there is nothing to order: the entry has one capacity type, {pool.capacity_type}",
+                "Leave it out, or write several capacity types",
+            )
+        if _RESERVED_CLASS.fullmatch(name):
+            yield Problem(f"{path}.name", f"GKE has a ComputeClass '{name}' of its own", "Write another name")
+        if pool.labels[CLASS_LABEL] != name or taints != [Taint(CLASS_LABEL, name, "NoSchedule")]:
+            yield Problem(
+                f"{path}.computeClass",
+                f"the nodes get the label and the taint {CLASS_LABEL}={name}, and can have no other value",
+                f"Leave {CLASS_LABEL} out of labels and taints",
+            )
 
 
 def _placement(settings: Settings) -> Iterator[Problem]:

@@ -42,7 +42,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     """Each pool scales from zero again, by one node, for a job that requests all free resources of a node."""
-    after = played.of(scenario.shortage.fallback_pod.id) if scenario.shortage is not None else None
+    after = played.of(scenario.shortages[0].fallback_pod.id) if scenario.shortages else None
     for pool in scenario.again:
         title = f"{pool} scales up from zero again, by one node, for a job that needs a whole node"
         one = played.of(f"again:{pool}")
@@ -63,12 +63,14 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
 
 
 def shortage_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """The next capacity type takes over where the cloud has no capacity for the first."""
-    if scenario.shortage is not None:
-        pools = " and ".join(scenario.shortage.pools)
+    """The next capacity type takes over where the cloud has no capacity for those before it, which then come again."""
+    for shortage in scenario.shortages:
+        pools = " and ".join(shortage.pools)
         title = f"When the cloud has no capacity for {pools}, the next capacity type takes over"
-        one = played.of(scenario.shortage.fallback_pod.id)
-        yield Check("capacity-shortage", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
+        title = title if pools else "When the cloud has capacity for all pools again, the first one gets the node"
+        id = shortage.fallback_pod.id
+        one = played.of(id)
+        yield Check(id, title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:

@@ -17,7 +17,7 @@ import yaml
 
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.pool import GPU_LABEL, GPU_TAINT, SIZE_KEY, Pool
+from facts.concepts.pool import CLASS_LABEL, GPU_TAINT, SIZE_KEY, Pool, kind_labels
 from rehearsal.cluster.api import Object
 
 SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
@@ -27,8 +27,6 @@ HELD: Final = "3600"
 BURST_LIMIT: Final = 50
 """Pools with room for more pods are not filled to their maximum, so that a rehearsal stays short."""
 
-# A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
-_JOB_NAME_LIMIT: Final = 63
 _FOLDER: Final = Path(__file__).parent / "workloads"
 
 
@@ -97,7 +95,8 @@ class Burst:
 
 @dataclass(frozen=True)
 class CapacityShortage:
-    """``fallback_pod`` still runs while the cloud has no capacity for ``pools``, the first choice of an entry."""
+    """``fallback_pod`` still runs while the cloud has no capacity for ``pools``, the first choices of an entry; where
+    there are none, it runs on the first choice again."""
 
     pools: tuple[str, ...]
     fallback_pod: Submission
@@ -119,7 +118,7 @@ class Scenario:
     fragment: Submission | None
     burst: Burst
     again: Mapping[str, Object]
-    shortage: CapacityShortage | None = None
+    shortages: tuple[CapacityShortage, ...] = ()
     network_tests: tuple[Submission, ...] = ()
 
     @property
@@ -135,9 +134,9 @@ class Scenario:
             *self.network_tests,
             *self.burst.fill,
         )
-        last = None if self.shortage is None else self.shortage.fallback_pod
-        some = (self.fragment, self.burst.extra, self.burst.fallback, last)
-        return parts + tuple(one for one in some if one is not None)
+        some = (self.fragment, self.burst.extra, self.burst.fallback)
+        last = (shortage.fallback_pod for shortage in self.shortages)
+        return (*parts, *(one for one in some if one is not None), *last)
 
 
 def derive(
@@ -170,33 +169,8 @@ def derive(
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
-        shortage=_shortage(pools, jobs, burst.pool),
+        shortages=tuple(_shortages(pools, jobs, burst.pool)),
     )
-
-
-def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
-    """The job, requesting everything that the agents of a node of ``pool`` leave free: ``free`` cores and bytes.
-
-    Only half of the disk, because no cloud guarantees an exact size. Pods of one job share the request.
-    """
-    larger = copy.deepcopy(job)
-    larger["metadata"]["name"] = f"again-{job['metadata']['name']}"[:_JOB_NAME_LIMIT].rstrip("-")
-    spec = larger["spec"]
-    pods = spec.get("parallelism", 1)
-    requests = {
-        "cpu": f"{int(free['cpu'] * 1000) // pods}m",
-        "memory": f"{int(free['memory']) // pods // 1024**2}Mi",
-        **(
-            {"ephemeral-storage": f"{int(disk) // 2 // pods // 1024**2}Mi"}
-            if (disk := free.get("ephemeral-storage"))
-            else {}
-        ),
-    }
-    resources = spec["template"]["spec"]["containers"][0]["resources"]
-    resources["requests"] = {**(resources.get("requests") or {}), **requests}
-    spec["template"].setdefault("metadata", {}).setdefault("annotations", {})[SECONDS] = "3"
-    title = f"a job that requests a whole node of {pool}, scaled from zero a second time"
-    return Submission(f"again:{pool}", title, larger, RunsOn(frozenset({pool})))
 
 
 def load(name: str) -> Object:
@@ -263,22 +237,34 @@ def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
     return list(choices.values())
 
 
-def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> CapacityShortage | None:
-    """No capacity for a first choice that has a fallback pool; ``filled`` is used only if there is no other.
+def _shortages(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> Iterator[CapacityShortage]:
+    """No capacity for a first choice that has a fallback pool; ``filled`` is used only if there is no other. With a
+    ComputeClass, whose order is the stack's own, then for the next choices as well, and at last for the first again.
 
     An autoscaler may skip a pool without capacity for minutes, and the following jobs need that pool.
     """
     candidates = [choice for choice in _first_choices(pools) if _has_fallback(choice[0], pools)]
     if not candidates:
-        return None
+        return
     exhausted = min(candidates, key=lambda choice: filled in {pool.name for pool in choice})
     left = [pool for pool in pools if pool not in exhausted and _interchangeable(pool, exhausted[0])]
-    following = min(pool.preference for pool in left)
-    pod = _pod_for_any(exhausted[0], "capacity-shortage", jobs[exhausted[0].name]["spec"]["template"])
-    names = tuple(pool.name for pool in exhausted)
-    title = f"a pod that selects no pool, while the cloud has no capacity for {' and '.join(names)}"
+    yield _shortage(exhausted, left, jobs)
+    if CLASS_LABEL in exhausted[0].labels:
+        for following in sorted({pool.preference for pool in left})[:-1]:
+            tried = [*exhausted, *(pool for pool in left if pool.preference <= following)]
+            yield _shortage(tried, [pool for pool in left if pool.preference > following], jobs, f"-{following + 1}")
+        yield _shortage([], exhausted, jobs, "-back")
+
+
+def _shortage(
+    tried: Sequence[Pool], left: Sequence[Pool], jobs: Mapping[str, Object], suffix: str = ""
+) -> CapacityShortage:
+    first, following = (*tried, *left)[0], min(pool.preference for pool in left)
+    id, names = f"capacity-shortage{suffix}", tuple(pool.name for pool in tried)
+    state = f"while the cloud has no capacity for {' and '.join(names)}" if names else "when all have capacity again"
+    pod = _pod_for_any(first, id, jobs[first.name]["spec"]["template"])
     allowed = frozenset(pool.name for pool in left if pool.preference == following)
-    return CapacityShortage(names, Submission("capacity-shortage", title, pod, RunsOn(allowed)))
+    return CapacityShortage(names, Submission(id, f"a pod that selects no pool, {state}", pod, RunsOn(allowed)))
 
 
 def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
@@ -369,13 +355,15 @@ def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) ->
 
 def _interchangeable(one: Pool, other: Pool) -> bool:
     same = one.gpus.type == other.gpus.type and one.gpus_per_node == other.gpus_per_node
+    same = same and one.labels.get(CLASS_LABEL) == other.labels.get(CLASS_LABEL)
     return same and set(one.taints) <= set(other.taints)
 
 
 def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
-    """A pod that selects the GPU type and the size, and leaves the choice of the pool to the autoscaler."""
+    """A pod that selects the GPU type, the size and the ComputeClass, and leaves the choice of the pool to the
+    autoscaler."""
     pod = _held_pod(name, template, seconds)
-    pod["spec"]["nodeSelector"] = {GPU_LABEL: pool.gpus.type, SIZE_KEY: str(pool.gpus_per_node)}
+    pod["spec"]["nodeSelector"] = kind_labels(pool.labels)
     return pod
 
 

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from rehearsal.scenario.plan import Burst, CapacityShortage, RunsOn, Scenario, Submission, whole_node
+from rehearsal.scenario.plan import Burst, CapacityShortage, RunsOn, Scenario, Submission
 from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.scenario.user import SubmissionReply, User, short_message
+from rehearsal.scenario.whole_node import whole_node
 
 PATIENCE_SECONDS: Final = 240.0
 """Seconds without any event after which the scenario stops waiting. The slowest step, removal of an idle node by a
@@ -96,8 +97,8 @@ class Player:
         self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
         self._scale_down()
         self._again(scenario)
-        if scenario.shortage is not None:
-            self._shortage(scenario.shortage)
+        for shortage in scenario.shortages:
+            self._shortage(shortage)
 
     def _cpu(self, scenario: Scenario) -> None:
         for one in scenario.cpu:
@@ -163,9 +164,9 @@ class Player:
         self._delete(jobs)
 
     def _shortage(self, shortage: CapacityShortage) -> None:
-        self.say(
-            f"waiting until the GPU nodes are deleted; then no capacity for {', '.join(shortage.pools)} in the cloud"
-        )
+        pools = ", ".join(shortage.pools)
+        capacity = f"no capacity for {pools} in the cloud" if pools else "capacity for all pools again"
+        self.say(f"waiting until the GPU nodes are deleted; then {capacity}")
         if not self._until(lambda: not self.timeline.gpu_nodes_now()):
             return
         self.exhaust(shortage.pools)

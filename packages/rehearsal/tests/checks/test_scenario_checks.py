@@ -13,9 +13,10 @@ from rehearsal.checks import cluster as of_cluster
 from rehearsal.checks import workloads
 from rehearsal.checks.cluster import nodes_as_declared, system_pods_run
 from rehearsal.scenario.check import Check, Pools
-from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive, whole_node
+from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
+from rehearsal.scenario.whole_node import whole_node
 from tests.tables import cases
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import PoolGpus, TimeSharing
+from facts.concepts.pool import Pool, PoolGpus, TimeSharing
 from packages.rehearsal.tests.objects import gpu_pool, job_yaml
 from rehearsal.scenario.plan import (
     BURST_LIMIT,
@@ -19,8 +19,8 @@ from rehearsal.scenario.plan import (
     StaysPending,
     derive,
     load,
-    whole_node,
 )
+from rehearsal.scenario.whole_node import whole_node
 
 
 def scenario(*pools: object) -> Scenario:
@@ -85,20 +85,41 @@ ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="
 
 def test_in_a_capacity_shortage_the_next_fallback_is_expected_and_not_the_last() -> None:
     plan = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
-    assert plan.shortage is not None
-    assert plan.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
-    assert plan.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
-    assert plan.shortage.fallback_pod in plan.submissions
+    assert plan.shortages[0].pools == ("t4-1-reserved", "t4-1-reserved-2")
+    assert plan.shortages[0].fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert plan.shortages[0].fallback_pod in plan.submissions
     (ordered,) = plan.fallback_order
     assert ordered.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
 
 
+def test_with_a_compute_class_the_whole_order_is_played_and_then_the_first_again() -> None:
+    key = "cloud.google.com/compute-class"
+
+    def classed(pool: Pool) -> Pool:
+        taints = (*pool.taints, Taint(key, "t4", "NoSchedule"))
+        return replace(pool, labels={**pool.labels, key: "t4"}, taints=taints)
+
+    plan = scenario(*map(classed, (RESERVED, SECOND, SPOT, ON_DEMAND)), gpu_pool("other", 1))
+    assert [(each.pools, each.fallback_pod.expect) for each in plan.shortages] == [
+        (("t4-1-reserved", "t4-1-reserved-2"), RunsOn(frozenset({"t4-1-spot"}))),
+        (("t4-1-reserved", "t4-1-reserved-2", "t4-1-spot"), RunsOn(frozenset({"t4-1-ondemand"}))),
+        ((), RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))),
+    ]
+    assert [each.fallback_pod.id for each in plan.shortages] == [
+        "capacity-shortage",
+        "capacity-shortage-2",
+        "capacity-shortage-back",
+    ]
+    pods = [each.fallback_pod.manifest["spec"] for each in plan.shortages]
+    assert {each["nodeSelector"][key] for each in pods} == {"t4"}
+    assert plan.gpu_limit_only.expect == RunsOn(frozenset({"other"}))
+
+
 def test_a_fallback_with_a_taint_that_the_jobs_do_not_tolerate_is_skipped() -> None:
     tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
-    shortage = scenario(RESERVED, tainted, ON_DEMAND).shortage
-    assert shortage is not None
+    shortage = scenario(RESERVED, tainted, ON_DEMAND).shortages[0]
     assert shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-ondemand"}))
-    assert scenario(RESERVED, tainted).shortage is None
+    assert scenario(RESERVED, tainted).shortages == ()
 
 
 def test_the_shortage_spares_the_pool_of_the_next_jobs_if_another_can_have_it() -> None:
@@ -109,17 +130,15 @@ def test_the_shortage_spares_the_pool_of_the_next_jobs_if_another_can_have_it() 
     ]
     plan = scenario(*sizes)
     assert plan.burst.pool == "t4-1-spot"
-    assert plan.shortage is not None
-    assert plan.shortage.pools == ("t4-4-spot",)
-    assert plan.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
-    alone = scenario(*sizes[:2]).shortage
-    assert alone is not None
+    assert plan.shortages[0].pools == ("t4-4-spot",)
+    assert plan.shortages[0].fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
+    alone = scenario(*sizes[:2]).shortages[0]
     assert alone.pools == ("t4-1-spot",)
 
 
 def test_without_a_fallback_there_is_no_capacity_shortage() -> None:
-    assert scenario(RESERVED, SECOND).shortage is None
-    assert scenario(*THREE_SIZES).shortage is None
+    assert scenario(RESERVED, SECOND).shortages == ()
+    assert scenario(*THREE_SIZES).shortages == ()
 
 
 def test_the_seed_is_the_order_of_the_jobs_and_nothing_else() -> None:

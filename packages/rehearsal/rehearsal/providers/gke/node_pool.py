@@ -10,6 +10,7 @@ from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import TABLE, region_of
 from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
+from rehearsal.providers.gke.compute_classes import ordered
 from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.node_health import node_problem
@@ -222,12 +223,12 @@ def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
     return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
 
 
-def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
+def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     """Start the pool's machines, or change them to the pool's current inputs."""
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    group = node_group(cloud, name, pool.inputs, zones, taints)
+    group = ordered(node_group(cloud, name, pool.inputs, zones, taints), cloud)
     if (problem := node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
         if first := sum(group.permanent().values()):
             raise not_registered(first, problem)
@@ -266,6 +267,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         derive_inputs=_completed,
         requires=_require,
         imported=_imported,
-        lifecycle=Lifecycle("NodePool", _start, _stop),
+        lifecycle=Lifecycle("NodePool", start, _stop),
     ),
 )

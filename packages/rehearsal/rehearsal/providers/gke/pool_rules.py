@@ -8,6 +8,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE
+from rehearsal.providers.gke.compute_classes import CLASS_LABEL
 from rehearsal.providers.gke.nodes import EFFECTS, PARTITIONS, gpu_called
 from rehearsal.providers.rules import bad_labels, bad_taints
 from rehearsal.providers.values import at
@@ -86,7 +87,7 @@ def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
 
 @TABLE.check("node-pool", "label-of-a-class")
 def _label_of_a_class(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    key = "cloud.google.com/compute-class"
+    key = CLASS_LABEL
     name = (at(pool, "nodeConfig.labels") or {}).get(key)
     taint = {"key": key, "value": name, "effect": "NO_SCHEDULE"}
     if name is None or any(taint.items() <= each.items() for each in at(pool, "nodeConfig.taints") or []):

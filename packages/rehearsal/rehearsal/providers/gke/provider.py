@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
@@ -14,13 +15,17 @@ from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
 from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool, pool_rules
+from rehearsal.providers.gke.class_order import ClassOrder
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
-from rehearsal.simulation import Night, UserInfo
+from rehearsal.simulation import Fleet, Night, UserInfo
+
+if TYPE_CHECKING:
+    from facts.catalog import CloudCatalog
 
 # Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
 TAGS: Final = tag_rules(
@@ -71,6 +76,28 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         exists=lambda cloud, row, id: errors.already_exists(id),
     )
     make_cloud = SimulatedCloud
+
+    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
+        super().__init__(directory, fleet, catalog)
+        self._order = ClassOrder(self._cloud)
+
+    @override
+    def by_itself(self) -> None:
+        super().by_itself()
+        self._order.close()
+
+    @override
+    def configure(self, config: Properties) -> None:
+        super().configure(config)
+        self._order.watch()
+
+    @override
+    def close(self) -> None:
+        self._order.close()
+
+    @override
+    def changed(self, row: SimulatedResource[SimulatedCloud]) -> None:
+        self._order.watch()
 
     @override
     def principals(self) -> dict[str, UserInfo]:

@@ -1,4 +1,4 @@
-"""The pods that every new GKE cluster has: manifests in this folder, applied by the fleet with the control plane."""
+"""What every new GKE cluster has: manifests in this folder, applied by the fleet with the control plane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rehearsal.providers.values import at
 
 def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     """Every object of the new cluster's system, in the order in which they can be applied."""
-    files = ["deployments", "nodes", "gpus"]
+    files = ["deployments", "nodes", "gpus", "compute_classes"]
     files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
     # https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed
     prometheus = at(cluster, "monitoringConfig.managedPrometheus.enabled") is not False
