@@ -50,10 +50,10 @@ class Sandbox:
         resource types that are not simulated get a default (``providers/echo.py``).
         """
         self._run_dir = run_dir
-        self._tools = tools and Path(tools)
+        self._tools = Path(tools) if tools else None
         self._clouds = clouds
         self._inside = inside
-        self._existing = existing and Path(existing)
+        self._existing = Path(existing) if existing else None
         self._limits = account_limits.read(Path(account)) if account else account_limits.UNLIMITED
         self._packages = packages
         self._fixtures: tuple[str, ...] = ()

@@ -129,8 +129,9 @@ def deliver(
 ) -> list[str]:
     """Send an event about an instance to every queue that rules name for it; the queues' ARNs."""
     from moto.events.models import EventPattern
+    from moto.events.utils import EventMessageType
 
-    event = {
+    event: EventMessageType = {
         "version": "0",
         "id": str(uuid.uuid4()),
         "detail-type": detail_type,
