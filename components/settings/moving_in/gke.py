@@ -104,7 +104,12 @@ def _pool(pool: Answer, zones: Sequence[str], notes: Notes) -> OldPool:
         if sizes.get(mig, partition) != partition:
             gpu_notes.append(f"{name}: partitions of {partition} become {sizes[mig]}, with less memory")
     sharing = accelerator.get("gpuSharingConfig", {})
-    driver = accelerator.get("gpuDriverInstallationConfig", {}).get("gpuDriverVersion")
+    installed = accelerator.get("gpuDriverInstallationConfig", {})
+    driver = installed.get("gpuDriverVersion")
+    if driver == "SPECIFIC":
+        gpu_notes.append(f"{name}: driver {installed['specificVersion']} becomes the default one")
+    if driver == "INSTALLATION_DISABLED":
+        gpu_notes.append(f"{name}: drivers: none installs no driver either; see drivers: daemonset")
     keys: dict[str, Any] = {
         "driverVersion": "latest" if driver == "LATEST" else None,
         "drivers": "none" if driver == "INSTALLATION_DISABLED" else None,

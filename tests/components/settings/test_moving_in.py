@@ -79,6 +79,25 @@ def test_partitions_with_more_memory_are_named(size: str, noted: bool, folder: P
     assert ("# gpuPools: T4_pool: partitions of 1g.20gb become 1g.10gb" in text) is noted
 
 
+@pytest.mark.parametrize(
+    ("installed", "comment"),
+    [
+        ({"gpuDriverVersion": "SPECIFIC", "specificVersion": "580.95.05"}, "driver 580.95.05 becomes the default one"),
+        (
+            {"gpuDriverVersion": "INSTALLATION_DISABLED"},
+            "drivers: none installs no driver either; see drivers: daemonset",
+        ),
+        ({"gpuDriverVersion": "LATEST"}, ""),
+    ],
+)
+def test_a_driver_that_the_new_pool_lacks_is_named(installed: dict[str, str], comment: str, folder: Path) -> None:
+    answers = _answers("gke")
+    gpu = {"acceleratorCount": "1", "acceleratorType": "nvidia-tesla-t4", "gpuDriverInstallationConfig": installed}
+    answers[0]["nodePools"][1]["config"]["accelerators"] = [gpu]
+    found = re.findall(r"# gpuPools: T4_pool: (.*driver.*)$", _written(folder, answers), re.MULTILINE)
+    assert found == [comment] * bool(comment)
+
+
 def test_without_the_answer_about_subnets_the_command_is_in_the_file(folder: Path) -> None:
     text = _written(folder, [answer for answer in _answers("eks") if "Subnets" not in answer])
     assert "# zones: EKS does not print them" in text
