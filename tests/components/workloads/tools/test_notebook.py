@@ -13,7 +13,7 @@ import pytest
 from components.settings import from_stack_file
 from components.settings.tools import Notebook
 from components.workloads.notebook import LOGIN, values
-from facts.concepts.pool import POOL_LABEL, gpus_per_pod
+from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, gpus_per_pod
 from tests.components.workloads.tools.stacks import CLOUDS, SECRET, releases, with_all, with_one
 from tests.stacks import ROOT
 from tests.tables import cases
@@ -122,3 +122,19 @@ def test_how_a_notebook_ends_is_read_beside_the_settings_of_its_image() -> None:
 def test_an_image_is_a_name_and_a_tag(image: str, name: str, tag: str) -> None:
     single = values(Notebook.model_validate({"image": image}), LAB.gpu_pools)["singleuser"]
     assert single["image"] == {"name": name, "tag": tag}
+
+
+def test_a_notebook_on_pools_of_a_compute_class_selects_the_class() -> None:
+    pools = from_stack_file(ROOT / "examples" / "gke-capacity-order.yaml").gpu_pools
+    profiles = values(Notebook(), pools)["singleuser"]["profileList"]
+    keys = {
+        profile["slug"]: [
+            each["key"] for each in profile["kubespawner_override"]["node_affinity_required"][0]["matchExpressions"]
+        ]
+        for profile in profiles
+    }
+    assert keys == {
+        "h100-8-reserved": [POOL_LABEL, CLASS_LABEL],
+        "h100-8-spot": [POOL_LABEL, CLASS_LABEL],
+        "l4-1": [POOL_LABEL],
+    }
