@@ -21,7 +21,7 @@ _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 OWN_MACHINES = ROOT / "examples" / "kubeadm.yaml"
 """The one on machines that nobody rents out: tests/program/test_own_machines.py."""
 CONTROL_PLANES = ROOT / "examples" / "kubeadm-ha.yaml"
-"""The one with three control planes: tests/program/test_control_planes.py."""
+"""The one with three control planes: tests/program/test_own_machines.py."""
 EXISTING = ROOT / "examples" / "existing.yaml"
 """The one on a cluster that somebody else made: tests/program/test_existing.py."""
 STACK_FILES = sorted(

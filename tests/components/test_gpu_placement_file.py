@@ -1,4 +1,4 @@
-"""``components/gpu-placement.yaml``: manifests that ``kubectl`` reads, to which Python adds facts about pools alone."""
+"""Manifests in YAML with values of the stack in them; ``gpu-placement.yaml``, with facts about pools."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.gpu_admission import PolicyManifests, facts, manifests, rooms, templates
+from components.resources import documents
 from facts import catalog
 from tests.components import specs
 
@@ -82,3 +84,42 @@ def _memory(cloud: str, type: str) -> float:
     machine = catalog.of(cloud).machines.get(type)
     assert machine is not None
     return machine.memory_gib
+
+
+TEXT = """
+name: "${cluster}"
+path: a/${cluster}/b
+"tag/${cluster}": owned
+flags: ${flags}
+list: [x, "${flags}"]
+---
+Null: "$5, not a name"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "objects.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_names_stand_for_values_in_texts_and_keys_and_alone_for_values_of_any_type(file: Path) -> None:
+    first, _ = documents(file, cluster="ml", flags=["--v=2", 5])
+    assert first == {
+        "name": "ml",
+        "path": "a/ml/b",
+        "tag/ml": "owned",
+        "flags": ["--v=2", 5],
+        "list": ["x", ["--v=2", 5]],
+    }
+
+
+def test_a_name_without_a_value_stops_the_program(file: Path) -> None:
+    with pytest.raises(KeyError, match="flags"):
+        documents(file, cluster="ml")
+
+
+def test_a_value_is_not_yaml(file: Path) -> None:
+    first, _ = documents(file, cluster="${flags}: [", flags="a: b")
+    assert (first["name"], first["flags"]) == ("${flags}: [", "a: b")

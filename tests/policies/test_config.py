@@ -1,8 +1,9 @@
-"""Levels and limits per stack: good files load, bad ones say what is wrong, where, and what to write."""
+"""Levels and limits per stack: good files load, bad ones say what is wrong and what to write; what loosens it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import yaml
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
+from policies.gate_diff import WIDER, GateState, loosenings, state_of
 from policies.pools import parse
 from policies.rules.table import BY_ID, RULES
+from tests.stacks import ROOT
+from tests.tables import cases
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.json")), ids=lambda path: path.name)
@@ -97,3 +101,39 @@ def test_ordinary_pools_of_azure_are_refused_by_our_own_stacks_alone() -> None:
     for rule in ("host-encryption", "verified-boot"):  # both are off in a pool that does not ask for them
         mandatory = {stem for stem, level in levels.items() if level.get(rule) == "mandatory"}
         assert mandatory == {"aks-train-infer", "dev", "prod"}
+
+
+RULES_THEN = {"gpu-ceiling": {"level": "mandatory", "limits": {"maxGpus": None}}}
+
+
+@cases
+def test_each_loosening_is_one_line_and_its_reverse_is_none(
+    before: Mapping[str, Any], after: Mapping[str, Any], expected: str
+) -> None:
+    """A state is the gate's configuration of stack ``dev``, or its fields."""
+    then, now = (
+        GateState(**{"rules": RULES_THEN, **(state if "configs" in state else {"configs": {"dev": state}})})
+        for state in (before, after)
+    )
+    (line,) = loosenings(then, now)
+    assert expected in line
+    if "own" not in then.rules:
+        assert loosenings(now, then) == []
+    assert loosenings(then, then) == []
+
+
+@cases
+def test_a_limit_knows_which_way_is_wider(limit: str, wider: list[Any], narrower: list[Any]) -> None:
+    assert WIDER[limit](*wider)
+    assert not WIDER[limit](*narrower)
+
+
+def test_every_limit_of_a_rule_has_a_direction() -> None:
+    assert {limit for rule in RULES for limit in rule.schema} == set(WIDER)
+
+
+def test_the_project_s_own_gate_is_read() -> None:
+    state = state_of(ROOT)
+    assert state.configs["dev"]["gpu-ceiling"]["maxGpus"] == 64
+    assert state.budgets == {"dev": None, "prod": 300}
+    assert state.rules["gpu-zero-minimum"]["level"] == "mandatory"

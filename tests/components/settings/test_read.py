@@ -1,4 +1,4 @@
-"""What a good stack file becomes, where each rule flips, and that no error hides another."""
+"""What a good stack file becomes, where each rule flips, and that no error hides another; namespaces."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from components.settings import Settings, SettingsError, docs, from_stack_file, load
+from components.settings.access import Access
 from components.settings.check import big_enough, system_requests
 from components.settings.docs import type_name
+from components.settings.fields import Section
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
+from components.settings.services import InferenceService
 from components.settings.stack_file import StackFile
+from components.settings.teams import Team
+from components.settings.workloads import Identity, SharedVolume
 from facts import catalog
 from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint
@@ -286,3 +292,50 @@ def test_configuration_reference_is_up_to_date() -> None:
 
 def _cpu(**changes: Any) -> dict[str, Any]:
     return {"name": "cpu", "machineType": "e2-standard-4", "maxNodes": 2, **changes}
+
+
+SECTIONS: dict[type[Section], dict[str, Any]] = {
+    Access: {"name": "a", "who": "somebody", "role": "developer", "namespaces": ["{}"]},
+    Team: {"name": "{}", "gpus": 1},
+    SharedVolume: {"namespace": "{}"},
+    InferenceService: {"name": "a", "image": "a", "namespace": "{}"},
+    Identity: {"serviceAccount": "{}/trainer", "read": ["a"]},
+}
+
+OWN = ("research", "1-research", "kube", "gkeep", "a" * 63)
+REFUSED = (
+    "kube-system",
+    "kube-anything",
+    "gke-managed-system",
+    "gmp-system",
+    "aks-command",
+    "monitoring",
+    "kueue-system",
+    "Research",
+    "a_b",
+    "a" * 64,
+)
+
+
+def naming(section: type[Section], namespace: str) -> Section:
+    written = {
+        key: [each.format(namespace) for each in value] if isinstance(value, list) else value
+        for key, value in SECTIONS[section].items()
+    }
+    texts = {key: value.format(namespace) for key, value in written.items() if isinstance(value, str)}
+    return section.model_validate({**written, **texts})
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("namespace", OWN)
+def test_a_namespace_of_your_own_is_taken(section: type[Section], namespace: str) -> None:
+    assert namespace in str(naming(section, namespace))
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("namespace", REFUSED)
+def test_one_of_the_cluster_or_of_nobody_is_refused_with_what_to_write(section: type[Section], namespace: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        naming(section, namespace)
+    [problem] = refused.value.errors()
+    assert "Write " in problem.get("ctx", {})["remedy"]

@@ -8,9 +8,12 @@ from rich.console import Console
 
 from components.settings.read import from_stack_file
 from rehearsal.bench import measure_all
-from rehearsal.bench.project import Goal, Sample, slope
+from rehearsal.bench.previews import measure_previews
+from rehearsal.bench.project import PLACES, Goal, Sample, slope
 from rehearsal.bench.scheduling import GPUS_PER_NODE, groups, our_stack
 from rehearsal.engine.engine import EngineError
+from rehearsal.faults.runner import faulty_project
+from rehearsal.faults.table import CASES
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
@@ -67,3 +70,13 @@ def test_a_failed_measurement_does_not_discard_the_others() -> None:
     assert [str(error) for error in errors] == ["no cluster [here]"]
     assert "failed: no cluster [here]" in output.getvalue()
     assert "1.00 (1.00–1.00)" in output.getvalue()
+
+
+@pytest.mark.rehearsal
+@pytest.mark.exhaustive
+def test_every_cloud_is_previewed_with_and_without_the_gate(tools: Path) -> None:
+    goals = measure_previews(tools, 1, faulty_project(CASES["minimum-one"]))
+    measured = {goal.name for goal in goals}
+    assert "preview that the gate refuses" in measured
+    for cloud in PLACES:
+        assert {f"preview of dev on {cloud}", f"preview of dev on {cloud} with the gate"} <= measured

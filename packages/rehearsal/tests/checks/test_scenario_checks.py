@@ -1,17 +1,21 @@
-"""Each check flips when one observation changes."""
+"""Each check flips when one observation changes; the network test has all network devices of a node for each worker."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Fabric
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
 from rehearsal.checks import cluster as of_cluster
 from rehearsal.checks import workloads
 from rehearsal.checks.cluster import nodes_as_declared, system_pods_run
+from rehearsal.checks.workloads import workload_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive
 from rehearsal.scenario.player import Played, Submitted
@@ -352,3 +356,39 @@ def test_a_pool_that_does_not_scale_up_again_fails_the_check(cluster: Cluster) -
     checks = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
     assert "2 nodes started for a job that fits one node: gpu-0, gpu-1" in by_id(checks, "again:t4-1").detail
     assert not by_id(checks, "again:t4-1").passed
+
+
+EFA = "vpc.amazonaws.com/efa"
+FABRIC = Fabric(devices=32, resource=EFA)
+POOL = gpu_pool("h100-8", 8, most=2, fabric=FABRIC)
+
+
+def network_test() -> dict[str, str]:
+    job = yaml.safe_load(job_yaml(POOL))
+    job["metadata"]["name"] = "workers"
+    job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][EFA] = 32
+    return {POOL.name: yaml.safe_dump_all([job, {"kind": "Service"}])}
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "nodes", "passes"),
+    [(32, 32, "ab", True), (16, 32, "ab", False), (32, 32, "aa", False), (0, 0, "ab", False), (32, 32, "a", False)],
+)
+def test_each_worker_has_all_devices_of_a_node_of_its_own(asked: int, has: int, nodes: str, passes: bool) -> None:
+    scenario = derive((POOL,), {POOL.name: job_yaml(POOL)}, 2.0, fabric_tests=network_test())
+    (one,) = scenario.network_tests
+    cluster = Cluster.empty()
+    for name in set(nodes):
+        cluster.node(name, POOL.name, size=8, offered={EFA: str(has)})
+    for number, name in enumerate(nodes):
+        owner = ("Job", "workers")
+        cluster.pod(f"w-{number}", node=name, phase="Running", gpus=8, owner=owner, limits={EFA: str(asked)})
+    played = Played([Submitted(one, 0.0, SubmissionReply(True), ())])
+    (check,) = (each for each in workload_checks(cluster.timeline, scenario, played) if each.id == one.id)
+    assert check.passed is passes, check.detail
+
+
+def test_no_simulated_cloud_offers_devices_that_pods_claim() -> None:
+    claimed = replace(POOL, fabric=replace(FABRIC, claimed=True))
+    scenario = derive((claimed,), {POOL.name: job_yaml(POOL)}, 2.0, fabric_tests=network_test())
+    assert scenario.network_tests == ()

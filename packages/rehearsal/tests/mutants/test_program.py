@@ -1,4 +1,4 @@
-"""The unchanged program with wrong inputs, the judges that need no engine, and the tables."""
+"""The unchanged program with wrong inputs, the judges that need no engine, pods among them, and the tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.mutants import program, table
 from rehearsal.mutants.judges import QuickJudges, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered, mutants_of
+from rehearsal.mutants.replay import misplaced
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
 
@@ -114,3 +117,35 @@ def test_the_first_judgement_that_covers_a_mutant_counts() -> None:
     ]
     assert table.row_of(one, Verdict("nobody"), known)["why"] == "a reason"
     assert table.row_of(one, Verdict("nobody"))["harm"] == "harmful"
+
+
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+GROUPS = [
+    SimulatedNodeGroup("admin", "c", NodeShape("m", 2, 8), ("a",), {"role": "admin"}, min_nodes=1, max_nodes=1),
+    SimulatedNodeGroup("t4", "c", NodeShape("g", 4, 16, gpus=1), ("a",), {"role": "gpu"}, (TAINT,), max_nodes=2),
+]
+ANY = [{"operator": "Exists"}]
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "web", "namespace": "kube-system"}, "spec": {"template": {"spec": spec}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({}, ""),
+        ({"nodeSelector": {"role": "admin"}, "tolerations": ANY}, ""),
+        ({"nodeSelector": {"role": "admins"}}, "system-pods-run: web never runs: it selects role=admins"),
+        ({"tolerations": ANY}, "system-pods-off-gpu: web may run on a GPU node of t4"),
+    ],
+)
+def test_a_deployment_runs_and_only_beside_gpus(spec: dict[str, Any], problem: str) -> None:
+    reported = misplaced(GROUPS, [deployment(**spec)], [])
+    assert reported.startswith(problem)
+    assert bool(reported) is bool(problem)
+
+
+def test_a_group_whose_gpus_nobody_advertises() -> None:
+    plain = SimulatedNodeGroup("t4", "c", NodeShape("g", 4, 16, gpus=1), ("a",), gpus_advertised_by="device-plugin")
+    assert misplaced([plain], [], []).startswith("reached:t4: no DaemonSet runs NVIDIA's device plugin")

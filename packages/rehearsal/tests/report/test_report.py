@@ -18,6 +18,7 @@ from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
+from rehearsal.report.drift import main
 from rehearsal.report.record import Scope, StageTime, real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, cost_of, node_prices, unusable_machines, write_atomically
 from rehearsal.report.summary import Display, show, sparkline
@@ -246,3 +247,42 @@ def test_a_report_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         write_atomically(target, {"verdict": object()})
     assert json.loads(target.read_text()) == {"verdict": "pass"}
     assert [path.name for path in target.parent.iterdir()] == ["report.json"]
+
+
+SUMMARY = {"summaryEvent": {"resourceChanges": {}}}
+
+
+def step(op: str, name: str, *changes: str) -> dict[str, Any]:
+    diff = {path: {"kind": "update"} for path in changes}
+    metadata = {"op": op, "type": "t:a/b:C", "urn": f"urn:pulumi:dev::p::t:a/b:C::{name}", "detailedDiff": diff}
+    return {"resourcePreEvent": {"metadata": metadata, "planning": True}}
+
+
+@pytest.mark.parametrize(
+    ("events", "lines"),
+    [
+        ([step("refresh", "a"), step("same", "a"), step("read", "b"), SUMMARY], []),
+        ([step("update", "a", "nodeCount"), SUMMARY], ["- update `t:a/b:C` `a`: `nodeCount`"]),
+        ([step("update", "a", "scalingConfig.desiredSize"), SUMMARY], []),
+        ([step("create", "a` @all"), SUMMARY], ["- create `t:a/b:C` ``a` @all``"]),
+        ([step("create", "a"), step("create", "a"), SUMMARY], ["- create `t:a/b:C` `a`"]),
+        (
+            [step("update", "a", "scalingConfig.desiredSize", "tags"), SUMMARY],
+            ["- update `t:a/b:C` `a`: `scalingConfig.desiredSize`, `tags`"],
+        ),
+    ],
+)
+def test_drift_is_what_an_update_would_change(
+    events: list[dict[str, Any]], lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    assert main([str(log)]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_a_preview_that_did_not_end_is_no_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text(json.dumps(step("same", "a")))
+    assert main([str(log)]) == 1
+    assert "did not end" in capsys.readouterr().err

@@ -1,15 +1,18 @@
-"""The report quotes Karpenter about pools that get no node, and is silent where all is well."""
+"""The report quotes Karpenter about pools that get no node, else nothing; a call without a right fails it."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from facts.concepts.pool import POOL_LABEL
 from packages.rehearsal.tests.objects import Cluster
+from rehearsal.checks import calls_allowed
 from rehearsal.cluster.api import Api, ApiResource, Object
-from rehearsal.scenario.autoscaler_messages import Calls, of_pools
+from rehearsal.scenario.autoscaler_messages import Calls, of_pools, read
 
 POOLS = "/apis/karpenter.sh/v1/nodepools"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
@@ -112,3 +115,35 @@ def test_a_word_of_any_length_leaves_room_for_the_others() -> None:
     actual = messages(Objects(**{CLASS: broken}))["t4-1"]
     assert actual.endswith("; MachineClass gpus: the other")
     assert len(actual) < 1000
+
+
+DENIED = {"service": "sqs", "operation": "GetQueueUrl", "verdict": "denied", "missing": "no right", "resources": ["q"]}
+ALLOWED = {"service": "ec2", "operation": "DescribeImages", "verdict": "allowed"}
+FAILED = {"service": "ec2", "operation": "CreateFleet", "verdict": "failed", "error": "no capacity"}
+
+
+def logged(folder: Path, *calls: object) -> Calls:
+    (folder / "cloud-calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
+    return read(folder)
+
+
+def test_a_denied_call_fails_and_says_which_right_is_missing(tmp_path: Path) -> None:
+    (check,) = calls_allowed(logged(tmp_path, ALLOWED, DENIED, DENIED, FAILED))
+    assert not check.passed
+    assert check.detail == "sqs:GetQueueUrl was denied: no right"
+
+
+def test_calls_that_failed_for_another_reason_are_the_cloud_s(tmp_path: Path) -> None:
+    (check,) = calls_allowed(logged(tmp_path, ALLOWED, FAILED))
+    assert check.passed
+    assert check.detail == "2 calls, none denied"
+
+
+def test_a_right_that_came_late_is_there(tmp_path: Path) -> None:
+    assert logged(tmp_path, DENIED, {**DENIED, "verdict": "allowed"}).denied == ()
+    assert logged(tmp_path, {**DENIED, "verdict": "allowed"}, DENIED).denied
+    assert logged(tmp_path, DENIED, {**DENIED, "verdict": "allowed", "resources": ["another"]}).denied
+
+
+def test_without_calls_there_is_nothing_to_check(tmp_path: Path) -> None:
+    assert list(calls_allowed(read(tmp_path))) == []

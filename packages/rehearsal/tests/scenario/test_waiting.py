@@ -1,15 +1,19 @@
-"""How long a rehearsal waits: as long as something moves, and not for ever."""
+"""How long a rehearsal waits: as long as something moves, not for ever; and until the API server lets developers in."""
 
 from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from packages.rehearsal.tests.objects import Cluster
+from rehearsal.cluster.api import Api
 from rehearsal.cluster.processes import free_ports, listens
 from rehearsal.scenario import timeline
+from rehearsal.scenario.user import let_in
 from tests.tables import cases
 
 PATIENCE = 60.0
@@ -69,3 +73,36 @@ def test_a_free_port_is_outside_the_ephemeral_range() -> None:
                 assigned.add(connection.getsockname()[1])
         accepting.join()
     assert max(free_ports(50)) < min(assigned)
+
+
+class SlowServer:
+    """An API server which applies a new binding at the third question about it."""
+
+    def __init__(self) -> None:
+        self.bound: list[dict[str, Any]] = []
+        self.answers: list[bool] = []
+
+    def apply_manifest(self, manifest: dict[str, Any]) -> None:
+        self.bound.append(manifest)
+
+    def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        asked = body["spec"]["resourceAttributes"]
+        assert asked == {"namespace": "research", "verb": "create", "group": "batch", "resource": "jobs"}
+        self.answers.append(bool(self.bound) and len(self.answers) >= 2)
+        return {"status": {"allowed": self.answers[-1]}}
+
+
+def test_a_developer_submits_nothing_before_the_binding_applies() -> None:
+    server = SlowServer()
+
+    def wait(condition: Callable[[], bool], _: float) -> bool:
+        while not condition():
+            pass
+        return True
+
+    api = cast("Api", server)
+    let_in(api, api, wait, "research")
+    bound = [(each["metadata"]["namespace"], each["roleRef"]["name"]) for each in server.bound]
+    assert bound == [("research", "edit"), ("kube-system", "gpucluster-pools")]
+    assert server.answers == [False, False, True]

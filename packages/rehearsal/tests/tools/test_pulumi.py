@@ -1,16 +1,18 @@
-"""Which installed Pulumi is used or passed over, with the reason; what is shown while a stage runs."""
+"""Which installed Pulumi is used or passed over, with the reason; what is shown of a stage; what the binaries say."""
 
 from __future__ import annotations
 
 import io
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.simulated_cluster import eventually
+import rehearsal.tools
+from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 from rehearsal.tools.install import FILES, SystemPulumi, find_pulumi, make_plan
-from rehearsal.tools.modules import PREVIEW
+from rehearsal.tools.modules import HELM, KUBERNETES, PREVIEW
 from rehearsal.tools.progress import Progress, duration
 from tests.tables import cases
 
@@ -110,3 +112,27 @@ def test_a_failed_stage_says_so() -> None:
 
 def test_durations() -> None:
     assert [duration(seconds) for seconds in (0.12, 12, 187)] == ["0.1 s", "12 s", "3 min 07 s"]
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        (["kube-apiserver", "--version"], f"Kubernetes {KUBERNETES.version('k8s.io/kubernetes')}"),
+        (["kube-controller-manager", "--version"], f"Kubernetes {KUBERNETES.version('k8s.io/kubernetes')}"),
+        (["kube-scheduler", "--version"], f"Kubernetes {KUBERNETES.version('k8s.io/kubernetes')}"),
+        (["kubectl", "version", "--client"], f"Client Version: {KUBERNETES.version('k8s.io/kubernetes')}"),
+        (["etcd", "--version"], f"etcd Version: {KUBERNETES.version('go.etcd.io/etcd/server/v3').lstrip('v')}"),
+        (["kwok", "--version"], "kwok version"),
+        (["pulumi", "version"], "v3."),
+        (["karpenter", "--help"], "-instance-types-file-path"),
+        (["helm", "version"], f'Version:"{HELM.version("helm.sh/helm/v3")}"'),
+        (["karpenter-aws", "--help"], "-interruption-queue"),
+        (["actionlint", "--version"], "1."),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_runs(command: list[str], answer: str) -> None:
+    folder = rehearsal.tools.folder()
+    shown = subprocess.run([str(folder / command[0]), *command[1:]], text=True, capture_output=True, timeout=PATIENCE)
+    assert answer in shown.stdout + shown.stderr

@@ -1,0 +1,109 @@
+"""What must be so of a sweep that has run, and of a job whose node was taken back: what is not fails it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from facts.jobs.job import TrainingJobSpec
+from facts.jobs.sweep import Sweep
+from rehearsal.scenario.timeline import PodRecord
+from rehearsal.work import reclaim, sweep
+from rehearsal.work.reclaim import ReclaimOutcome
+from rehearsal.work.sweep import SweepOutcome
+from tests.tables import cases
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+JOB = TrainingJobSpec(
+    name="sweep-1",
+    namespace="default",
+    image="train:1",
+    command=("python", "train.py"),
+    pools=("t4-1", "t4-1-spot"),
+    taints=(),
+    sweep=Sweep({"seed": ("0", "1", "2")}),
+    at_once=2,
+)
+
+
+def run(index: int, began: float, **other: Any) -> PodRecord:
+    """Runs for 2 s from a moment on."""
+    pod = PodRecord(
+        uid=f"{index}-{began}",
+        namespace="default",
+        name=f"sweep-1-{index}",
+        workload="sweep-1",
+        owner="Job",
+        gpus=1,
+        created=0.0,
+        labels={INDEX: str(index)},
+        running=began,
+        finished=began + 2,
+    )
+    return replace(pod, **other)
+
+
+SWEPT = SweepOutcome(
+    JOB,
+    tuple((run(index, index), pool) for index, pool in enumerate(("t4-1", "t4-1-spot", "t4-1"))),
+    {"succeeded": 3},
+)
+
+
+def test_a_sweep_that_ran_as_declared_has_no_problem() -> None:
+    assert sweep.problems(SWEPT) == []
+
+
+def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
+    twice = ((run(1, 9), "t4-1"), (run(2, 9, running=None, finished=None), None))
+    assert sweep.problems(replace(SWEPT, pods=(*SWEPT.pods, *twice))) == []
+
+
+@cases
+def test_each_deviation_of_a_sweep_is_reported(status: dict[str, int], pods: list[list[Any]], expected: str) -> None:
+    """Pods are rows of their pool, index, start and other fields; without any they are those that ran well."""
+    ran = tuple((run(index, began, **(more[0] if more else {})), pool) for pool, index, began, *more in pods)
+    (problem,) = sweep.problems(replace(SWEPT, status=status, pods=ran or SWEPT.pods))
+    assert expected in problem
+
+
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 2}
+
+
+def worker(index: int, node: str, uid: str, **spec: Any) -> dict[str, Any]:
+    container = {
+        "image": "train:1",
+        "env": [{"name": "MASTER_ADDR", "value": "reclaimed-0.reclaimed"}],
+        "resources": {},
+    }
+    pod_spec = {"hostname": f"reclaimed-{index}", "subdomain": "reclaimed", "terminationGracePeriodSeconds": 15}
+    return {
+        "metadata": {"name": f"reclaimed-{index}-{uid}", "uid": uid, "annotations": {INDEX: str(index)}},
+        "spec": {"nodeName": node, "containers": [container], **pod_spec, **spec},
+    }
+
+
+BEFORE = (worker(0, "n1", "a"), worker(1, "n2", "b"))
+WELL = ReclaimOutcome(
+    taken="n2",
+    before=BEFORE,
+    ends=("EvictionByEvictionAPI",),
+    after=(BEFORE[0], worker(1, "n3", "c")),
+    status=COMPLETE,
+    notice=15,
+)
+
+
+def test_a_job_that_goes_on_as_declared_has_no_problem() -> None:
+    assert reclaim.problems(WELL, 2) == []
+    assert reclaim.problems(replace(WELL, notice=None), 2) == []
+
+
+@cases
+def test_each_deviation_is_reported(field: str, value: Any, expected: str) -> None:
+    """Pods are rows of their index, node, UID and other fields of their spec."""
+    if field in ("before", "after"):
+        value = [worker(*row[:3], **(row[3] if len(row) > 3 else {})) for row in value]
+    changed: dict[str, Any] = {field: tuple(value) if isinstance(value, list) else value}
+    (problem,) = reclaim.problems(replace(WELL, **changed), 2)
+    assert expected in problem
