@@ -1,4 +1,4 @@
-"""Node autoscalers that are workloads: how they find their groups, and what they may do at the cloud."""
+"""Node autoscalers: when they remove nodes; those that are workloads: how they find groups, what they may do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from facts.concepts.unknown import Maybe
+
+
+@dataclass(frozen=True)
+class IdleTime:
+    """How long a node stays after its last pod has gone, in minutes (infinity: for ever), and what says so."""
+
+    minutes: Maybe[float]
+    where: str
+    """The property or the flag, in its resource's own spelling."""
 
 
 @dataclass(frozen=True)

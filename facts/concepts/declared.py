@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_type_hints
 
-from facts.concepts.autoscaler import Autoscaler, ScalingGroup
+from facts.concepts.autoscaler import Autoscaler, IdleTime, ScalingGroup
 from facts.concepts.carbon import Carbon
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -33,15 +33,6 @@ class UnknownReason:
     why: str
     """After "because": ``its launch template is not declared in this program``."""
     remedy: str
-
-
-@dataclass(frozen=True)
-class IdleTime:
-    """How long a node stays after its last pod has gone, in minutes (infinity: for ever), and what says so."""
-
-    minutes: Maybe[float]
-    where: str
-    """The property or the flag, in its resource's own spelling."""
 
 
 @dataclass(frozen=True)

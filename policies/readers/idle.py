@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import IdleTime
+from facts.concepts.autoscaler import IdleTime
 from facts.concepts.kubernetes import DO_NOT_DISRUPT
 from facts.concepts.unknown import UNKNOWN, at, flag, items, mapping, text, whole
 from policies.readers.durations import longest_window, minutes_of
