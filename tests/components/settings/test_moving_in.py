@@ -94,8 +94,8 @@ def test_a_driver_that_the_new_pool_lacks_is_named(installed: dict[str, str], co
     answers = _answers("gke")
     gpu = {"acceleratorCount": "1", "acceleratorType": "nvidia-tesla-t4", "gpuDriverInstallationConfig": installed}
     answers[0]["nodePools"][1]["config"]["accelerators"] = [gpu]
-    found = re.findall(r"# gpuPools: T4_pool: (.*driver.*)$", _written(folder, answers), re.MULTILINE)
-    assert found == [comment] * bool(comment)
+    comments = re.findall(r"# gpuPools: T4_pool: (.*driver.*)$", _written(folder, answers), re.MULTILINE)
+    assert comments == [comment] * bool(comment)
 
 
 def test_without_the_answer_about_subnets_the_command_is_in_the_file(folder: Path) -> None:

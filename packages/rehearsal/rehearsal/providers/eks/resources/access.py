@@ -120,7 +120,7 @@ def _entry_requires(pending: Pending[Account]) -> None:
     if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
         reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
         raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
-    # EKS has an entry for whoever made the cluster: ``bootstrapClusterCreatorAdmin…`` in
+    # EKS has an entry for the principal that made the cluster: ``bootstrapClusterCreatorAdmin…`` in
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html.
     admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
     made_it = admin and pending.inputs["principalArn"] == maker(pending.cloud)
