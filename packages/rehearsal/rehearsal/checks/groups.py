@@ -32,7 +32,8 @@ def groups_as_declared(groups: Sequence[SimulatedNodeGroup], pools: Pools, *, li
     if pools.in_groups:
         problems += [f"{name} has no node group" for name in declared]
     problems += list(_order(groups, pools))
-    good = f"{counted(len(groups), 'group')}: machine type, zones, labels, taints, capacity type, disk, size, order"
+    compared = "machine type, zones, labels, taints, capacity type, memory, disk, size, order"
+    good = f"{counted(len(groups), 'group')}: {compared}"
     title = "Every node group matches its pool"
     return Check("groups-as-declared", title, not problems, "; ".join(problems) or good)
 
