@@ -1,8 +1,10 @@
 """Why a pool's nodes would not work: their account's roles, their access scopes, and their way to Google's registries.
 
 Google starts such machines and bills them: without a way to the registry they never become ready
-(https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/308), and without the role or the
-scopes they write no logs and no metrics. A rehearsal has no node in either case.
+(https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/308), without the role or the
+scopes they write no logs and no metrics, and where they stream images without a role for it, no pod starts
+(https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2251). A rehearsal has no node in
+any of these cases.
 """
 
 from __future__ import annotations
@@ -20,6 +22,14 @@ GRANT: Final = "gcp:projects/iAMMember:IAMMember"
 # https://docs.cloud.google.com/kubernetes-engine/security/configure-node-service-accounts; the two are its main parts.
 _NODE_ROLES: Final = ("roles/container.defaultNodeServiceAccount", "roles/editor", "roles/owner")
 _PARTS: Final = {"roles/logging.logWriter", "roles/monitoring.metricWriter"}
+# Those with serviceusage.services.use: https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming#requirements
+_STREAMING_ROLES: Final = (
+    "roles/serviceusage.serviceUsageConsumer",
+    "roles/serviceusage.serviceUsageAdmin",
+    "roles/container.nodeServiceAccount",
+    "roles/editor",
+    "roles/owner",
+)
 # https://cloud.google.com/kubernetes-engine/docs/how-to/access-scopes: what GKE itself gives nodes, at least.
 _SCOPES: Final = {
     "logs": ("logging.write", "logging.admin"),
@@ -43,9 +53,13 @@ def _roles(cloud: SimulatedCloud, cluster: Properties, config: Properties) -> st
     member = f"serviceAccount:{account}"
     grants = [each.inputs for each in cloud.store.all(GRANT) if each.inputs["member"] == member]
     roles = {each["role"] for each in grants if each["project"] == project}
-    if roles.intersection(_NODE_ROLES) or roles >= _PARTS:
+    if not roles.intersection(_NODE_ROLES) and not roles >= _PARTS:
+        lacking = _NODE_ROLES[0]
+    elif at(config, "gcfsConfig.enabled") and not roles.intersection(_STREAMING_ROLES):
+        lacking = _STREAMING_ROLES[0]
+    else:
         return None
-    return f"the nodes' service account {account} lacks {_NODE_ROLES[0]} on project {project}"
+    return f"the nodes' service account {account} lacks {lacking} on project {project}"
 
 
 def _scopes(config: Properties) -> str | None:

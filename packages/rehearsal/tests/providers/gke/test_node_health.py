@@ -50,6 +50,24 @@ def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) 
     assert "lacks roles/container.defaultNodeServiceAccount" in group.not_scaled_because
 
 
+@pytest.mark.parametrize(
+    ("role", "enabled", "works"),
+    [
+        ("roles/artifactregistry.reader", True, False),
+        ("roles/artifactregistry.reader", False, True),
+        ("roles/serviceusage.serviceUsageConsumer", True, True),
+    ],
+)
+def test_nodes_that_stream_images_use_the_projects_services(
+    google: gke.Google, role: str, enabled: bool, works: bool
+) -> None:
+    with_roles(google, "roles/container.defaultNodeServiceAccount", role)
+    google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": EMAIL, "gcfsConfig": {"enabled": enabled}}))
+    because = google.fleet.groups["t4-1"].not_scaled_because
+    assert because.endswith("" if works else "lacks roles/serviceusage.serviceUsageConsumer on project demo-project")
+    assert bool(because) is not works
+
+
 @cases
 def test_scopes_of_nodes(google: gke.Google, scopes: list[str], lacking: str) -> None:
     google.cluster()
