@@ -87,7 +87,6 @@ class EksCluster(CloudCluster):
             ),
             outputs=["endpoint", "certificateAuthority", "identities"],
         )
-        scales_groups = settings.autoscaler == "cluster-autoscaler"
         self._context = Context(
             settings=settings,
             account=account,
@@ -96,7 +95,9 @@ class EksCluster(CloudCluster):
             control_plane=self.resource,
             minor=minor,
             # With Karpenter no autoscaler changes the admin pool, its only group.
-            groups=RunningGroups(settings.cluster_name, exists, parent) if scales_groups else None,
+            groups=RunningGroups(
+                settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
+            ),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
         self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +10,9 @@ import pulumi
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CallerIdentity, ServiceRole
 from components.clouds.eks.network import Network
-from components.clouds.eks.running_groups import RunningGroup, RunningGroups
+from components.clouds.eks.running_groups import RunningGroups
 from components.resources import CustomResource
 from components.settings import Settings
-from facts.concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +20,8 @@ class Context:
     """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
     role of its nodes.
 
-    ``groups`` are its existing node groups; ``None`` if no autoscaler changes their sizes. ``file_mounts`` is the role
-    of the nodes' EFS driver for mounting the shared volume; ``None`` without one.
+    ``groups`` are its existing node groups, if an autoscaler changes their sizes. ``file_mounts`` is the role of the
+    nodes' EFS driver for mounting the shared volume; ``None`` without one.
     """
 
     settings: Settings
@@ -32,7 +30,7 @@ class Context:
     node_role: ServiceRole
     control_plane: CustomResource
     minor: str
-    groups: RunningGroups | None = None
+    groups: RunningGroups
     file_mounts: ServiceRole | None = None
 
     @property
@@ -44,7 +42,3 @@ class Context:
     def security_group(self) -> pulumi.Output[Any]:
         """The security group that EKS makes for control plane and nodes."""
         return self.control_plane.output("vpcConfig").apply(lambda network: network["clusterSecurityGroupId"])
-
-    def running(self, pool: Pool, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
-        """The pool's existing node group, read when all of ``after`` is up to date; ``None`` if there is none yet."""
-        return None if self.groups is None else self.groups.get(pool.name, after)

@@ -42,7 +42,7 @@ def node_pool(
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
     image_type = GPU_IMAGE_TYPES[pool.image] if pool.gpu_part else IMAGE_TYPE
-    running = context.running(pool, [context.control_plane, *needs]) if pool.autoscaled else None
+    running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.autoscaled else None
     capacity = _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND")
     gpus = unless_replaced(running, capacity, pool.zones) if pool.gpu_part and running is not None else None
     inputs: eks.NodeGroup = {

@@ -49,11 +49,11 @@ class RunningGroup:
 
 
 class RunningGroups:
-    """The node groups of the cluster called ``cluster_name``; none if it does not exist yet."""
+    """The node groups of the cluster called ``cluster_name``; none unless they ``exist``."""
 
-    def __init__(self, cluster_name: str, exists: bool, parent: pulumi.Resource) -> None:
+    def __init__(self, cluster_name: str, parent: pulumi.Resource, *, exist: bool) -> None:
         self._cluster, self._parent = cluster_name, parent
-        names = look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
+        names = look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exist else ()
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
