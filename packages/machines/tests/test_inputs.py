@@ -1,4 +1,4 @@
-"""What the engine's inputs must be, what of them may change, and what kubeadm gets."""
+"""What the engine's inputs must be, what of them may change, what kubeadm gets, and addresses for Services."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from packages.machines.tests.simulated import (
     FACTS,
     KUBECONFIG,
     SimulatedMachine,
+    Site,
     control_plane,
     preflight,
     worker,
@@ -251,3 +252,28 @@ def test_values_survive_the_wire_and_secrets_are_marked() -> None:
     assert unmarshal(struct) == value
     assert "1b47061264138c4ac30d75fd1eb44270" in str(struct.fields["s"])
     assert "1b47061264138c4ac30d75fd1eb44270" not in str(struct.fields["a"])
+
+
+@cases
+def test_only_workers_need_the_network_of_addresses_for_services(addresses: str, role: str, refused: bool) -> None:
+    facts = {**FACTS, "time": time.time(), "addresses": "192.0.2.10/25 198.51.100.1/24"}
+    texts = [each.text for each in problems([Candidate("m", role, 0, facts)], {"loadBalancerRange": addresses}, {})]
+    assert len(texts) == refused
+    assert all(
+        f"holds the loadBalancerRange {addresses} (it has 192.0.2.0/25, 198.51.100.0/24)" in each for each in texts
+    )
+
+
+async def test_a_range_that_comes_later_is_checked_on_the_machines_that_are_in_the_cluster() -> None:
+    plane, gpu1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1", {"addresses": "192.0.2.10/24"})
+    async with Site(plane, gpu1) as site:
+        inputs = preflight(plane, gpu1)
+        _, state = await site.resources.create(PREFLIGHT, inputs, site.log)
+        plane.phases.clear()
+        gpu1.phases.clear()
+        later = {**inputs, "loadBalancerRange": "203.0.113.1-203.0.113.9"}
+        with pytest.raises(OperationError, match=r"gpu1: has no network that holds the loadBalancerRange"):
+            await site.resources.update(PREFLIGHT, state, later, site.log)
+        later["loadBalancerRange"] = "192.0.2.20-192.0.2.30"
+        assert (await site.resources.update(PREFLIGHT, state, later, site.log))["checked"] == ["cp1", "gpu1"]
+        assert [name for name, _ in gpu1.phases] == ["facts", "facts"]

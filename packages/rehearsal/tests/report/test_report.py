@@ -3,9 +3,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
@@ -14,6 +16,7 @@ from facts import catalog
 from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from packages.rehearsal.tests.simulated_cluster import eventually
+from rehearsal import picture
 from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
@@ -286,3 +289,49 @@ def test_a_preview_that_did_not_end_is_no_agreement(tmp_path: Path, capsys: pyte
     log.write_text(json.dumps(step("same", "a")))
     assert main([str(log)]) == 1
     assert "did not end" in capsys.readouterr().err
+
+
+PICTURES = ("rehearsal.svg", "rehearsal-dark.svg")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the committed figures and pictures."""
+    for name in (picture.FIGURES.name, *PICTURES):
+        shutil.copy(picture.FIGURES.with_name(name), tmp_path / name)
+    monkeypatch.setattr(picture, "FIGURES", tmp_path / picture.FIGURES.name)
+    return tmp_path
+
+
+def run() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(picture.FIGURES.read_text())
+    return content
+
+
+def test_the_committed_pictures_follow_from_the_committed_figures(folder: Path) -> None:
+    assert picture.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_an_outdated_picture_is_named(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / name).write_text("<svg/>")
+    assert picture.main(["--check"]) == 1
+    assert capsys.readouterr().err == f"docs/{name} out of date: run `make docs`\n"
+    assert (picture.main([]), picture.main(["--check"])) == (0, 0)
+
+
+def test_both_pictures_have_the_pools_and_the_verdict() -> None:
+    for name in PICTURES:
+        texts = {element.text for element in ElementTree.parse(picture.FIGURES.with_name(name)).iter()}
+        assert {pool["name"] for pool in run()["pools"]} < texts
+        assert f"Rehearsal of dev: pass, {len(run()['checks'])} of {len(run()['checks'])} checks" in texts
+
+
+def test_figures_of_a_report_are_taken(folder: Path, tmp_path: Path) -> None:
+    checks = [{"passed": True, "title": "a"}, {"passed": False, "title": "b"}]
+    report = run() | {"checks": checks, "verdict": "fail", "logs": "/tmp/logs"}
+    source = tmp_path / "report.json"
+    source.write_text(json.dumps(report))
+    assert picture.main(["--from", str(source)]) == 0
+    assert run()["checks"] == [{"passed": True}, {"passed": False}]
+    assert "logs" not in run()
