@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Final
 
+from facts.catalog.model import Support
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import architecture, instance_type
@@ -80,6 +81,14 @@ def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
         return None
     return f"Unsupported Kubernetes minor version update from {old} to {new}"
+
+
+def support_lasts(support: Support | None, old: str, new: str, day: date) -> str | None:
+    """Why the upgrade policy ``old`` (``EXTENDED``) cannot become ``new`` on that day
+    (https://docs.aws.amazon.com/eks/latest/userguide/disable-extended-support.html)."""
+    if (old, new) != ("EXTENDED", "STANDARD") or support is None or day < support.extended:
+        return None
+    return f"The cluster is in extended support since {support.extended}, which it leaves with a newer version only"
 
 
 def nodes_too_old(group: str, nodes: str, new: str) -> str | None:

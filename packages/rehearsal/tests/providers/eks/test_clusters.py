@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
-from rehearsal.providers.eks.rules import version_step
+from rehearsal.providers.eks.rules import support_lasts, version_step
 from tests.tables import cases
 
 
@@ -168,6 +168,16 @@ def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: eks.Amazon) 
         with pytest.raises(ProviderError, match=f"Unsupported Kubernetes minor version update from 1.33 to {version}"):
             amazon.update(eks.CLUSTER, created, {**inputs, "version": version})
     assert amazon.update(eks.CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
+
+
+def test_extended_support_is_left_with_a_newer_version(amazon: eks.Amazon) -> None:
+    created = amazon.cluster(version="1.32", upgradePolicy={"supportType": "EXTENDED"})
+    with pytest.raises(ProviderError, match="in extended support since 2026-03-23"):
+        amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "upgradePolicy": {"supportType": "STANDARD"}})
+    support = of("eks").supported["1.35"]
+    days = {date(2027, 3, 26): False, date(2027, 3, 27): True}
+    assert {day: support_lasts(support, "EXTENDED", "STANDARD", day) is not None for day in days} == days
+    assert support_lasts(support, "STANDARD", "STANDARD", date(2027, 3, 27)) is None
 
 
 def test_a_control_plane_leaves_no_nodes_more_than_three_minors_behind(amazon: eks.Amazon) -> None:

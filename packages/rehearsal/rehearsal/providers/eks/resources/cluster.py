@@ -15,7 +15,7 @@ from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, subnets
-from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, version_step
+from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, support_lasts, version_step
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -41,6 +41,7 @@ def _requires(pending: Pending[Account]) -> None:
     account, inputs = pending.cloud, pending.inputs
     if pending.before is not None:
         _check_version(account, pending.id, inputs)
+        _check_support(account, pending.before.inputs, inputs)
         _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
         return
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
@@ -160,6 +161,13 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
         problem = problem or nodes_too_old(group, nodes, version)
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
+
+
+def _check_support(account: Account, before: Properties, inputs: Properties) -> None:
+    old, new = (at(each, "upgradePolicy.supportType") or "EXTENDED" for each in (before, inputs))
+    support = account.catalog.supported.get(inputs.get("version") or DEFAULT_VERSION)
+    if problem := support_lasts(support, old, new, datetime.now(timezone.utc).date()):
+        raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterConfig")
 
 
 def _check_zones(zones: set[str], before: set[str]) -> None:
