@@ -1,7 +1,7 @@
 """Which pools to write for a trace: sizes, capacity, idle time and most nodes, with what they cost. Pure.
 
-Every set of sizes is simulated with every idle time, and each size on spot and on-demand machines. The cheapest is
-recommended of those whose jobs wait no longer than allowed.
+Every set of sizes is simulated with every idle time, and each size on spot and on-demand machines, with fewer and fewer
+nodes. The cheapest is recommended of those whose jobs wait no longer than allowed.
 """
 
 from __future__ import annotations
@@ -175,17 +175,23 @@ def _sizes(
     waits of all jobs may be short enough, too. A job runs on the smallest size that has its GPUs, so each is simulated
     alone.
     """
-    most = max(job.gpus for job in jobs)
-    largest = min((pool.gpus_per_node for pool in machines if pool.gpus_per_node >= most), default=0)
-    if not largest:
-        there = max(pool.gpus_per_node for pool in machines)
+    most, there = max(job.gpus for job in jobs), max(pool.gpus_per_node for pool in machines)
+    if most > there:
         raise TraceError([f"a worker asks for {most} {jobs[0].gpu}, a machine has {there} at most; use more workers"])
-    usable = [pool for pool in machines if pool.gpus_per_node <= largest]
 
     @cache
-    def cost_of(above: int, index: int) -> TraceCost:
-        own = [job for job in jobs if above < job.gpus <= usable[index].gpus_per_node]
-        return simulate(own, market.design([usable[index]]), seed)
+    def costs(above: int, index: int) -> list[tuple[PoolOffer, TraceCost]]:
+        """Without a limit, then with half as many nodes again and again, as long as no job waits too long."""
+        pool = machines[index]
+        own = [job for job in jobs if above < job.gpus <= pool.gpus_per_node]
+        every = [(pool, simulate(own, market.design([pool]), seed))]
+        while (nodes := every[-1][1].peaks[pool.name] // 2) and not every[-1][1].beyond(max_wait):
+            pool = replace(pool, max_nodes=nodes)
+            cost = simulate(own, market.design([pool]), seed)
+            if cost.unplaced or cost.beyond(max_wait):
+                break
+            every.append((pool, cost))
+        return every
 
     @cache
     def best(above: int, allowed: float) -> tuple[float, float, _Pools]:
@@ -193,10 +199,11 @@ def _sizes(
         if above >= most:
             return 0.0, 0.0, ()
         options = []
-        for index, pool in enumerate(usable):
-            if pool.gpus_per_node > above and (cost := cost_of(above, index)).waits:
-                late, usd, rest = best(pool.gpus_per_node, allowed)
-                options.append((late + cost.beyond(allowed), usd + (cost.usd or 0.0), (pool, *rest)))
+        for index, machine in enumerate(machines):
+            for pool, cost in costs(above, index) if machine.gpus_per_node > above else ():
+                if cost.waits:
+                    late, usd, rest = best(pool.gpus_per_node, allowed)
+                    options.append((late + cost.beyond(allowed), usd + (cost.usd or 0.0), (pool, *rest)))
         return min(options, key=lambda option: option[:2])
 
     return best(0, max_wait)[2], best(0, math.inf)[2]

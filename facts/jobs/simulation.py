@@ -13,6 +13,7 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import itertools
 import math
@@ -96,6 +97,9 @@ class TraceCost:
         return None if self.usd is None or not self.hours else self.usd / self.hours * _HOURS_PER_MONTH
 
 
+_Shape = tuple[str | None, int, int]
+
+
 @dataclass(eq=False, kw_only=True)
 class _Node:
     pool: PoolOffer
@@ -109,10 +113,12 @@ class _Node:
 
 @dataclass(eq=False, kw_only=True)
 class _Run:
-    """A job; ``nodes`` has the node of each worker while it runs, ``attempt`` counts its starts."""
+    """A job; ``order`` is its place among those that wait, ``nodes`` has the node of each worker while it
+    runs, ``attempt`` counts its starts."""
 
     job: TraceJob
     pools: tuple[PoolOffer, ...]
+    order: tuple[float, float, int]
     left: float
     pending_since: float = 0.0
     waited: float = 0.0
@@ -141,7 +147,7 @@ class _Simulation:
         self._now = self._last_end = 0.0
         self._all: list[_Node] = []
         self._up: list[_Node] = []
-        self._pending: list[_Run] = []
+        self._pending: dict[_Shape, list[_Run]] = {}
         self._ended = 0
         self._reclaims = 0
         self._counts = {pool.name: 0 for pool in design.offer.pools}
@@ -149,7 +155,11 @@ class _Simulation:
 
     def outcome(self, jobs: Sequence[TraceJob]) -> TraceCost:
         pools = {_shape(job): pools_for(job, self._design) for job in jobs}
-        runs = [_Run(job=job, pools=pools[_shape(job)], left=job.duration) for job in jobs if pools[_shape(job)]]
+        runs = [
+            _Run(job=job, pools=able, order=(-job.priority, job.submit, index), left=job.duration)
+            for index, job in enumerate(jobs)
+            if (able := pools[_shape(job)])
+        ]
         start = self._now = self._last_end = min((run.job.submit for run in runs), default=0.0)
         for pool in self._design.offer.pools:
             for _ in range(self._design.always_on.get(pool.name, 0)):
@@ -160,8 +170,7 @@ class _Simulation:
             self._now = self._events[0][0]
             while self._events and self._events[0][0] == self._now:
                 heapq.heappop(self._events)[2]()
-            if self._pending:
-                self._schedule()
+            self._schedule()
         if self._ended < len(runs):
             raise AssertionError(f"{len(runs) - self._ended} jobs never ended")
         return self._result(runs, start, unplaced=len(jobs) - len(runs))
@@ -188,41 +197,53 @@ class _Simulation:
 
     def _submit(self, run: _Run) -> None:
         run.pending_since = self._now
-        self._pending.append(run)
+        bisect.insort(self._pending.setdefault(_shape(run.job), []), run, key=lambda each: each.order)
 
     def _schedule(self) -> None:
         """Start what has room on ready nodes, then request nodes for the rest."""
-        self._pending.sort(key=lambda run: (-run.job.priority, run.job.submit))
         free = {node: node.free for node in self._up if node.ready}
-        full: set[tuple[object, ...]] = set()
-        waiting = []
-        for run in self._pending:
-            if _shape(run.job) not in full and len(nodes := _room(run, free)) == run.job.workers:
-                self._start(run, nodes)
-            else:
-                full.add(_shape(run.job))
-                waiting.append(run)
-                free = {node: node.free for node in free}
-        self._pending = waiting
-        self._scale_up()
-
-    def _scale_up(self) -> None:
+        for shape, count in self._while_room(lambda run: self._start_with_room(run, free)).items():
+            del self._pending[shape][:count]
         free = {node: node.free for node in self._up}
-        full: set[tuple[object, ...]] = set()
-        for run in self._pending:
-            if _shape(run.job) in full:
-                continue
-            before = dict(free)
-            missing = run.job.workers - len(_room(run, free))
-            if sum(self._may_add(pool) * (pool.allocatable_gpus // run.job.gpus) for pool in run.pools) < missing:
-                full.add(_shape(run.job))
-                free = before
-                continue
-            while missing > 0:
-                node = self._request(next(pool for pool in run.pools if self._may_add(pool)))
-                placed = min(missing, node.free // run.job.gpus)
-                free[node] = node.free - placed * run.job.gpus
-                missing -= placed
+        self._while_room(lambda run: self._request_room(run, free))
+
+    def _while_room(self, has_room: Callable[[_Run], bool]) -> Mapping[_Shape, int]:
+        """Try pending jobs in their order, none of a shape after one without room; returns how many had some."""
+        had = dict.fromkeys(self._pending, 0)
+        waiting = {shape for shape, runs in self._pending.items() if runs}
+        while waiting:
+            shape = min(waiting, key=lambda each: self._pending[each][had[each]].order)
+            if has_room(self._pending[shape][had[shape]]):
+                had[shape] += 1
+            else:
+                waiting.remove(shape)
+            if had[shape] == len(self._pending[shape]):
+                waiting.discard(shape)
+        return had
+
+    def _start_with_room(self, run: _Run, free: dict[_Node, int]) -> bool:
+        nodes = _room(run, free)
+        if len(nodes) == run.job.workers:
+            self._start(run, nodes)
+            return True
+        for node in nodes:
+            free[node] += run.job.gpus
+        return False
+
+    def _request_room(self, run: _Run, free: dict[_Node, int]) -> bool:
+        """Whether nodes that start have room, or may be requested, for the workers that no ready node has room for."""
+        nodes = _room(run, free)
+        missing = run.job.workers - len(nodes)
+        if sum(self._may_add(pool) * (pool.allocatable_gpus // run.job.gpus) for pool in run.pools) < missing:
+            for node in nodes:
+                free[node] += run.job.gpus
+            return False
+        while missing > 0:
+            node = self._request(next(pool for pool in run.pools if self._may_add(pool)))
+            placed = min(missing, node.free // run.job.gpus)
+            free[node] = node.free - placed * run.job.gpus
+            missing -= placed
+        return True
 
     def _may_add(self, pool: PoolOffer) -> int:
         return pool.max_nodes - self._counts[pool.name]
@@ -290,13 +311,13 @@ class _Simulation:
             return
         self._end(node)
         self._reclaims += bool(node.runs)
-        for run in sorted(node.runs, key=lambda each: each.job.submit):
+        for run in sorted(node.runs, key=lambda each: each.order):
             run.left -= (self._now - run.started) // CHECKPOINT_SECONDS * CHECKPOINT_SECONDS
             self._release(run)
             self._submit(run)
 
 
-def _shape(job: TraceJob) -> tuple[object, ...]:
+def _shape(job: TraceJob) -> _Shape:
     """Of jobs with the same shape, all have room on some nodes, or none."""
     return job.gpu, job.gpus, job.workers
 

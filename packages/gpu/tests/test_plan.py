@@ -83,6 +83,15 @@ def test_a_size_with_few_jobs_may_make_them_wait_if_all_together_do_not() -> Non
     assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 4]
 
 
+def test_who_can_wait_gets_fewer_nodes_and_a_lower_bill() -> None:
+    market = Market("eks", "us-west-2")
+    jobs = resolved([TraceJob(submit=0, duration=600) for _ in range(24)], types_of(market.pools()), "t4")
+    soon, later = (recommend(jobs, market, max_wait=60 * minutes) for minutes in (15, 90))
+    assert [each.design.offer.pools[0].max_nodes for each in (soon, later)] == [24, 3]
+    assert later.cost.wait(95) <= 5400
+    assert (later.cost.usd or 0) < 0.8 * (soon.cost.usd or 0)
+
+
 def test_jobs_get_the_cheapest_type_that_they_ask_for() -> None:
     prices = {"nvidia-l4": 0.7, "nvidia-t4": 0.3, "nvidia-a100-40gb": 3.0, "nvidia-a100-80gb": 4.0}
     types = {gpu: GpuPrice(usd, 4 if gpu == "nvidia-t4" else 8) for gpu, usd in prices.items()}

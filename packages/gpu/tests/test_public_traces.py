@@ -26,6 +26,7 @@ HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time
 1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0
 1425512,uVMrF,vchbv,16,64,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0
 1425513,uzqls,vcpDC,0,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-17 14:15:21,675233,0
+1425514,uzqls,vcpDC,1,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-09 18:41:28,0,0
 """
 # https://github.com/msr-fiddle/philly-traces (README; the second attempt is shorter here)
 PHILLY = """[{"status": "Pass", "vc": "ee9e8c", "jobid": "application_1506638472019_14199", "attempts": [
@@ -67,7 +68,7 @@ def test_alibaba_2023_has_pods_with_a_time_of_scheduling() -> None:
 
 def test_helios_counts_gpus_of_all_nodes() -> None:
     loaded = load_trace(HELIOS, "cluster_log.csv")
-    assert (loaded.format, loaded.left_out) == ("Helios", 1)
+    assert (loaded.format, loaded.left_out) == ("Helios", 2)
     assert loaded.jobs == (
         TraceJob(submit=0, duration=36848, gpus=1),
         TraceJob(submit=26, duration=249, gpus=8, workers=2),
@@ -92,7 +93,7 @@ def test_other_files_are_read_as_the_own_format() -> None:
             OPENB.replace("294651", "x").replace("9973826", "later"),
             ["t:4: no entry of Alibaba 2023: could not convert"],
         ),
-        (HELIOS + "1,2\n" + HELIOS.splitlines()[1].replace(",36848,", ",,"), ["t:5: no entry", "t:6: no entry"]),
+        (HELIOS + "1,2\n" + HELIOS.splitlines()[1].replace(",36848,", ",,"), ["t:6: no entry", "t:7: no entry"]),
         ('[{"status": "Pass"}]', ["t:1: no entry of Philly: 'attempts'"]),
         ("[{", ["t: no JSON: "]),
         (OPENB.splitlines()[0] + "\n", ["t: no jobs with GPUs, a start and an end"]),
