@@ -54,13 +54,17 @@ Loader.add_constructor("!json", _json)
 Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 
 
+def beside(file: str) -> Any:
+    """What the YAML file beside a test module says."""
+    return yaml.load(Path(file).with_suffix(".yaml").read_text("utf-8"), Loader)
+
+
 def cases(test: Callable[..., Any]) -> Any:
     """Parametrises a test with the rows below its name in the file beside its module, after the row of its names.
 
     Rows that are mappings name their values themselves. A first value ``id`` is the case's name alone.
     """
-    path = Path(inspect.getfile(test)).with_suffix(".yaml")
-    first, *rows = yaml.load(path.read_text("utf-8"), Loader)[test.__name__]
+    first, *rows = beside(inspect.getfile(test))[test.__name__]
     if isinstance(first, dict):
         names, rows = list(first), [[row[name] for name in first] for row in (first, *rows)]
     else:

@@ -1,4 +1,4 @@
-"""The admission policies and the gate's rules on pods as such, judged by a real API server: refused, warned, let pass."""
+"""The admission policies and the gate's rules on pods as such, judged by a real API server: refused, warned, silent."""
 
 from __future__ import annotations
 

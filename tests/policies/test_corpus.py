@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from facts.concepts import declared
 from facts.concepts.declared import Stack, Violation
@@ -24,7 +22,7 @@ from policies.docs import KNOWN_GAPS
 from policies.rules.table import BY_ID, RULES
 from tests.policies.corpus.case import Case, blockers, doubts, findings, judged
 from tests.policies.corpus.programs import Trio, read_cases, read_trios
-from tests.tables import Loader, immutable
+from tests.tables import beside, immutable
 
 _CASES = read_cases()
 BLOCKED, ALLOWED, UNJUDGED = (
@@ -120,7 +118,7 @@ def test_it_is_not_evaluated_while_the_value_is_unknown(trio: Trio) -> None:
     assert all(violation.not_evaluated for violation in unknown)
 
 
-TABLE = yaml.load(Path(__file__).with_suffix(".yaml").read_text("utf-8"), Loader)
+TABLE = beside(__file__)
 CASES = [
     pytest.param(case, id=f"{sentence.replace(' ', '_')}-{number}")
     for sentence, cases in TABLE["cases"].items()

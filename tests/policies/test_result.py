@@ -1,4 +1,4 @@
-"""The result of a run as a file: all that the run prints, once, with its level, whole, and without a secret; and as SARIF.
+"""The result of a run as a file: all that the run prints, once, with its level, and without a secret; and as SARIF.
 
 Its schema is Microsoft's, from @microsoft/jest-sarif 1.0.0-beta.0 (MIT): lib/schemas/sarif-2.1.0-rtm.5.json.
 """

@@ -97,43 +97,25 @@ def test_variables_come_from_a_file_and_single_ones_win(gpu: Run, cluster: type[
     assert gpu(*plan)[0] == 2
 
 
-LOW, NORMAL, HIGH = (
-    TeamOffer(name="ml", gpus=4, priority_class=each) for each in ("gpucluster-low", None, "gpucluster-high")
-)
+def priority_of(team: str | None, priority: str | None) -> str | None:
+    """Of a job of the team whose jobs have this priority."""
+    its = TeamOffer(name="ml", gpus=4, priority_class=f"gpucluster-{team}" if team in ("low", "high") else None)
+    return priority_class_of(replace(offer(pool()), teams=(its,)), its if team else None, priority)
 
 
-@pytest.mark.parametrize(
-    ("team", "priority", "expected"),
-    [
-        (LOW, None, "gpucluster-low"),
-        (NORMAL, None, None),
-        (NORMAL, "low", "gpucluster-low"),
-        (HIGH, None, "gpucluster-high"),
-        (HIGH, "normal", None),
-        (HIGH, "low", "gpucluster-low"),
-        (None, None, None),
-        (None, "high", "gpucluster-high"),
-    ],
-)
+@cases
 def test_a_jobs_priority_is_its_teams_or_one_that_the_team_may_use(
-    team: TeamOffer | None, priority: str | None, expected: str | None
+    team: str | None, priority: str | None, expected: str | None
 ) -> None:
-    assert priority_class_of(replace(offer(pool()), teams=(NORMAL,)), team, priority) == expected
+    assert priority_of(team, priority) == expected
 
 
-@pytest.mark.parametrize(
-    ("team", "priority", "message"),
-    [
-        (LOW, "normal", "team ml may use low; ask"),
-        (NORMAL, "high", "team ml may use low or normal; ask"),
-        (HIGH, "urgent", "write one of low, normal, high"),
-    ],
-)
+@cases
 def test_a_priority_that_the_teams_namespace_would_refuse_is_refused_at_once(
-    team: TeamOffer, priority: str, message: str
+    team: str, priority: str, message: str
 ) -> None:
     with pytest.raises(AskError, match=message):
-        priority_class_of(replace(offer(pool()), teams=(team,)), team, priority)
+        priority_of(team, priority)
 
 
 @pytest.mark.parametrize("url", ["gs://data/imagenet", "s3://data", "az://data"])

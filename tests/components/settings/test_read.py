@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import json
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT, Pool, size_taint
 from tests.stacks import CONTROL_PLANES, EXISTING, OWN_MACHINES
-from tests.tables import cases
+from tests.tables import beside, cases
 
 ROOT = Path(__file__).resolve().parents[3]
 STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
@@ -230,34 +232,7 @@ def test_the_engines_json_text_means_the_same() -> None:
     assert loaded({**defaults, **as_text}) == loaded(GOOD)
 
 
-def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
-    def change(config: Any) -> None:
-        for step in path[:-1]:
-            config = config[step]
-        config[path[-1]] = to
-
-    return change
-
-
-MISTAKES: dict[str, Callable[[dict[str, Any]], None]] = {
-    "availability": _set("availability", to="everywhere"),
-    "clusterName": _set("clusterName", to="My Cluster"),
-    "kubernetes.channel": _set("kubernetes", to={"channel": "fast"}),
-    "network.nodeCidr": _set("network", "nodeCidr", to="ten"),
-    "network.authorizedNetworks[0].cidr": _set("network", "authorizedNetworks", 0, "cidr", to="ten"),
-    "security.deletionProtection": _set("security", to={"deletionProtection": 1}),
-    "adminPool.nodes": _set("adminPool", to={"nodes": 0}),
-    "gpuPools[0].gpu": _set("gpuPools", 0, "gpu", to="t4"),
-    "gpuPools[0].maxNodes": _set("gpuPools", 0, "maxNodes", to=0),
-    "gpuPools[0].minNodes": _set("gpuPools", 0, "minNodes", to=1),
-    "gpuPools[0].drivr": _set("gpuPools", 0, "drivr", to="managed"),
-    "gpuPools[0].labels.kubernetes.io/os": _set("gpuPools", 0, "labels", to={"kubernetes.io/os": "linux"}),
-    "gpuPools[1].gpusPerNode": _set("gpuPools", 1, "gpusPerNode", to=5),
-    "gpuPools[2].name": _set("gpuPools", 2, "name", to="t4"),
-    "cpuPools[0].machineType": _set("cpuPools", 0, "machineType", to="e2"),
-    "labels.Team": _set("labels", to={"Team": "ml"}),
-    "nodePools": _set("nodePools", to=[]),
-}
+MISTAKES: dict[str, list[Any]] = beside(__file__)["mistakes"]
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(MISTAKES, 2)))
@@ -265,8 +240,8 @@ def test_no_mistake_hides_another(one: str, other: str) -> None:
     pools = [pool(), pool(name="l4", gpu="nvidia-l4"), pool(name="v", gpu="nvidia-v100")]
     config = good(gpuPools=pools, cpuPools=[_cpu()])
     loaded(config)
-    MISTAKES[one](config)
-    MISTAKES[other](config)
+    for *way, last, value in (MISTAKES[one], MISTAKES[other]):
+        functools.reduce(operator.getitem, way, config)[last] = value
     assert set(refused(config)) == {one, other}
 
 

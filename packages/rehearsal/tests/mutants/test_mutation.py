@@ -20,6 +20,7 @@ from rehearsal.mutants.replay import Replay, Variant, changed, followed
 from rehearsal.mutants.trials import Trial, attribute
 from rehearsal.providers.marshal import SECRET, SIGNATURE
 from rehearsal.scenario.check import Check, pools_of
+from tests.tables import cases
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 POOL: dict[str, Any] = {
@@ -47,28 +48,11 @@ def changes(*program: Registered, enum: tuple[str, ...] = ()) -> dict[tuple[str,
     return {one.key[2:]: one.applied(inputs[one.name]) for one in mutants_of(program, lambda _, __: enum)}
 
 
-@pytest.mark.parametrize(
-    ("path", "mutation", "expected"),
-    [
-        ("zones", "dropped", {**POOL, "zones": None}),
-        ("zones", "emptied", {**POOL, "zones": []}),
-        ("zones[0]", "moved", {**POOL, "zones": ["us-central1-b"]}),
-        ("private", "flipped", {**POOL, "private": False}),
-        ("size", "moved", {**POOL, "size": 30}),
-        ("minimum", "moved", {**POOL, "minimum": 1}),
-        ("range", "moved", {**POOL, "range": "11.1.0.0/16"}),
-        ("open", "moved", {**POOL, "open": "10.0.0.0/8"}),
-        ("idle", "moved", {**POOL, "idle": "6000s"}),
-        ("taints[0]", "dropped", {**POOL, "taints": [{"key": "b"}]}),
-        ("taints[1].key", "moved", {**POOL, "taints": [{"key": "a"}, {"key": "a"}]}),
-        ('policy["{}"].Action[1]', "dropped", {**POOL, "policy": '{"Action": ["Get"]}'}),
-        ("key", "emptied", {**POOL, "key": {SIGNATURE: SECRET, "value": ""}}),
-    ],
-)
-def test_a_mutant_changes_one_input(path: str, mutation: str, expected: dict[str, Any]) -> None:
+@cases
+def test_a_mutant_changes_one_input(path: str, mutation: str, key: str, value: Any) -> None:
     before = copy.deepcopy(POOL)
     changed = changes(registered(**POOL))[path, mutation]
-    assert {**dict.fromkeys(POOL), **changed} == expected
+    assert {**dict.fromkeys(POOL), **changed} == {**POOL, key: value}
     assert before == POOL
 
 

@@ -22,6 +22,7 @@ from rehearsal.report.record import scope_of
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
+from tests.tables import beside
 
 STACK = resolve("dev")
 POOL = "gcp:container/nodePool:NodePool"
@@ -64,25 +65,14 @@ def test_only_the_mutants_inputs_change_and_the_record_has_what_the_program_mean
     assert len(meant) > 20
 
 
-WHO_NOTICES = {
-    Mutant(CLUSTER, "cluster-control-plane", ("releaseChannel", "channel"), "moved", '"OFTEN"'): ("types", "OFTEN"),
-    Mutant(CLUSTER, "cluster-control-plane", ("privateClusterConfig",), "dropped"): ("gate", "nodes-private"),
-    Mutant(POOL, "t4-1-pool", ("nodeConfig", "taints"), "dropped"): ("gate", "gpu-taint"),
-    Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"): ("scenario", "groups-as-declared"),
-    Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'): ("up", "n1-standard-5"),
-    Mutant(POOL, "t4-1-pool", ("project",), "dropped"): ("same", ""),
-    Mutant(CLUSTER, "cluster-control-plane", ("maintenancePolicy",), "dropped"): ("scenario", "maintenance: any hour"),
-    Mutant(CLUSTER, "cluster-control-plane", ("deletionProtection",), "flipped"): ("scenario", "destroy: Cannot"),
-    Mutant(POOL, "t4-1-pool", ("name",), "moved", '"t4-x"'): ("nobody", ""),
-}
-
-
 def test_who_notices_what(quick: QuickJudges) -> None:
-    verdicts = quick.verdicts(list(WHO_NOTICES))
-    assert {one: verdict.judge for one, verdict in verdicts.items()} == {
-        one: judge for one, (judge, _) in WHO_NOTICES.items()
+    types = {"cluster": CLUSTER, "pool": POOL}
+    expected = {
+        Mutant(types[of], name, tuple(path), *how): its for of, name, path, how, *its in beside(__file__)["who_notices"]
     }
-    assert [one for one, verdict in verdicts.items() if WHO_NOTICES[one][1] not in verdict.detail] == []
+    verdicts = quick.verdicts(list(expected))
+    assert {one: verdict.judge for one, verdict in verdicts.items()} == {one: its[0] for one, its in expected.items()}
+    assert [one for one, verdict in verdicts.items() if expected[one][1] not in verdict.detail] == []
 
 
 def test_nobody_notices_a_program_without_a_change(quick: QuickJudges) -> None:
@@ -188,25 +178,11 @@ def test_a_table_has_the_harm_that_the_judgements_give(stack: str) -> None:
         assert table.judged(row, known) == row
 
 
-HARMFUL = {
-    "aws:cloudwatch/logGroup:LogGroup cluster-control-plane-logs name moved": "EKS writes to a group of a fixed name",
-    "aws:eks/cluster:Cluster cluster-control-plane name moved": "its roles allow one name of the cluster",
-    "aws:iam/role:Role autoscaler-role name moved": "another role has this name",
-    "aws:iam/rolePolicyAttachment:RolePolicyAttachment admin-pool-aws-fsx-csi-driver-role-AmazonFSxFullAccess "
-    "role moved": "another role gets these rights",
-    "aws:iam/rolePolicy:RolePolicy admin-pool-load-balancer-role-policy role moved": "another role gets these rights",
-    'aws:iam/rolePolicy:RolePolicy admin-pool-load-balancer-role-policy policy["{}"].Statement[10].Condition '
-    "dropped": "more rights",
-    "aws:eks/addon:Addon cluster-vpc-cni podIdentityAssociations dropped": "no pod gets an address",
-    "aws:ec2/vpcEndpoint:VpcEndpoint cluster-endpoint-s3 serviceName moved": "the endpoint of another service",
-    "aws:ec2/launchTemplate:LaunchTemplate admin-pool-template metadataOptions.httpEndpoint moved": "no node joins",
-}
-
-
 def test_a_judgement_covers_no_more_than_its_reason() -> None:
     rows = table.read("eks-spot").values()
+    harmful = beside(__file__)["harmful"]
     harms = {" ".join(table.key_of(row)): row["harm"] for row in rows}
-    assert {key: harms[key] for key in HARMFUL} == dict.fromkeys(HARMFUL, "harmful")
+    assert {key: harms[key] for key in harmful} == dict.fromkeys(harmful, "harmful")
 
 
 def test_a_judgement_of_one_stack_is_none_of_another() -> None:

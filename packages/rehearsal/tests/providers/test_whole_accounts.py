@@ -8,33 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.providers.aks.account import Microsoft
 from packages.rehearsal.tests.providers.driver import Account, Step
-from packages.rehearsal.tests.providers.eks.account import Amazon
-from packages.rehearsal.tests.providers.gke.account import Google
 from packages.rehearsal.tests.providers.test_contract import CLOUDS, ROWS, before
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.tables import beside
 
-IN_USE: dict[type[Account], dict[str, str]] = {
-    Google: {
-        "gcp:compute/network:Network": "already being used by '.*/sub', resourceInUseByAnotherResource",
-        "gcp:compute/subnetwork:Subnetwork": "already being used by .*clusters/gpu-dev",
-    },
-    Amazon: {
-        "aws:ec2/vpc:Vpc": "DependencyViolation.*has dependencies",
-        "aws:ec2/subnet:Subnet": "DependencyViolation.*has dependencies",
-        "aws:iam/role:Role": "DeleteConflict",
-        "aws:eks/cluster:Cluster": "ResourceInUseException.*nodegroups",
-    },
-    Microsoft: {
-        f"azure-native:{name}": r"Status=400 Code=.* is in use by "
-        for name in (
-            *("network:VirtualNetwork", "network:Subnet", "network:NatGateway", "network:PublicIPAddress"),
-            *("network:NetworkSecurityGroup", "network:RouteTable", "compute:DiskEncryptionSet"),
-        )
-    },
-}
+TABLE = beside(__file__)
+FAILS: dict[str, list[str]] = TABLE["fails"]
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -44,7 +25,7 @@ def test_a_whole_account_comes_and_goes_and_what_is_in_use_stays(cloud: type[Acc
         account.create(step.type, step.inputs)
     assert len(account.fleet.clusters) == 1
     assert account.fleet.groups
-    for token, message in IN_USE[cloud].items():
+    for token, message in TABLE["in_use"][cloud.provider_type.cloud_name].items():
         resource = next(resource for type_, resource in account.made if type_ == token)
         with pytest.raises(ProviderError, match=message):
             account.delete(token, resource)
@@ -63,17 +44,6 @@ def test_the_offered_version_is_the_one_that_is_built(cloud: str) -> None:
     module = Path(__file__).parents[2] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
     offered = import_module(f"rehearsal.providers.{cloud}.versions").KUBERNETES
     assert f"k8s.io/kubernetes v{offered}" in module.read_text(encoding="utf-8")
-
-
-# Type → what of its creation may fail.
-FAILS: dict[str, tuple[str, ...]] = {
-    "gcp:container/cluster:Cluster": ("create_cluster",),
-    "gcp:container/nodePool:NodePool": ("apply_group",),
-    "aws:eks/cluster:Cluster": ("create_cluster",),
-    "aws:eks/nodeGroup:NodeGroup": ("apply_group",),
-    "azure-native:containerservice:ManagedCluster": ("create_cluster", "apply_group"),
-    "azure-native:containerservice:AgentPool": ("apply_group",),
-}
 
 
 @pytest.mark.parametrize(
@@ -107,45 +77,17 @@ def _without_labels(account: Account) -> dict[str, SimulatedNodeGroup]:
     return {name: replace(group, labels={}) for name, group in account.fleet.groups.items()}
 
 
-# Of each cloud a resource that carries them, by which input, a tag that is one and some that are none.
-KINDS: tuple[tuple[type[Account], str, str, dict[str, str], tuple[dict[str, str], ...]], ...] = (
-    (
-        Google,
-        "gcp:container/cluster:Cluster",
-        "resourceLabels",
-        {"cost-center": "a_1"},
-        ({"CostCenter": "a"}, {"cost-center": "A"}, {f"k{index}": "" for index in range(65)}),
-    ),
-    (
-        Amazon,
-        "aws:ec2/vpc:Vpc",
-        "tags",
-        {"CostCenter": "a/b c"},
-        ({"aws:x": "a"}, {"x?": "a"}, {"k" * 129: ""}, {"k": "v" * 257}, {f"k{index}": "" for index in range(51)}),
-    ),
-    (
-        Microsoft,
-        "azure-native:resources:ResourceGroup",
-        "tags",
-        {"Cost Center": "a/b?"},
-        ({"cost/center": "a"}, {"Azure-x": "a"}, {"Team": "a", "team": "b"}, {f"k{index}": "" for index in range(51)}),
-    ),
-)
-each_cloud = pytest.mark.parametrize(
-    ("cloud", "type", "key", "good", "bad"), KINDS, ids=[cloud.__name__ for cloud, *_ in KINDS]
-)
-
-
-@each_cloud
-def test_tags_are_taken_or_refused_as_the_cloud_writes_them(
-    cloud: type[Account], type: str, key: str, good: dict[str, str], bad: tuple[dict[str, str], ...], tmp_path: Path
-) -> None:
-    step = next(step for step in cloud.steps() if step.type == type)
-    case = before(cloud, step, tmp_path)
-    inputs: Properties = {**step.inputs, key: good}
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_tags_are_taken_or_refused_as_the_cloud_writes_them(cloud: type[Account], tmp_path: Path) -> None:
+    table = TABLE["tags"][cloud.provider_type.cloud_name]
+    type, key, (longest, longest_value) = table["type"], table["key"], table["longest"]
+    case = before(cloud, next(step for step in cloud.steps() if step.type == type), tmp_path)
+    inputs: Properties = {**case.step.inputs, key: table["good"]}
+    too_many = {f"k{index}": "" for index in range(table["most"] + 1)}
+    too_long = ({"k" * (longest + 1): ""}, {"k": "v" * (longest_value + 1)})
     try:
-        assert case.account.preview(type, inputs)[key] == good
-        for tags in bad:
+        assert case.account.preview(type, inputs)[key] == table["good"]
+        for tags in (*table["bad"], *too_long, too_many):
             with pytest.raises(ProviderError):
                 case.account.preview(type, {**inputs, key: tags})
     finally:

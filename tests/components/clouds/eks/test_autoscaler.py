@@ -12,7 +12,6 @@ from components.clouds.eks import autoscaling
 from facts import catalog
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import eks_answers, recorder
 from tests.components import eks_specs
@@ -201,21 +200,10 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     assert not [rule for rule in rules if "secrets" in rule["resources"]]
 
 
-@pytest.mark.parametrize(
-    ("pool", "cluster", "phrase"),
-    [
-        (SPOT, {}, "cluster-autoscaler on"),
-        (SPOT, {"autoscaler": "karpenter"}, "Karpenter on"),
-        (SPOT, {}, "reserved, then spot, then on-demand"),
-        (SPOT, {"unneeded_minutes": 3}, "3 minutes"),
-        (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
-        (SPOT, {}, "us-west-2a only"),
-        (SPOT, {}, "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule"),
-        (eks_specs.cpu_pool(), {}, "yes, without pods"),
-        (eks_specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), {}, "yes, without pods"),
-        (eks_specs.cpu_pool(min_nodes=2), {}, "no: the minimum is 2"),
-    ],
-)
-def test_governance_says_what_was_declared(pool: Pool, cluster: dict[str, Any], phrase: str) -> None:
+@cases
+def test_governance_says_what_was_declared(
+    kind: str, changes: dict[str, Any], cluster: dict[str, Any], phrase: str
+) -> None:
+    pool = (eks_specs.gpu_pool if kind == "gpu" else eks_specs.cpu_pool)(**changes)
     rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output(pool)
     assert any(phrase in str(value) for value in rows.values())

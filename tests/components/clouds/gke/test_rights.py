@@ -11,24 +11,9 @@ from facts.catalog.gke.rights import OF_SETTINGS
 from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
 from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
+from tests.tables import beside
 
-# https://cloud.google.com/iam/docs/roles-permissions: role → prefixes of its permissions, and their API.
-ROLES = {
-    "roles/artifactregistry.admin": (("artifactregistry.repositories.",), "artifactregistry"),
-    "roles/cloudkms.admin": (("cloudkms.cryptoKeys.",), "cloudkms"),
-    "roles/compute.networkAdmin": (
-        ("compute.addresses.", "compute.networks.", "compute.routers.", "compute.subnetworks."),
-        "compute",
-    ),
-    "roles/compute.networkViewer": (("compute.subnetworks.get",), "compute"),
-    "roles/container.admin": (("container.",), "container"),
-    "roles/file.editor": (("file.instances.",), "file"),
-    "roles/iam.serviceAccountAdmin": (("iam.serviceAccounts.",), "iam"),
-    "roles/iam.serviceAccountUser": (("iam.serviceAccounts.actAs",), "iam"),
-    "roles/resourcemanager.projectIamAdmin": (("resourcemanager.projects.setIamPolicy",), "cloudresourcemanager"),
-    "roles/secretmanager.admin": (("secretmanager.secrets.",), "secretmanager"),
-    "roles/storage.admin": (("storage.buckets.",), "storage"),
-}
+ROLES = beside(__file__)["roles"]
 GKE = [file for file in STACK_FILES if settings_of(file).cloud == "gke"]
 
 
@@ -41,9 +26,9 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     assert f"--project {settings.project} " in enable
     for token in {each.type for each in run_program(file).resources if each.type in GcpProvider.rows}:
         permission = GcpProvider.rows[token].permission.format(action="create")
-        granting = {role for role in roles if permission.startswith(ROLES[role][0])}
+        granting = {role for role in roles if permission.startswith(tuple(ROLES[role]["permissions"]))}
         assert granting, f"{token}: {permission}"
-        assert all(f" {ROLES[role][1]}.googleapis.com" in enable for role in granting)
+        assert all(f" {ROLES[role]['api']}.googleapis.com" in enable for role in granting)
 
 
 def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from components.clouds.eks import policy
 from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.eks.authorization.identity import Roles
 from rehearsal.providers.eks.problems import problems
+from tests.tables import cases
 
 ZONES = ("us-west-2a", "us-west-2b")
 RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"
@@ -37,7 +36,7 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
             place = create(eks.SUBNET, f"{kind} {zone}", **inputs, tags={f"kubernetes.io/role/{role}": "1"})
             table = create("aws:ec2/routeTable:RouteTable", f"routes {kind} {zone}", vpcId=vpc.id)
             tables[kind, zone] = table.id
-            if (kind, zone) not in changes.get("no table", ()):
+            if f"{kind} {zone}" not in changes.get("no table", ()):
                 create(TABLE_OF, f"table {kind} {zone}", subnetId=place.id, routeTableId=table.id)
             if kind == "private":
                 private.append(place)
@@ -86,49 +85,7 @@ def test_without_any_tag_load_balancers_find_subnets_by_their_routes(tmp_path: P
     assert made(tmp_path, {place: {"tags": {"Name": place}} for place in places}) == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {
-                "vpc": {"enableDnsHostnames": False},
-                "way us-west-2b": {"zone": "us-west-2a"},
-                "public us-west-2b": {"tags": {"kubernetes.io/role/elb": "10"}},
-                "template": {
-                    "metadataOptions": {"httpEndpoint": "disabled"},
-                    "blockDeviceMappings": [{**DISK, "ebs": {"volumeSize": 50, "deleteOnTermination": "false"}}],
-                },
-                "nodes": {"policies": ["AmazonEKSWorkerNodePolicy"]},
-                "AllowDeletingSecurityGroups": {"Condition": {}},
-                "AllowCertificatesAndFirewalls": {"Action": ["acm:ListCertificates"]},
-                "plan": {"cpu": "19"},
-                "volumes": {"policy": eks.document(VOLUMES | {"Action": ["ec2:CreateVolume", "ec2:Describe*"]})},
-            },
-            [
-                "enableDnsHostnames false",
-                "depends on another zone",
-                "no node in us-west-2b",
-                "without the metadata service",
-                "outlives it",
-                "nodes: User: arn:aws:iam::123456789012:role/nodes is not authorized to perform: ecr:BatchGetImage",
-                "kube-system/aws-node: User",
-                "allows ec2:DeleteSecurityGroup on resources that are not the cluster's",
-                "is not authorized to perform: acm:DescribeCertificate",
-                "plans nodes of admin with cpu 19",
-                "kube-system/ebs-csi-controller-sa: User: arn:aws:iam::123456789012:role/volumes is not authorized to "
-                "perform: ec2:AttachVolume",
-            ],
-        ),
-        (
-            {
-                "no table": {("private", "us-west-2a"): ""},
-                "nat us-west-2b": {"connectivityType": "private", "allocationId": None},
-                "cluster": {"enabledClusterLogTypes": ["audit"]},
-            },
-            ["has no default route", "is private", "never expire"],
-        ),
-    ],
-)
+@cases
 def test_each_mistake_is_a_problem(tmp_path: Path, changes: dict[str, Any], expected: list[str]) -> None:
     reported = "\n".join(made(tmp_path, changes))
     assert [text for text in expected if text not in reported] == []
