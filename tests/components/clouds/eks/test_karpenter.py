@@ -1,4 +1,4 @@
-"""Karpenter on EKS: pools as objects, EC2NodeClasses, what it may do, and what it hears of."""
+"""Karpenter on EKS: pools as objects, what machines are made from, what it may do, and what it hears of."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from components.clouds.eks import karpenter_objects
-from components.settings import load
 from components.settings.maintenance import Maintenance
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs
-from tests.components.settings.test_clouds import own_keys, t4
 from tests.components.specs import with_gpus
-from tests.tables import cases
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
@@ -385,64 +382,3 @@ def test_a_node_of_few_addresses_takes_few_pods() -> None:
 
     assert most("m6i.xlarge", "m6i.2xlarge") == 110
     assert most("t3.micro", "t3.small") == 34
-
-
-GPU = eks_specs.gpu_pool("t4-1", spot=False)
-
-
-def spec_of(pool: Pool, **cluster: Any) -> dict[str, Any]:
-    recording = eks_specs.recorded(pool, cluster={"autoscaler": "karpenter", **cluster})
-    spec: dict[str, Any] = recording.only(NODE_CLASS).inputs["spec"]
-    return spec
-
-
-@cases
-def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> None:
-    changes = {"image": image} if image else {}
-    (pool,) = load(own_keys("eks", gpuPools=t4(**changes)), stack="one", project="us-west-2").gpu_pools
-    assert pool.image == family
-    assert spec_of(replace(GPU, image=pool.image, image_version=pool.image_version))["amiSelectorTerms"] == [
-        {"alias": alias}
-    ]
-
-
-def test_raw_adds_to_the_node_class_and_replaces_the_image() -> None:
-    own = {"amiFamily": "AL2023", "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}], "detailedMonitoring": True}
-    spec = spec_of(replace(GPU, raw={**own, "kubelet": {"imageGCHighThresholdPercent": 90}}))
-    assert {key: spec[key] for key in own} == own
-    assert spec["kubelet"] == {"maxPods": 110, "imageGCHighThresholdPercent": 90}
-    assert spec["metadataOptions"]["httpTokens"] == "required"
-
-
-@pytest.mark.parametrize(
-    ("pool", "cluster", "expected"),
-    [
-        (GPU, {}, "RAID0"),
-        (replace(GPU, disk_gb=116), {}, "RAID0"),
-        # More than the smallest machine has: the volume that the stack file asks for.
-        (replace(GPU, disk_gb=117), {}, None),
-        # The customer's key encrypts volumes, never a machine's own disks.
-        (GPU, {"disk_key": "arn:aws:kms:us-west-2:123456789012:key/0123"}, None),
-        (eks_specs.cpu_pool(), {}, None),
-    ],
-)
-def test_pods_use_the_machines_own_disks(pool: Pool, cluster: dict[str, Any], expected: str | None) -> None:
-    assert spec_of(pool, **cluster).get("instanceStorePolicy") == expected
-
-
-def test_every_machine_with_gpus_has_disks_of_its_own() -> None:
-    from moto.ec2.models.instance_types import INSTANCE_TYPES
-
-    machines = catalog.of("eks").machines
-    types = [each for each in machines.types if (machine := machines.get(each)) is not None and machine.gpus]
-    storage = [INSTANCE_TYPES[each]["InstanceStorageInfo"] for each in types]
-    assert len(types) > 50
-    assert {each["NvmeSupport"] for each in storage} == {"required"}
-    assert min(each["TotalSizeInGB"] for each in storage) * 1000**3 // 1024**3 == 116
-
-
-@cases
-def test_a_node_takes_no_more_pods_than_it_has_addresses_for(types: list[str], most: int | None) -> None:
-    # Left out, Karpenter and the node image count what the machine's interfaces can address one by one.
-    pool = eks_specs.cpu_pool(machine_types=tuple(types))
-    assert spec_of(pool).get("kubelet") == (None if most is None else {"maxPods": most})
