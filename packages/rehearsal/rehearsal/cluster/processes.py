@@ -66,13 +66,14 @@ class PortTaken(ProcessError):
     """A child died because another process listens on its port; a new attempt with other ports may work."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Child:
-    """One running program; its output starts at byte ``offset`` of ``log``."""
+    """One running program; its output starts at byte ``offset`` of ``log``. ``launch`` starts it, also once more."""
 
     name: str
     log: Path
     offset: int
+    launch: Callable[[], subprocess.Popen[bytes]]
     process: subprocess.Popen[bytes]
 
     @property
@@ -146,17 +147,19 @@ class Processes:
         minimal = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "TZ") if key in os.environ}
         log = self._log_dir / f"{name}.log"
         log.parent.mkdir(exist_ok=True)
-        with log.open("ab") as output:
-            offset = output.tell()
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", _REGISTER_THEN_EXEC, "sh", *map(str, command)],
-                stdin=self._registry,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**minimal, **(env or {})},
-                start_new_session=True,
-            )
-        child = Child(name, log, offset, process)
+
+        def launch() -> subprocess.Popen[bytes]:
+            with log.open("ab") as output:
+                return subprocess.Popen(
+                    ["/bin/sh", "-c", _REGISTER_THEN_EXEC, "sh", *map(str, command)],
+                    stdin=self._registry,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**minimal, **(env or {})},
+                    start_new_session=True,
+                )
+
+        child = Child(name, log, log.stat().st_size if log.exists() else 0, launch, launch())
         with self._lock:
             self._children[child.pid] = child
             if may_end:
@@ -185,6 +188,19 @@ class Processes:
                 self._children.pop(child.pid, None)
                 self._stopping.discard(child.pid)
                 self._may_end.discard(child.pid)
+
+    def restart(self, name: str) -> None:
+        """SIGKILL to the program ``name``, then start it again, as its supervisor would."""
+        with self._lock:
+            (child,) = (each for each in self._children.values() if each.name == name)
+            self._stopping.add(killed := child.pid)
+        _signal_group(child, signal.SIGKILL)
+        _wait_until(lambda: _has_ended(child), _KILLED_SECONDS)
+        os.write(self._registry, f"-{killed}\n".encode())
+        with self._lock:
+            child.process = child.launch()
+            self._children = {each.pid: each for each in self._children.values()}
+            self._stopping.discard(killed)
 
     def check(self) -> None:
         """Raise if any child that must run has ended by itself (see ``Child.check``)."""

@@ -6,6 +6,7 @@ It runs until its standard input closes, or until SIGTERM or SIGINT. Lines on st
     keep              from now on only a signal ends the sandbox
     inventory         write inventory.json
     exhaust POOL …    these pools get no further machine, all others do again; then write exhaust.json
+    restart PROGRAM   kill a program and start it again; then write restart.json
     reclaim NODE      the cloud takes the node's machine back; then write reclaim.json
     maintain          the cloud's maintenance window comes; then write maintain.json
 
@@ -14,6 +15,7 @@ Files of the run directory D:
     sandbox.json                          written when the sandbox is ready, and when its processes change
     inventory.json                        what exists in the simulated account, and whom it grants access
     exhaust.json                          the pools that get no further machine
+    restart.json                          whether the program ran
     reclaim.json                          the node whose machine was last taken back
     maintain.json                         what the last maintenance did with GPU nodes
     plugins/                              for PATH: the kubeconfigs' credential plugins

@@ -222,6 +222,13 @@ class SandboxHandle:
             time.sleep(0.2)
         return [CallFault(**each) for each in answer["injected"]], answer["ids"]
 
+    def restart(self, program: str) -> bool:
+        """SIGKILL to ``kube-apiserver`` or another program, and start it again; false if none runs.
+
+        Raises ``SandboxError``.
+        """
+        return bool(self._ask("restart", program))
+
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
         self._ask("reclaim", node)

@@ -114,6 +114,7 @@ class Sandbox:
             "exhaust": self._exhaust,
             "inject": self._inject,
             "calls": self._call_faults.report,
+            "restart": self._restart,
             "reclaim": self._reclaim,
             "maintain": self._maintain,
         }
@@ -140,6 +141,13 @@ class Sandbox:
     def _inject(self, plan: str) -> None:
         """Disturb the calls that a file lists, and no others."""
         self._call_faults.plan(CallFault(**fault) for fault in json.loads(Path(plan).read_text()))
+
+    def _restart(self, program: str) -> bool:
+        """Kill a program and start it again; whether it ran."""
+        if self._processes is None or program not in self._processes.pids:
+            return False
+        self._processes.restart(program)
+        return True
 
     def _reclaim(self, node: str) -> str:
         """Take back the node's machine as its cloud does: of a group of the fleet's, or one that a simulated provider

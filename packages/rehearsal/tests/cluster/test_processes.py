@@ -46,6 +46,20 @@ def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         assert child.process.returncode == -signal.SIGKILL
 
 
+def test_a_restarted_child_is_killed_runs_again_and_is_stopped_like_any_other(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes:
+        child = processes.start("child", [SH, "-c", "trap '' TERM; echo started; while :; do sleep 0.1; done"])
+        first = child.pid
+        eventually("its output", child.output)
+        processes.restart("child")
+        assert not alive(first)
+        assert processes.pids == {"child": child.pid} != {"child": first}
+        processes.check()
+        eventually("its second output", lambda: child.output().count("started") == 2)
+        processes.stop(child, grace=0.2)
+        assert processes.pids == {}
+
+
 @pytest.mark.parametrize(
     "ending", ["pass", "raise SystemExit('failed')", "time.sleep(1000)"], ids=["normal", "exception", "killed"]
 )
