@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from rehearsal.day_two.edits import EDITS, Target, edit_stack, entry_of
+from rehearsal.day_two.edits import EDITS, Edit, Target, edit_stack, entry_of
 from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import name_of
 from rehearsal.engine.recovery import own_type, placed
@@ -13,6 +13,8 @@ from rehearsal.faults.session import FaultSession, FaultsFailed
 from rehearsal.providers.call_faults import CallFault
 
 _EDITS: Final = tuple(each for each in EDITS if each.id in ("maximum-raised", "label", "tag"))
+REVERSIBLE: Final = _EDITS[:2]
+"""GKE refuses to take a stack's last tag away (docs/operations.md)."""
 
 
 def clean_run(session: FaultSession) -> dict[str, list[str]]:
@@ -21,7 +23,7 @@ def clean_run(session: FaultSession) -> dict[str, list[str]]:
     _require(session.up("clean-up"))
     resources, session.clean["Create"] = session.resources(), session.inventory()
     session.places = placed(session.engine.deployment())
-    original = _edit(session)
+    original = edit(session)
     steps = _require(session.up("clean-update")).outcome.steps
     updated = {(step.type, step.name) for step in steps if step.op == "update"}
     session.clean["Update"] = session.clean["Read"] = session.inventory()
@@ -34,13 +36,17 @@ def clean_run(session: FaultSession) -> dict[str, list[str]]:
     return {"Create": resources, "Update": changed, "Read": resources, "Delete": deleted}
 
 
-def disturbed_run(session: FaultSession, faults: Sequence[CallFault]) -> None:
-    """Run the steps with faults, each until it succeeds."""
+def disturbed_run(
+    session: FaultSession, faults: Sequence[CallFault], complete: Callable[[FaultSession], None] | None = None
+) -> None:
+    """Run the steps with faults, each until it succeeds; ``complete`` is called when the cluster is."""
     of: Mapping[str, list[CallFault]] = {
         call: [fault for fault in faults if fault.call == call] for call in ("Create", "Update", "Read", "Delete")
     }
     session.disturb("Create", of["Create"], session.up)
-    original = _edit(session)
+    if complete is not None:
+        complete(session)
+    original = edit(session)
     session.disturb("Update", of["Update"], session.up)
     session.disturb("Read", of["Read"], lambda: _refreshed(session))
     session.engine.stack_file.write_text(original)
@@ -53,13 +59,13 @@ def _refreshed(session: FaultSession) -> CommandResult:
     return session.up("after-refresh") if refreshed.ok else refreshed
 
 
-def _edit(session: FaultSession) -> str:
+def edit(session: FaultSession, edits: tuple[Edit, ...] = _EDITS) -> str:
     """Change settings that update resources in place; returns the stack file as it was."""
     file = session.engine.stack_file
     original = file.read_text()
     parents = [place["parent"] for place in session.places.values()]
     pool = next(name_of(urn) for urn in parents if own_type(urn).endswith(":GpuNodePool"))
-    edit_stack(file, _EDITS, Target(entry_of(pool, file), ""))
+    edit_stack(file, edits, Target(entry_of(pool, file), ""))
     return original
 
 

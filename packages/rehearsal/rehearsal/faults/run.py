@@ -15,6 +15,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, Stack
+from rehearsal.faults import situations
 from rehearsal.faults.calls import clean_run, disturbed_run
 from rehearsal.faults.judge import result_table
 from rehearsal.faults.plan import ROTATIONS, planned
@@ -55,7 +56,8 @@ def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int
         say(f"{stack.name}: first a run without faults")
         calls = clean_run(session)
         for rotation in range(ROTATIONS if every else 1):
-            disturbed_run(session, planned(calls, seed, rotation=rotation, most=most))
+            more = situations.play if rotation == 0 else None
+            disturbed_run(session, planned(calls, seed, rotation=rotation, most=most), more)
     rows = [row for row in session.rows.values() if row.planned or not row.ok]
     passed = all(row.ok for row in rows)
     with report.open("a") as file:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from rehearsal.engine.engine import EngineError
 from rehearsal.engine.stack import ROOT
-from rehearsal.faults import calls, run
+from rehearsal.faults import calls, run, situations
 from rehearsal.faults.session import OTHER, FaultSession, FaultsFailed
 from rehearsal.providers.call_faults import CallFault
 
@@ -33,13 +34,14 @@ class Made:
         (run_dir / "failed.log").write_text("")
         self.broken: set[str] = set()
         self.lost: set[str] = set()
+        self.nodes = ["admin"]
         self._planned: list[CallFault] = []
         self._injected: list[CallFault] = []
         self._urns: list[str] = []
 
     # The engine
-    def up(self, gate: None, *, name: str, skip_preview: bool) -> Any:
-        assert skip_preview
+    def up(self, gate: None, *, name: str, skip_preview: bool = False, expect_no_changes: bool = False) -> Any:
+        assert skip_preview or expect_no_changes
         created = [urn for urn in (COMPONENT, PROVIDER, NETWORK, POOL) if urn not in (*self._urns, *self.lost)]
         steps = (
             [] if created else [SimpleNamespace(op="update", type="gcp:container/nodePool:NodePool", name="t4-1-pool")]
@@ -86,6 +88,11 @@ class Made:
 
     def secrets(self) -> list[str]:
         return []
+
+    # The cluster
+    def list(self, path: str) -> list[dict[str, Any]]:
+        assert path == "/api/v1/nodes"
+        return [{"metadata": {"name": name}} for name in self.nodes]
 
     # The sandbox
     def inject(self, faults: Any) -> None:
@@ -171,6 +178,47 @@ def test_with_a_fault_in_it_the_fault_has_not_converged(session: FaultSession, m
     session.disturb("Create", [CallFault("Create", POOL, "refused")], session.up)
     assert failed(session) == ["create: refused"]
     assert session.rows["create: refused"].converged == 0
+
+
+def play(session: FaultSession, monkeypatch: pytest.MonkeyPatch, **fails: situations.Situation) -> None:
+    monkeypatch.setattr(situations, "SITUATIONS", fails)
+    monkeypatch.setattr(situations, "_PATIENCE_SECONDS", 0.0)
+    calls.disturbed_run(session, [], situations.play)
+
+
+def test_each_situation_of_the_complete_cluster_is_a_fault(
+    session: FaultSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(session: FaultSession) -> None:
+        raise EngineError("does not start")
+
+    def absent(session: FaultSession) -> None:
+        raise situations.Absent
+
+    play(session, monkeypatch, mended=lambda _: None, broken=broken, absent=absent)
+    assert [(row.title, row.injected, row.converged) for row in session.rows.values() if row.planned] == [
+        ("mended", 1, 1),
+        ("broken", 1, 0),
+    ]
+
+
+def test_a_situation_after_which_an_update_changes_something_has_not_converged(
+    session: FaultSession, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.broken = {"again"}
+    play(session, monkeypatch, mended=lambda _: None)
+    assert failed(session) == ["mended"]
+
+
+def test_a_machine_that_a_situation_leaves_is_an_orphan(
+    session: FaultSession, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def adds(session: FaultSession) -> None:
+        made.nodes = ["a-gpu-node", "admin"]
+
+    play(session, monkeypatch, adds=adds)
+    assert session.rows["adds"].orphans == ["a-gpu-node"]
+    assert failed(session) == ["adds"]
 
 
 def test_of_a_run_that_passed_only_the_report_stays(tmp_path: Path) -> None:
