@@ -32,6 +32,12 @@ _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
 """Reserve on each node, in addition to the catalogue's requests of system pods: clouds publish no complete list of
 these, and change them between versions. A pod that requests everything published must fit."""
 
+_AS_DECLARED: Final = (
+    *("name", "gpus_per_node", "allocatable_gpus", "machine_types", "zones", "max_nodes", "spot", "preference"),
+    *("hourly_usd", "fabric", "taints"),
+)
+"""What the offer says of a pool as the pool does."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedOfferArgs:
@@ -123,20 +129,12 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
     known = catalog.of(settings.cloud)
     free_per_pod = _free_per_pod(settings, pool, [daemon for daemon in daemons if pool in daemon.pools])
     return PoolOffer(
-        name=pool.name,
+        **{key: getattr(pool, key) for key in _AS_DECLARED},
         gpu=pool.gpus.type,
-        gpus_per_node=pool.gpus_per_node,
-        allocatable_gpus=pool.allocatable_gpus,
         gpus_per_pod=gpus_per_pod(pool),
-        machine_types=pool.machine_types,
-        zones=pool.zones,
-        max_nodes=pool.max_nodes,
-        spot=pool.spot,
-        preference=pool.preference,
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
         memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
         disk_mib=None if known.disk_mib is None else known.disk_mib(pool.image, pool.disk_gb),
-        hourly_usd=pool.hourly_usd,
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.spot_notice_seconds if pool.spot else None,
         capacity_type="fixed" if pool.owned else pool.capacity_type,
@@ -144,9 +142,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         since=None if pool.gpus.block is None else pool.gpus.block.first,
         until=None if pool.gpus.block is None else pool.gpus.block.last,
         rdma_devices=machine.rdma_devices if (machine := known.machines.get(pool.machine_type)) is not None else 0,
-        fabric=pool.fabric,
         labels=dict(pool.labels),
-        taints=pool.taints,
     )
 
 

@@ -37,6 +37,11 @@ def release(
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
 
 
+def forwarded(chart: Chart, service: str, port: int) -> str:
+    """The command that forwards ``port`` to the chart's ``service``."""
+    return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"
+
+
 def values_in(file: str, tool: type[Tool] | Tool, **values: object) -> dict[str, Any]:
     """The values of a chart, in ``file`` beside this module: ``${<pod>}`` stands for the ``resources`` of a pod of the
     ``tool``, ``${admin}`` for the admin pool's node selector, ``${port}`` for ``REACHED_PORT``."""

@@ -12,13 +12,15 @@ import pulumi
 from components.resources import Chart
 from components.settings.tools import Dashboard
 from components.users import open_tool
-from components.workloads.charts import release, values_in
+from components.workloads.charts import forwarded, release, values_in
 from components.workloads.data import WorkloadArgs
 
 CHART: Final = Chart(
     repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"
 )
 SERVICE: Final = CHART.name
+CHARTS: Final = (CHART,)
+USAGE: Final = forwarded(CHART, SERVICE, 8080)
 
 
 class ClusterDashboard(pulumi.ComponentResource):
@@ -31,6 +33,9 @@ class ClusterDashboard(pulumi.ComponentResource):
         open_tool(args.cluster, CHART.namespace, self, space)
         release(args.cluster, CHART, values(args.workloads.dashboard), self, space, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}"})
+
+
+TOOL: Final = ClusterDashboard
 
 
 def values(dashboard: Dashboard) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import pulumi
@@ -26,7 +27,6 @@ from components.workloads.data import (
     WorkloadArgs,
 )
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
-from facts.concepts.offer import QUEUE
 
 
 def declare_workloads(
@@ -70,16 +70,12 @@ def declare_workloads(
 
 def charts_of(workloads: Workloads) -> Sequence[Chart]:
     """The third-party charts of a stack with these keys."""
-    from components.workloads import dashboard, keda, monitoring, notebook, queue
+    return [chart for key in workloads.tools for chart in _tool(key).CHARTS]
 
-    known = {
-        "services": (keda.CHART, keda.HTTP_CHART),
-        "monitoring": (monitoring.CHART,),
-        "queue": (queue.CHART,),
-        "notebook": (notebook.CHART,),
-        "dashboard": (dashboard.CHART,),
-    }
-    return [chart for key in workloads.tools for chart in known[key]]
+
+def _tool(key: str) -> Any:
+    """The module of a key: its ``CHARTS`` and, except for services, its ``TOOL`` and how it is used (``USAGE``)."""
+    return import_module(f"components.workloads.{'keda' if key == 'services' else key}")
 
 
 def _declare_identities(
@@ -123,29 +119,11 @@ def _declare_services(
 
 def _declare_tools(args: WorkloadArgs, opts: pulumi.ResourceOptions) -> dict[str, str]:
     """Declare the tools on the admin pool, after its nodes and the default StorageClass. Key → how to use the tool."""
-    workloads = args.workloads
     usage: dict[str, str] = {}
-    if workloads.monitoring is not None:
-        from components.workloads import monitoring
-
-        monitoring.GpuMonitoring("monitoring", args, opts)
-        usage["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
-    if workloads.queue is not None:
-        from components.workloads import queue
-        from facts.jobs.job import QUEUE_LABEL
-
-        queue.JobQueue("queue", args, opts)
-        usage["queue"] = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
-    if workloads.notebook is not None:
-        from components.workloads import notebook
-
-        notebook.NotebookHub("notebook", args, opts)
-        usage["notebook"] = _forward(notebook.CHART, notebook.SERVICE, 8000)
-    if workloads.dashboard is not None:
-        from components.workloads import dashboard
-
-        dashboard.ClusterDashboard("dashboard", args, opts)
-        usage["dashboard"] = _forward(dashboard.CHART, dashboard.SERVICE, 8080)
+    for key in args.workloads.tools:
+        if key != "services":
+            _tool(key).TOOL(key, args, opts)
+            usage[key] = _tool(key).USAGE
     return usage
 
 
@@ -157,8 +135,3 @@ def _namespaces(
         for name in dict.fromkeys(names)
         if name != DEFAULT_NAMESPACE
     }
-
-
-def _forward(chart: Chart, service: str, port: int) -> str:
-    """The command that forwards ``port`` to the chart's ``service``."""
-    return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"

@@ -19,6 +19,7 @@ from components.workloads.data import WorkloadArgs
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
 CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")
 HTTP_CHART: Final = Chart(repository=_REPOSITORY, name="keda-add-ons-http", version="0.15.0", namespace="keda")
+CHARTS: Final = (CHART, HTTP_CHART)
 
 SCALER: Final = f"{HTTP_CHART.name}-external-scaler.{HTTP_CHART.namespace}:9090"
 PROXY: Final = f"{HTTP_CHART.name}-interceptor-proxy.{HTTP_CHART.namespace}.svc.cluster.local"
@@ -37,7 +38,7 @@ class Keda(pulumi.ComponentResource):
         core = release(args.cluster, CHART, values(), self, space, *args.after)
         # It has a ScaledObject of its own.
         self.ready = release(args.cluster, HTTP_CHART, http_values(), self, space, core)
-        self.register_outputs({"versions": {each.name: each.version for each in (CHART, HTTP_CHART)}})
+        self.register_outputs({"versions": {each.name: each.version for each in CHARTS}})
 
 
 def values() -> dict[str, Any]:

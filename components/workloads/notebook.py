@@ -14,7 +14,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.users import open_tool
-from components.workloads.charts import password, release, values_in
+from components.workloads.charts import forwarded, password, release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
@@ -30,6 +30,8 @@ CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
 )
 SERVICE: Final = "proxy-public"
+CHARTS: Final = (CHART,)
+USAGE: Final = forwarded(CHART, SERVICE, 8000)
 LOGIN: Final = "login"
 """The Secret with the generated password."""
 
@@ -58,6 +60,9 @@ class NotebookHub(pulumi.ComponentResource):
         pools, home_class = _offered(args.cluster)
         release(args.cluster, CHART, values(setting, pools, home_class), self, *needs, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}", "sizes": [one.name for one in pools]})
+
+
+TOOL: Final = NotebookHub
 
 
 def _offered(cluster: Cluster) -> tuple[Sequence[Pool], str | None]:

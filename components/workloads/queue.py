@@ -16,10 +16,13 @@ from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
 from facts.concepts.pool import GPU_TAINT, Pool, kind_labels
+from facts.jobs.job import QUEUE_LABEL
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
 )
+CHARTS: Final = (CHART,)
+USAGE: Final = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
 _API: Final = "kueue.x-k8s.io/v1beta2"
 _READY: Final = "1h"
 """How long until all pods of a job run. After that it releases its GPUs and is queued again."""
@@ -51,6 +54,9 @@ class JobQueue(pulumi.ComponentResource):
                 f"{name}-in-{each}", own, self, shared, *([args.namespaces[each]] if each in args.namespaces else [])
             )
         self.register_outputs({"queue": QUEUE, "namespaces": list(namespaces)})
+
+
+TOOL: Final = JobQueue
 
 
 def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:

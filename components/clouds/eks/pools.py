@@ -12,6 +12,7 @@ that finds it empty, so that such a change never ends a job.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -120,15 +121,8 @@ def _report_deferred_changes(
     def report(values: Sequence[object]) -> None:
         group, target_version, target_template = values
         assert isinstance(group, RunningGroup)
-        target = RunningGroup(
-            nodes=group.nodes,
-            version=str(target_version),
-            template_version=str(target_template),
-            image_type=image_type,
-            machine_types=pool.machine_types,
-            capacity_type=group.capacity_type,
-            zones=group.zones,
-        )
+        nodes = {"version": str(target_version), "template_version": str(target_template), "image_type": image_type}
+        target = replace(group, **nodes, machine_types=pool.machine_types)
         if group.nodes and (differences := group.differences(target)):
             pulumi.info(
                 f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"

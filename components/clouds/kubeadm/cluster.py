@@ -32,7 +32,7 @@ class KubeadmCluster(CloudCluster):
         assert isinstance(settings.own, OwnMachines), "a stack on own machines has machines"
         self._own = settings.own
         # The group of the users' certificate; nobody if they have the administrator's.
-        self.user = None if settings.own.admin_kubeconfig else Subject(kind="Group", name=machines.USERS)
+        self.user = None if settings.own.file.security.admin_kubeconfig else Subject(kind="Group", name=machines.USERS)
         for text in out_of_support(settings.own, settings.day):
             pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
@@ -47,7 +47,7 @@ class KubeadmCluster(CloudCluster):
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
         user = pulumi.Output.secret(self.resource.output("userKubeconfig"))
-        self.kubeconfig = self._admin if settings.own.admin_kubeconfig else user
+        self.kubeconfig = self._admin if self.user is None else user
         certificate = self.resource.output("caCertificate")
         self.authority = certificate.apply(lambda pem: base64.b64encode(pem.encode()).decode())
 
@@ -64,8 +64,9 @@ class KubeadmCluster(CloudCluster):
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The control plane's address and the ranges of pods and services."""
-        own = self._own
-        return {"endpoint": self.resource.output("endpoint"), "podCidr": own.pod_cidr, "serviceCidr": own.service_cidr}
+        ranges = self._own.file.network
+        own = {"podCidr": ranges.pod_cidr, "serviceCidr": ranges.service_cidr}
+        return {"endpoint": self.resource.output("endpoint"), **own}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """The pool's machines as nodes; the admin pool is the control plane."""
@@ -75,16 +76,17 @@ class KubeadmCluster(CloudCluster):
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""
-        if self._own.network_plugin == "flannel":
-            add_ons.flannel(objects, self._own.pod_cidr)
+        network = self._own.file.network
+        if network.plugin == "flannel":
+            add_ons.flannel(objects, network.pod_cidr)
         add_ons.local_path(objects)
-        if self._own.load_balancer_range is not None:
-            add_ons.load_balancer(objects, self._own.load_balancer_range)
+        if network.load_balancer_range is not None:
+            add_ons.load_balancer(objects, network.load_balancer_range)
 
 
 def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:
     """What the machines run that gets no security updates on that ``day``, a sentence each."""
-    minor = ".".join(own.version.split(".")[:2])
+    minor = ".".join(own.file.kubernetes.version.split(".")[:2])
     ends = {f"Kubernetes {minor} (kubernetes.version)": MINORS[minor]}
     ends |= {
         f"NVIDIA's driver {each} (driverVersion)": DRIVER_BRANCHES[each] for each in sorted({*own.driver.values()})
@@ -96,7 +98,7 @@ def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:
 
 def _login(own: OwnMachines) -> dict[str, Any]:
     """The inputs of the plugin's provider; lists and mappings as JSON, as every provider's are."""
-    ssh, key = own.ssh, pulumi.Config(_NAMESPACE).get_secret(OWN_SECRETS["kubeadm"])
+    ssh, key = own.file.ssh, pulumi.Config(_NAMESPACE).get_secret(OWN_SECRETS["kubeadm"])
     inputs: dict[str, Any] = {"user": ssh.user, "port": ssh.port}
     if key is not None:
         inputs["privateKey"] = key

@@ -40,7 +40,7 @@ class MachinesContext:
 def preflight(context: MachinesContext, name: str) -> CustomResource:
     """All machines, which are looked at together before anything changes on one of them."""
     settings, own = context.settings, context.own
-    pools = (settings.admin_pool, *settings.pools)
+    pools, addresses = (settings.admin_pool, *settings.pools), own.file.network.load_balancer_range
     checked = [
         {
             "machine": machine_input(machine),
@@ -53,10 +53,10 @@ def preflight(context: MachinesContext, name: str) -> CustomResource:
     ]
     inputs = {
         "machines": checked,
-        "podCidr": own.pod_cidr,
-        "serviceCidr": own.service_cidr,
+        "podCidr": own.file.network.pod_cidr,
+        "serviceCidr": own.file.network.service_cidr,
         "software": _software(own),
-        **({} if own.load_balancer_range is None else {"loadBalancerRange": own.load_balancer_range}),
+        **({} if addresses is None else {"loadBalancerRange": addresses}),
         **_virtual_address(own),
     }
     return declare("Preflight", name, inputs, context.options)
@@ -70,8 +70,8 @@ def control_plane(context: MachinesContext, name: str, after: pulumi.Resource) -
         "kubeadm": documents(
             _HERE / "kubeadm.yaml",
             cluster=context.settings.cluster_name,
-            pods=own.pod_cidr,
-            services=own.service_cidr,
+            pods=own.file.network.pod_cidr,
+            services=own.file.network.service_cidr,
             audit=_AUDIT_POLICY,
         ),
         "user": {"name": USERS, "groups": [USERS]},
@@ -150,36 +150,38 @@ def _joins(context: MachinesContext, first: CustomResource) -> dict[str, Any]:
 
 
 def _virtual_address(own: OwnMachines) -> dict[str, Any]:
-    return {} if own.virtual_address is None else {"virtualAddress": own.virtual_address}
+    address = own.file.admin_pool.virtual_address
+    return {} if address is None else {"virtualAddress": address}
 
 
 def _node(context: MachinesContext, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
     more: dict[str, Any] = {}
-    if pool.role == "admin" and own.authorized_ranges:
-        more["apiClients"] = list(own.authorized_ranges)
+    if pool.role == "admin" and own.file.network.authorized_networks:
+        more["apiClients"] = [each.cidr for each in own.file.network.authorized_networks]
     if pool.role == "admin" and len(own.control_planes) > 1:
         more["controlPlanes"] = [each.address for each in own.control_planes]
     addresses = sorted(each.address for machines in own.machines.values() for each in machines)
-    ports = {"ports": list(FIREWALL_PORTS)} if own.load_balancer_range is not None else {}
+    ports = {"ports": list(FIREWALL_PORTS)} if own.file.network.load_balancer_range is not None else {}
     return {
         "machine": machine_input(machine),
         "software": _software(own),
         "labels": dict(pool.labels),
         "taints": node_taints(pool.taints),
-        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **more, **ports},
+        "firewall": {"machines": addresses, "podCidr": own.file.network.pod_cidr, **more, **ports},
     }
 
 
 def _software(own: OwnMachines) -> dict[str, Any]:
     """The version of Kubernetes and where packages come from: mirrors of the stack file before the owners' own."""
-    packages = own.packages
+    packages = own.file.packages
     mirrors = {"kubernetes": packages.kubernetes, "driver": packages.driver, "toolkit": packages.toolkit}
     sources = {name: _source(mirrors[name] or repository) for name, repository in REPOSITORIES.items()}
     others: dict[str, Any] = {} if packages.proxy is None else {"proxy": packages.proxy}
     if packages.images:
         others["images"] = [mirror.model_dump(exclude_defaults=True) for mirror in packages.images]
-    kubernetes, minor = {**sources["kubernetes"], "version": own.version}, ".".join(own.version.split(".")[:2])
+    version = own.file.kubernetes.version
+    kubernetes, minor = {**sources["kubernetes"], "version": version}, ".".join(version.split(".")[:2])
     kubernetes |= {key: kubernetes[key].replace("{minor}", minor) for key in ("url", "keyUrl")}
     return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **others}
 

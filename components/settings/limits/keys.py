@@ -4,7 +4,7 @@ and how it writes names, IDs and principals (``forms.yaml``)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,6 +30,11 @@ _ATTRIBUTES: Final[Mapping[str, str]] = {
 }
 
 
+_ANY: Final = object()
+_NOTHING: Final = (None, False, {}, (), "")
+"""Values that ask for nothing; 0 is equal to ``false``."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One key of an entry of ``refused.yaml``, which documents the fields."""
@@ -37,13 +42,28 @@ class Row:
     key: str
     message: str
     remedy: str
-    value: object = None
+    value: object = _ANY
+    within: tuple[int, int] | None = None
     autoscaler: str | None = None
     together: Mapping[str, object] = field(default_factory=dict)
+    given: Sequence[str] = ()
 
-    def refuses(self, value: object) -> bool:
-        """Whether the key may not have this value; left out, ``false``, 0 and an empty mapping ask for nothing."""
-        return value not in (None, False, {}, ()) if self.value is None else value == self.value
+    def problem(self, path: str, value: Any) -> Problem | None:
+        """The problem of a key at ``path`` that has this value; ``None`` if it may have it."""
+        words = {"value": str(value), "count": str(len(value)) if isinstance(value, tuple) else ""}
+        if self.within is not None and value not in _NOTHING:
+            number = int(value.rpartition("/")[2]) if isinstance(value, str) else value
+            nearest = min(max(number, self.within[0]), self.within[1])
+            refused, words = number != nearest, {**words, "prefix": f"/{number}", "nearest": str(nearest)}
+        else:
+            refused = value not in _NOTHING if self.value is _ANY else value == self.value
+        return Problem(path, _filled(self.message, words), _filled(self.remedy, words)) if refused else None
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", word)
+    return text
 
 
 @cache
@@ -71,20 +91,19 @@ def refused(settings: Settings, section: str = "") -> Iterator[Problem]:
         if not row.key.startswith(section) or row.autoscaler not in (None, settings.autoscaler):
             continue
         first, _, key = row.key.partition(".")
-        if first not in pools and _is_refused(settings, row.key, row):
-            yield Problem(row.key, row.message, row.remedy)
-        for pool in pools.get(first, ()):
-            if _is_refused(pool, key, row):
-                yield Problem(f"{pool.declared_at}.{key}", row.message, row.remedy)
+        holders = [(f"{pool.declared_at}.{key}", pool, key) for pool in pools.get(first, ())]
+        for path, of, own in holders if first in pools else [(row.key, settings, row.key)]:
+            together = all(_value(of, other, settings) == value for other, value in row.together.items())
+            if together and all(_value(of, other, settings) not in _NOTHING for other in row.given):
+                problem = row.problem(path, _value(of, own, settings))
+                yield from [problem] if problem is not None else []
 
 
-def _is_refused(of: Any, key: str, row: Row) -> bool:
-    return row.refuses(_value(of, key)) and all(_value(of, other) == value for other, value in row.together.items())
-
-
-def _value(of: Any, key: str) -> Any:
-    """The value of a key; ``None`` if a section on the way is left out."""
-    for name in _ATTRIBUTES.get(key, to_snake(key)).split("."):
+def _value(of: Any, key: str, file: Settings) -> Any:
+    """The value of a key of a pool, or of the file; ``None`` if a section on the way is left out."""
+    steps = _ATTRIBUTES.get(key, to_snake(key)).split(".")
+    of = of if hasattr(of, steps[0]) else file
+    for name in steps:
         of = None if of is None else getattr(of, name)
     return of
 

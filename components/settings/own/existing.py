@@ -6,10 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import ValidationError
-
-from components.settings.fields import ValidationContext
-from components.settings.limits.keys import without_refused
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -17,9 +13,8 @@ from components.settings.own.existing_sections import (
     ExistingGpuPool,
     ExistingStackFile,
 )
-from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys
-from components.settings.problems import Problem, invalid
-from facts import catalog
+from components.settings.own.resolved import ExistingNodes, Resolved, valid
+from components.settings.problems import Problem
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 
 Entry = ExistingAdminPool | ExistingGpuPool | ExistingCpuPool
@@ -30,15 +25,9 @@ STACK_FILE: Final = ExistingStackFile
 
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     """The pools and nodes of a stack file, or all its problems."""
-    cloud = str(raw["cloud"])
-    cleaned, of_others = without_refused(own_keys(raw))
-    try:
-        file = ExistingStackFile.model_validate(cleaned, context=ValidationContext(cloud, catalog.of(cloud), None, ()))
-    except ValidationError as error:
-        return [*of_others, *invalid(error, ExistingStackFile, cleaned)]
-    problems = [*of_others, *names_apart(file), *_nodes(file), *_one_pool_each(file), *_tools(file)]
-    if problems:
-        return problems
+    file = valid(raw, ExistingStackFile, _nodes, _one_pool_each, _tools)
+    if isinstance(file, list):
+        return file
     drivers: list[Any] = ["managed" if entry.drivers == "device-plugin" else "none" for entry in file.gpu_pools]
     gpu_pools = pools.gpu_pools(file.gpu_pools, [_count(entry) for entry in file.gpu_pools], drivers)
     gpu_pools = tuple(

@@ -6,15 +6,10 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
-from pydantic import ValidationError
-
-from components.settings.fields import ValidationContext
-from components.settings.limits.keys import without_refused
 from components.settings.own import pools
-from components.settings.own.resolved import OwnMachines, Resolved, names_apart, own_keys
+from components.settings.own.resolved import OwnMachines, Resolved, valid
 from components.settings.own.sections import OwnStackFile, networks
-from components.settings.problems import Problem, invalid
-from facts import catalog
+from components.settings.problems import Problem
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 
 STACK_FILE: Final = OwnStackFile
@@ -23,43 +18,20 @@ STACK_FILE: Final = OwnStackFile
 
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     """The pools and machines of a stack file, or all its problems."""
-    cloud = str(raw["cloud"])
-    where = ValidationContext(cloud, catalog.of(cloud), None, ())
-    cleaned, refused = without_refused(own_keys(raw))
-    try:
-        file = OwnStackFile.model_validate(cleaned, context=where)
-    except ValidationError as error:
-        return [*refused, *invalid(error, OwnStackFile, cleaned)]
-    if problems := [*refused, *_machines_apart(file), *_ranges_apart(file), *names_apart(file)]:
-        return problems
+    file = valid(raw, OwnStackFile, _machines_apart, _ranges_apart)
+    if isinstance(file, list):
+        return file
     counts = [len(pool.machines) for pool in file.gpu_pools]
     gpu_pools = pools.gpu_pools(file.gpu_pools, counts, [pool.drivers for pool in file.gpu_pools])
     cpu_pools = tuple(pools.cpu_pool(index, pool, len(pool.machines)) for index, pool in enumerate(file.cpu_pools))
-    machines = {ADMIN_POOL_NAME: file.admin_pool.machines}
-    machines |= {pool.name: entry.machines for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)}
-    machines |= {pool.name: entry.machines for pool, entry in zip(cpu_pools, file.cpu_pools, strict=True)}
+    of_gpus = dict(zip((pool.name for pool in gpu_pools), file.gpu_pools, strict=True))
+    of_cpus = dict(zip((pool.name for pool in cpu_pools), file.cpu_pools, strict=True))
+    entries = {ADMIN_POOL_NAME: file.admin_pool, **of_gpus, **of_cpus}
     own = OwnMachines(
-        ssh=file.ssh,
-        packages=file.packages,
-        version=file.kubernetes.version,
-        pod_cidr=file.network.pod_cidr,
-        service_cidr=file.network.service_cidr,
-        network_plugin=file.network.plugin,
-        load_balancer_range=file.network.load_balancer_range,
-        authorized_ranges=tuple(each.cidr for each in file.network.authorized_networks),
-        admin_kubeconfig=file.security.admin_kubeconfig,
-        machines=machines,
-        virtual_address=file.admin_pool.virtual_address,
-        driver={
-            pool.name: entry.driver_version
-            for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
-            if entry.drivers == "managed"
-        },
-        kernel_modules={
-            pool.name: entry.kernel_modules
-            for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
-            if entry.kernel_modules is not None
-        },
+        file=file,
+        machines={name: entry.machines for name, entry in entries.items()},
+        driver={name: entry.driver_version for name, entry in of_gpus.items() if entry.drivers == "managed"},
+        kernel_modules={name: entry.kernel_modules for name, entry in of_gpus.items() if entry.kernel_modules},
     )
     return Resolved(
         file=file,

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from components.settings.fields import ValidationContext
+from components.settings.limits.keys import without_refused
 from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
-from components.settings.problems import Problem
+from components.settings.own.sections import MachineSetting, OwnStackFile
+from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
+
+File = TypeVar("File", OwnStackFile, ExistingStackFile)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMachines:
-    """The machines of a stack: ``machines`` by the name of their pool, and how they are reached and equipped.
+    """The machines of a stack: the ``file`` says how they are reached and equipped, ``machines`` are by their pool's
+    name.
 
     ``driver`` is the branch of NVIDIA's driver by pool; pools whose machines have one already are not in it.
     ``kernel_modules`` are its kernel modules, ``open`` or ``proprietary``, by pool; else the GPUs decide.
-    ``virtual_address``: of the API server, on whichever control plane works.
     """
 
-    ssh: Ssh
-    packages: Packages
-    version: str
-    pod_cidr: str
-    service_cidr: str
-    network_plugin: str
-    load_balancer_range: str | None
-    authorized_ranges: tuple[str, ...]
-    admin_kubeconfig: bool
+    file: OwnStackFile
     machines: Mapping[str, tuple[MachineSetting, ...]]
     driver: Mapping[str, str]
     kernel_modules: Mapping[str, str]
-    virtual_address: str | None = None
 
     @property
     def control_planes(self) -> tuple[MachineSetting, ...]:
@@ -74,13 +71,27 @@ class Resolved:
     own: OwnMachines | ExistingNodes
 
 
-def own_keys(raw: Mapping[str, Any]) -> dict[str, Any]:
+def valid(
+    raw: Mapping[str, Any], model: type[File], *checks: Callable[[File], Iterator[Problem]]
+) -> File | list[Problem]:
+    """The file's sections, or all its problems; ``checks`` find those of several keys together."""
+    cloud = str(raw["cloud"])
+    cleaned, problems = without_refused(_own_keys(raw))
+    try:
+        file = model.model_validate(cleaned, context=ValidationContext(cloud, catalog.of(cloud), None, ()))
+    except ValidationError as error:
+        return [*problems, *invalid(error, model, cleaned)]
+    problems += [problem for check in (_names_apart, *checks) for problem in check(file)]
+    return problems or file
+
+
+def _own_keys(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Without the secret, and without the value that Pulumi.yaml gives every stack."""
     secret = catalog.OWN_SECRETS[str(raw["cloud"])]
     return {key: value for key, value in raw.items() if key != secret and (key, value) != ("availability", "zonal")}
 
 
-def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
+def _names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
     """No two pools have one name."""
     owners = {ADMIN_POOL_NAME: "adminPool"}
     names = [(f"gpuPools[{i}]", f"{pool.name}-{pool.gpus_per_node}") for i, pool in enumerate(file.gpu_pools)]

@@ -17,7 +17,7 @@ from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
-from components.workloads.charts import password, release, values_in
+from components.workloads.charts import forwarded, password, release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
@@ -30,6 +30,8 @@ CHART: Final = Chart(
 )
 GRAFANA: Final = f"{CHART.name}-grafana"
 """Its Service."""
+CHARTS: Final = (CHART,)
+USAGE: Final = forwarded(CHART, GRAFANA, 3000)
 LOGIN: Final = "grafana-login"
 """The Secret with Grafana's user and password."""
 
@@ -62,6 +64,9 @@ class GpuMonitoring(pulumi.ComponentResource):
         ]
         release(cluster, CHART, values(setting, cluster.settings, pools), self, *needs, *args.after)
         self.register_outputs({"grafana": f"{CHART.namespace}/{GRAFANA}"})
+
+
+TOOL: Final = GpuMonitoring
 
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:

@@ -135,8 +135,8 @@ def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
         settings(packages={"kubernetes": {**mirror, "fingerprint": "9A296436"}})
     whole = "DE15 B144 86CD 377B 9E87 6E1A 2346 54DA 9A29 6436"
     own = own_machines(packages={"kubernetes": {**mirror, "fingerprint": whole}})
-    assert own.packages.kubernetes is not None
-    assert own.packages.kubernetes.fingerprint == "DE15B14486CD377B9E876E1A234654DA9A296436"
+    assert own.file.packages.kubernetes is not None
+    assert own.file.packages.kubernetes.fingerprint == "DE15B14486CD377B9E876E1A234654DA9A296436"
 
 
 FILE = yaml.safe_load(EXISTING.read_text())["config"]

@@ -13,7 +13,6 @@ from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVAT
 
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
-_LARGEST_SERVICE_PREFIX: Final = 13
 
 
 def unread(settings: Settings) -> Iterator[Problem]:
@@ -57,7 +56,7 @@ def unread(settings: Settings) -> Iterator[Problem]:
 
 
 def range_problems(settings: Settings) -> Iterator[Problem]:
-    """Ranges that AKS reserves, or that are too large."""
+    """Ranges that AKS reserves."""
     network = settings.network
     ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
     for key, written in ranges.items():
@@ -72,9 +71,3 @@ def range_problems(settings: Settings) -> Iterator[Problem]:
                 f"{written} overlaps with ranges that AKS reserves: {', '.join(taken)}",
                 "Choose another range",
             )
-    if ip_network(network.service_cidr).prefixlen < _LARGEST_SERVICE_PREFIX:
-        yield Problem(
-            "network.serviceCidr",
-            f"{network.service_cidr} is larger than AKS allows",
-            f"Write a range with prefix /{_LARGEST_SERVICE_PREFIX} or longer",
-        )

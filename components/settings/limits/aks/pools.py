@@ -18,12 +18,9 @@ from facts.concepts.counts import counted
 
 # https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
 _OWN_PREFIX: Final = "kubernetes.azure.com/"
-_DISK_GB: Final = range(30, 2049)
 # https://learn.microsoft.com/azure/aks/use-system-pools
 _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
-# https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling#customize-node-drain-timeout
-_SHORTEST_DRAIN_MINUTES: Final = 5
 
 RESERVATION: Final = re.compile(
     r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
@@ -41,7 +38,6 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _reservations(settings)
     yield from _labels_and_taints(settings)
     yield from _sizes(settings)
-    yield from _disks(settings)
     yield from _upgrades(settings)
     yield from _unneeded_minutes(settings)
     yield from _admin_pool(settings)
@@ -115,42 +111,15 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _disks(settings: Settings) -> Iterator[Problem]:
-    paths = {
-        "adminPool.diskGb": settings.admin_pool,
-        **{f"{pool.declared_at}.diskGb": pool for pool in settings.pools},
-    }
-    for path, pool in paths.items():
-        if pool.disk_gb not in _DISK_GB:
-            yield Problem(
-                path,
-                f"the boot disk of an AKS node has {_DISK_GB.start} to {_DISK_GB.stop - 1} GB, not {pool.disk_gb}",
-                f"Write {_DISK_GB.start if pool.disk_gb < _DISK_GB.start else _DISK_GB.stop - 1}",
-            )
-
-
 def _upgrades(settings: Settings) -> Iterator[Problem]:
     """https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"""
     for pool in settings.pools:
         if pool.upgrade is None:
             continue
         surge, missing = pool.upgrade.max_surge, pool.upgrade.max_unavailable
-        if surge and missing:
-            yield Problem(
-                f"{pool.declared_at}.upgrade",
-                "AKS supports maxSurge or maxUnavailable, not both",
-                "Leave out maxSurge or maxUnavailable",
-            )
-        elif not surge and not missing and (surge, missing) != (None, None):
+        if not surge and not missing and (surge, missing) != (None, None):
             yield Problem(
                 f"{pool.declared_at}.upgrade", "AKS upgrades at least 1 node at a time", "Write maxUnavailable: 1"
-            )
-        if pool.upgrade.drain_minutes is not None and pool.upgrade.drain_minutes < _SHORTEST_DRAIN_MINUTES:
-            yield Problem(
-                f"{pool.declared_at}.upgrade.drainMinutes",
-                f"AKS gives pods at least {_SHORTEST_DRAIN_MINUTES} minutes to leave a node, "
-                f"not {pool.upgrade.drain_minutes}",
-                f"Write {_SHORTEST_DRAIN_MINUTES} or more",
             )
         if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(

@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import keys, windows
+from components.settings.limits import keys
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
+from components.settings.maintenance import Maintenance
 from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 
-# AWS patches a control plane at any time, and never a node group
-# (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
-# its budgets cannot name dates.
-_WINDOWS: Final = windows.Windows(most_exclusions=0, autoscaler="karpenter")
 _ADDON_VERSION: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
@@ -37,7 +34,7 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from _account(settings)
     yield from _version(settings)
     yield from network.problems(settings)
-    yield from windows.problems(settings, _WINDOWS)
+    yield from _window(settings)
     yield from keys.other_forms(settings)
     yield from _node_groups(settings)
     yield from pool_problems(settings)
@@ -75,6 +72,19 @@ def _version(settings: Settings) -> Iterator[Problem]:
             "kubernetes.version",
             f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster of that version",
             "Write the version that the cluster has now, or leave it out",
+        )
+
+
+def _window(settings: Settings) -> Iterator[Problem]:
+    """AWS patches a control plane at any time, and never a node group; Karpenter renews its own nodes:
+    https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html"""
+    written = settings.maintenance
+    if settings.autoscaler != "karpenter" and written != Maintenance() and not written.exclusions:
+        yield Problem(
+            "maintenance",
+            f"EKS has no maintenance windows: only `pulumi up` upgrades {settings.autoscaler}'s node groups, and the "
+            "cloud patches the control plane at any time",
+            "Leave it out, or write autoscaling.autoscaler: karpenter, which respects the window",
         )
 
 

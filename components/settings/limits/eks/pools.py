@@ -32,7 +32,7 @@ _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 def pool_problems(settings: Settings) -> Iterator[Problem]:
     """Problems of each pool; an entry that becomes several pools may report one several times."""
     for gpu_pool in settings.gpu_pools:
-        yield from _image(gpu_pool, settings.autoscaler)
+        yield from _image(gpu_pool)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
     for pool in settings.pools:
@@ -43,13 +43,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
             yield from _tags(pool, settings.labels)
 
 
-def _image(pool: Pool, autoscaler: str) -> Iterator[Problem]:
-    if pool.image_version is not None and autoscaler != "karpenter":
-        yield Problem(
-            f"{pool.declared_at}.image",
-            "a node group gets the image that AWS recommends when it is empty",
-            f"Write image: {pool.image}, or autoscaling.autoscaler: karpenter",
-        )
+def _image(pool: Pool) -> Iterator[Problem]:
     lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
     if pool.image == "al2023" and lacking and pool.image_version is not None and pool.image_version < _FIRST_AL2023:
         yield Problem(

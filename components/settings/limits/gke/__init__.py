@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, keys, windows
+from components.settings.limits import common, keys
 from components.settings.limits.gke.pools import pool_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -18,14 +17,10 @@ from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import CLASS_LABEL
 
-# https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
-_CONTROL_PLANE_PREFIX: Final = 28
-
-# 48 hours in any 92 days: https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window; three exclusions
-# without any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions.
-# Earlier copies count 32 days, so 12 hours in each of the four whole weeks, which satisfy both.
+# Hours open to upgrades in any so many days: https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window
 _OPEN_HOURS, _COUNTED_DAYS = 48, 92
-_WINDOWS: Final = windows.Windows(least_hours=12, most_exclusions=3)
+# Without any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
+_MOST_EXCLUSIONS: Final = 3
 
 _OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_labels"))
 
@@ -38,37 +33,24 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from _labels(settings)
     yield from _resource_labels(settings)
     yield from keys.other_forms(settings, known={"network": EXISTING_NETWORK})
-    yield from _data_key(settings)
     yield from _people(settings)
-    yield from windows.problems(settings, _windows(settings))
-    yield from _control_plane(settings)
+    yield from _exclusions(settings)
     yield from _private_endpoint(settings)
     yield from _existing_network(settings)
     yield from pool_problems(settings)
 
 
-def _windows(settings: Settings) -> windows.Windows:
-    """An exclusion leaves as many weekly windows open as the hours need."""
-    weeks = math.ceil(_OPEN_HOURS / settings.maintenance.hours)
-    return replace(_WINDOWS, longest_exclusion_days=_COUNTED_DAYS - 7 * weeks)
-
-
-def _data_key(settings: Settings) -> Iterator[Problem]:
-    """https://docs.cloud.google.com/filestore/docs/cmek#supported_tiers"""
-    if settings.security.data_key is None:
-        return
-    if settings.workloads.registry is None and settings.workloads.checkpoints is None:
-        yield Problem(
-            "security.dataKey",
-            "nothing to encrypt: the stack has neither a registry nor checkpoints",
-            "Leave it out, or set workloads: {registry: {}, checkpoints: {}}",
-        )
-    if settings.workloads.shared_volume is not None:
-        yield Problem(
-            "workloads.sharedVolume",
-            "Filestore's basic tier, which the program uses, cannot be encrypted with security.dataKey",
-            "Leave one of the two out, or mount a Filestore instance of the zonal tier with your own PersistentVolume",
-        )
+def _exclusions(settings: Settings) -> Iterator[Problem]:
+    """One that is too long leaves fewer weekly windows open than the hours need."""
+    maintenance = settings.maintenance
+    longest = _COUNTED_DAYS - 7 * math.ceil(_OPEN_HOURS / maintenance.hours)
+    for index, exclusion in enumerate(maintenance.exclusions):
+        if exclusion.days > longest:
+            message = f"{exclusion.days} days without upgrades, but GKE allows at most {longest}"
+            yield Problem(f"maintenance.exclusions[{index}].last", message, "Write an earlier day")
+    if (count := len(maintenance.exclusions)) > _MOST_EXCLUSIONS:
+        message = f"GKE supports {_MOST_EXCLUSIONS} exclusions; there are {count}"
+        yield Problem("maintenance.exclusions", message, "Remove past exclusions")
 
 
 def _resource_labels(settings: Settings) -> Iterator[Problem]:
@@ -109,29 +91,11 @@ def _people(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _control_plane(settings: Settings) -> Iterator[Problem]:
-    cidr = settings.network.control_plane_cidr
-    if cidr is not None and IPv4Network(cidr).prefixlen != _CONTROL_PLANE_PREFIX:
-        yield Problem(
-            "network.controlPlaneCidr",
-            f"{cidr} has prefix /{IPv4Network(cidr).prefixlen}, but GKE needs /{_CONTROL_PLANE_PREFIX}",
-            f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out to let GKE choose",
-        )
-
-
 def _private_endpoint(settings: Settings) -> Iterator[Problem]:
     """GKE's words: "is not a reserved network, which is required for private endpoints"
     (https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/153)."""
     if not settings.network.private_endpoint:
         return
-    if not settings.network.dns_endpoint and settings.network.existing is None:
-        yield Problem(
-            "network.privateEndpoint",
-            "the control plane would be reachable only from the network that this stack creates, so the program "
-            "itself could not create objects in the cluster",
-            "Add dnsEndpoint: true, which is reachable from anywhere with IAM. Or write privateEndpoint: false and "
-            "your address in authorizedNetworks",
-        )
     for index, allowed in enumerate(settings.network.authorized_networks):
         if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in PRIVATE_RANGES):
             yield Problem(
@@ -144,21 +108,9 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
 def _existing_network(settings: Settings) -> Iterator[Problem]:
     """Names as in https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc."""
     existing = settings.network.existing
-    if existing is None:
-        return
-    if len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0]):
+    if existing is not None and (len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0])):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",
             "Write the name of one: subnets: [nodes]",
         )
-    for key, written, whose in (
-        ("podRange", existing.pod_range, "pods"),
-        ("serviceRange", existing.service_range, "services"),
-    ):
-        if written is None:
-            yield Problem(
-                f"network.existing.{key}",
-                f"missing: {whose} need a secondary range of the subnet",
-                f"Write its name: {key}: {whose}",
-            )

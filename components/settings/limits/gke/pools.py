@@ -157,8 +157,6 @@ def _fabric(settings: Settings) -> Iterator[Problem]:
     """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra"""
     version = settings.kubernetes.version or ""
     for where in (f"{pool.declared_at}.fabric" for pool in settings.gpu_pools if pool.fabric is not None):
-        if settings.network.dataplane == "legacy":
-            yield Problem(where, "GKE offers the devices with dataplane v2 alone", "Leave network.dataplane out")
         # From 1.34.1-gke.1829001 on GKE has the classes of devices.
         if version and int(version.removeprefix("v").split(".")[1]) < 34:
             message = f"GKE {version} does not offer the devices by itself"

@@ -96,7 +96,7 @@ class ControlPlanesRehearsal(OwnRehearsal):
     @property
     def _virtual_address(self) -> str:
         own: Any = self._stack.settings.own
-        return str(own.virtual_address)
+        return str(own.file.admin_pool.virtual_address)
 
     def _holder(self, lab: Lab, id: str, among: Sequence[str]) -> str:
         """The one machine that has the shared address, of the control planes that have power."""
