@@ -166,15 +166,9 @@ def _tolerations(pool: Pool, implied: set[Taint]) -> str:
 
 def _tried_before(pool: Pool, pools: Sequence[Pool]) -> str:
     """The pool of the same entry that is tried before ``pool``; empty if there is none."""
-    return next(
-        (
-            other.name
-            for other in pools
-            if (other.declared_at, other.gpus_per_node) == (pool.declared_at, pool.gpus_per_node)
-            and other.preference < pool.preference
-        ),
-        "",
-    )
+    own = (pool.declared_at, pool.gpus_per_node)
+    alike = (other for other in pools if (other.declared_at, other.gpus_per_node) == own)
+    return next((other.name for other in alike if other.preference < pool.preference), "")
 
 
 def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:

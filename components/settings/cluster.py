@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings import check, fields
-from components.settings.fields import Cidr, Flag, Section, context, matching, wrong
+from components.settings.fields import Cidr, Flag, Section, context, matching, once, wrong
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
 _RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
@@ -52,7 +52,10 @@ class Network(Section):
     existing: ExistingNetwork | None = None
     private_endpoint: Flag = False
     dns_endpoint: Flag = False
-    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(default=(), validate_default=True)
+    authorized_networks: Annotated[
+        tuple[AuthorizedNetworkSetting, ...],
+        once("a range is listed twice", "Write each range once", lambda entry: entry.cidr),
+    ] = Field(default=(), validate_default=True)
     node_cidr: StrictStr = Field(default="", validate_default=True)
     pod_cidr: StrictStr | None = Field(default=None, validate_default=True)
     service_cidr: StrictStr = Field(default="", validate_default=True)
@@ -76,9 +79,6 @@ class Network(Section):
                 "no address could reach the control plane",
                 f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
             )
-        ranges = [entry.cidr for entry in value]
-        if len(set(ranges)) < len(ranges):
-            raise wrong("a range is listed twice", "Write each range once")
         return value
 
     @field_validator("node_cidr", "pod_cidr", "service_cidr")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from components.settings.cluster import Kubernetes, Network
@@ -16,24 +15,15 @@ Counts = list[tuple[Pool, int]]
 """Pools, each with a number of nodes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Costs:
-    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum, with the most expensive
-    machines that it mixes. Pools of all capacity types and zones count.
-
-    ``None`` if a price is not known; ``unpriced`` names the pools without one.
-    """
-
-    idle: float | None
-    maximum: float | None
-    unpriced: tuple[str, ...]
-
-
 def costs(
     known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
-) -> Costs:
-    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and the hourly price
-    of everything else that is permanent (``standing``)."""
+) -> tuple[float | None, float | None]:
+    """The stack's costs with every autoscaled pool at its minimum, and with all pools at their maximum with the dearest
+    machines that they mix; ``None`` if a price is not known. Pools of all capacity types and zones count.
+
+    ``fee`` is that of the control plane, ``gateways`` the number of its own NAT gateways, and ``standing`` the hourly
+    price of everything else that is permanent.
+    """
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
@@ -42,10 +32,9 @@ def costs(
         nodes = sum(count for _, count in counts)
         return fee.usd + standing + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
 
-    return Costs(
-        idle=_total(idle, fixed(idle), lambda pool: pool.hourly_usd),
-        maximum=_total(maximum, fixed(maximum), lambda pool: pool.dearest_hourly_usd),
-        unpriced=tuple(pool.name for pool in every if pool.hourly_usd is None),
+    return (
+        _total(idle, fixed(idle), lambda pool: pool.hourly_usd),
+        _total(maximum, fixed(maximum), lambda pool: pool.dearest_hourly_usd),
     )
 
 

@@ -56,14 +56,6 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """GPUs per node in a stack: the ``smallest`` size, and the sizes of which some pool has ``whole`` GPUs."""
-
-    smallest: int
-    whole: frozenset[int]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Variant:
     """One of the pools that an entry becomes; ``name`` is the pool's.
 
@@ -130,11 +122,10 @@ def zone_suffix(zone: str, region: str) -> str:
 
 def gpu_pools(entries: Sequence[GpuPool], place: Place, stack_labels: Mapping[str, str]) -> tuple[Pool, ...]:
     """The pools of valid ``gpuPools``, in a stack whose resources have these labels."""
-    sizes = Sizes(
-        smallest=min(size for entry in entries for size in entry.gpus_per_node),
-        whole=frozenset(size for entry in entries if not _divided(entry) for size in entry.gpus_per_node),
-    )
-    pools = (pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, sizes))
+    smallest = min(size for entry in entries for size in entry.gpus_per_node)
+    # Sizes of which some pool has whole GPUs.
+    whole = {size for entry in entries if not _divided(entry) for size in entry.gpus_per_node}
+    pools = (pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, smallest, whole))
     return tuple(_for_launchers(pool, place, stack_labels) for pool in pools)
 
 
@@ -147,13 +138,13 @@ def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) 
     return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place, zones))
 
 
-def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterator[Pool]:
+def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: set[int]) -> Iterator[Pool]:
     known = place.catalog
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for variant in _pool_variants(pool, place, ()):
         size = variant.size or 1
         part = _gpu_part(pool, size, variant, known)
-        shares = part.shares if size in sizes.whole else 1
+        shares = part.shares if size in whole else 1
         machines = _gpu_machines(pool, size, variant.spot, place)
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
@@ -180,7 +171,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
                 size,
                 {**known.gpu_labels(pool.gpu), **fabric_labels, **class_labels, **pool.labels},
             ),
-            taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*cloud_taints, *extra), shares=shares)),
+            taints=_distinct(gpu_pool_taints(size, smallest, (*cloud_taints, *extra), shares=shares)),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
             compact=pool.placement == "compact",

@@ -7,25 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from components.settings import capacity, check
+from components.settings import capacity, check, fields
 from components.settings.capacity import FallbackOrder, FlexStart, Reservations
-from components.settings.fields import (
-    DiskGb,
-    Flag,
-    GpuNodeLabels,
-    MachineTypes,
-    Minutes,
-    NodeLabels,
-    PoolName,
-    RawInputs,
-    Section,
-    Sizes,
-    Taints,
-    ValidationContext,
-    Zones,
-    context,
-    wrong,
-)
+from components.settings.fields import Section, ValidationContext, context, wrong
 from components.settings.problems import HERE
 from facts.catalog import Machine
 from facts.concepts.declared import NodeGroup, Violation
@@ -58,10 +42,10 @@ class UpgradeSetting(Section):
 class GpuPool(Section):
     """A pool of nodes with one GPU type. Nodes are created for pending pods and removed when idle."""
 
-    name: PoolName
+    name: fields.PoolName
     gpu: Annotated[StrictStr, check.checked(check.gpu_name)]
-    gpus_per_node: Sizes = Field(default=(1,), validate_default=True)
-    machine_type: MachineTypes = Field(default=(), validate_default=True)
+    gpus_per_node: fields.Sizes = Field(default=(1,), validate_default=True)
+    machine_type: fields.MachineTypes = Field(default=(), validate_default=True)
     reservation: Reservations = ()
     flex_start: FlexStart | None = None
     capacity: FallbackOrder = Field(
@@ -71,25 +55,25 @@ class GpuPool(Section):
     )
     min_nodes: StrictInt = Field(default=0, ge=0)
     max_nodes: StrictInt
-    zones: Zones = Field(default=(), validate_default=True)
+    zones: fields.Zones = Field(default=(), validate_default=True)
     location_policy: (
         Annotated[StrictStr, check.one_of(lambda known: known.location_policies, "location policy")] | None
     ) = None
-    disk_gb: DiskGb = 100
+    disk_gb: fields.DiskGb = 100
     image: Annotated[StrictStr, check.checked(check.image)] | None = None
     drivers: Literal["managed", "daemonset", "none"] = "managed"
     driver_version: Literal["default", "latest"] = "default"
     time_sharing: TimeSharingSetting | None = None
     mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = None
-    unneeded_minutes: Minutes | None = None
+    unneeded_minutes: fields.Minutes | None = None
     placement: Literal["compact"] | None = None
     fabric: Literal["rdma"] | None = None
-    image_streaming: Flag | None = None
-    compute_class: Flag = False
+    image_streaming: fields.Flag | None = None
+    compute_class: fields.Flag = False
     upgrade: UpgradeSetting | None = None
-    labels: GpuNodeLabels = Field(default_factory=dict)
-    taints: Taints = ()
-    raw: RawInputs = Field(default_factory=dict)
+    labels: fields.GpuNodeLabels = Field(default_factory=dict)
+    taints: fields.Taints = ()
+    raw: fields.RawInputs = Field(default_factory=dict)
 
     @field_validator("gpus_per_node")
     @classmethod
@@ -166,8 +150,8 @@ class GpuPool(Section):
 class CpuPool(Section):
     """Nodes without GPUs in addition to the admin pool: for inference front ends, preprocessing and general work."""
 
-    name: PoolName
-    machine_type: MachineTypes = ()
+    name: fields.PoolName
+    machine_type: fields.MachineTypes = ()
     capacity: FallbackOrder = Field(
         default=("on-demand",),
         validate_default=True,
@@ -176,12 +160,12 @@ class CpuPool(Section):
     min_nodes: StrictInt = Field(default=0, ge=0)
     max_nodes: StrictInt = Field(ge=1)
     zones: check.ZonesOfRegion = ()
-    disk_gb: DiskGb = 50
-    unneeded_minutes: Minutes | None = None
+    disk_gb: fields.DiskGb = 50
+    unneeded_minutes: fields.Minutes | None = None
     upgrade: UpgradeSetting | None = None
-    labels: NodeLabels = Field(default_factory=dict)
-    taints: Taints = ()
-    raw: RawInputs = Field(default_factory=dict)
+    labels: fields.NodeLabels = Field(default_factory=dict)
+    taints: fields.Taints = ()
+    raw: fields.RawInputs = Field(default_factory=dict)
 
     @field_validator("machine_type")
     @classmethod
@@ -207,11 +191,11 @@ class CpuPool(Section):
 class AdminPool(Section):
     """The pool that always has nodes. System pods run on it."""
 
-    machine_type: MachineTypes = ()
+    machine_type: fields.MachineTypes = ()
     capacity: Literal["on-demand", "spot"] = Field(default="on-demand", validate_default=True)
     nodes: StrictInt = Field(default=1, ge=1, le=10)
     max_nodes: StrictInt | None = Field(default=None, ge=1)
-    disk_gb: DiskGb = 50
+    disk_gb: fields.DiskGb = 50
 
     @field_validator("machine_type")
     @classmethod

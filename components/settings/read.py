@@ -185,7 +185,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     pools = [*gpu_pools, *cpu_pools]
     # Tools of `workloads` bring an exporter of their own, and Google bills the samples of its one.
     collected = known.gpu_metrics and file.workloads.monitoring is None
-    cost = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
+    idle, most = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(
         day=day,
         stack=stack,
@@ -206,9 +206,9 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         gpu_pools=gpu_pools,
         cpu_pools=cpu_pools,
         budget_hourly_usd=file.budget.max_hourly_usd,
-        cost_idle_hourly=cost.idle,
-        cost_max_hourly=cost.maximum,
-        unpriced=cost.unpriced,
+        cost_idle_hourly=idle,
+        cost_max_hourly=most,
+        unpriced=tuple(pool.name for pool in (admin_pool, *pools) if pool.hourly_usd is None),
     )
 
 

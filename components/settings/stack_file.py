@@ -6,21 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from components.settings import check
+from components.settings import check, fields
 from components.settings.access import AccessList
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
-from components.settings.fields import (
-    Minutes,
-    RawInputs,
-    ResourceLabels,
-    ResourceTags,
-    Section,
-    context,
-    once,
-    rfc1035,
-    some,
-    wrong,
-)
+from components.settings.fields import Section, context, once, rfc1035, some, wrong
 from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
@@ -34,7 +23,7 @@ class Autoscaling(Section):
 
     profile: Literal["optimize-utilization", "balanced"] = "optimize-utilization"
     autoscaler: Annotated[StrictStr, check.one_of(lambda known: known.autoscalers, "autoscaler")] | None = None
-    unneeded_minutes: Minutes | None = None
+    unneeded_minutes: fields.Minutes | None = None
 
 
 class Budget(Section):
@@ -81,9 +70,9 @@ class StackFile(Section):
     budget: Budget = Budget()
     access: AccessList = ()
     teams: Teams = ()
-    labels: ResourceLabels = Field(default_factory=dict)
-    tags: ResourceTags = Field(default_factory=dict, validate_default=True)
-    raw: RawInputs = Field(default_factory=dict)
+    labels: fields.ResourceLabels = Field(default_factory=dict)
+    tags: fields.ResourceTags = Field(default_factory=dict, validate_default=True)
+    raw: fields.RawInputs = Field(default_factory=dict)
 
     @field_validator("cloud")
     @classmethod

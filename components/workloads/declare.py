@@ -17,15 +17,8 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.users import people_namespace
-from components.workloads.data import (
-    CheckpointBucket,
-    ContainerRegistry,
-    PodIdentity,
-    PodIdentityArgs,
-    PullRights,
-    SharedVolume,
-    WorkloadArgs,
-)
+from components.workloads import data
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 
 
@@ -47,11 +40,11 @@ def declare_workloads(
     workloads = settings.workloads
     checkpoints, volume, services = workloads.checkpoints, workloads.shared_volume, workloads.services
     if workloads.registry is not None:
-        outputs["registry"] = ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
+        outputs["registry"] = data.ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
     if workloads.pull_from:
-        PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
+        data.PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
     if checkpoints is not None:
-        bucket = CheckpointBucket("checkpoints", WorkloadArgs(cluster=cluster), opts).bucket
+        bucket = data.CheckpointBucket("checkpoints", WorkloadArgs(cluster=cluster), opts).bucket
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
@@ -61,7 +54,7 @@ def declare_workloads(
     if reach:
         _declare_identities(cluster, reach, namespaces, opts)
     if volume is not None:
-        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", args, opts).claim)
+        outputs["sharedVolume"] = pulumi.Output.from_input(data.SharedVolume("shared-volume", args, opts).claim)
     if services:
         url = outputs.get("checkpoints")
         outputs["services"] = pulumi.Output.from_input(_declare_services(args, url, opts))
@@ -86,9 +79,9 @@ def _declare_identities(
 ) -> None:
     for account, reach_of_account in reach.items():
         namespace, _, name = account.partition("/")
-        PodIdentity(
+        data.PodIdentity(
             f"{namespace}.{name}",
-            PodIdentityArgs(
+            data.PodIdentityArgs(
                 cluster=cluster, account=(namespace, name), reach=reach_of_account, namespace=namespaces.get(namespace)
             ),
             opts,

@@ -86,11 +86,10 @@ def node_pool(
         pulumi.ResourceOptions.merge(opts, options),
         outputs=["resources"],
     )
-    tags = _Tags(name, group, opts)
     # Instances get them from their group at launch; a changed template would replace running ones.
-    tags.put("label", context.settings.labels, on_machines=True)
+    _tag(f"{name}-label", group, context.settings.labels, opts, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
-        tags.put("tag", node_tags.node_template(pool), on_machines=False)
+        _tag(f"{name}-tag", group, node_tags.node_template(pool), opts, on_machines=False)
     return group
 
 
@@ -131,24 +130,16 @@ def _report_deferred_changes(
     pulumi.Output.all(running, version, template_version).apply(report)
 
 
-class _Tags:
-    """Tags of the Auto Scaling group behind ``group``."""
-
-    def __init__(self, name: str, group: CustomResource, opts: pulumi.ResourceOptions) -> None:
-        self._name = name
-        self._scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
-        # A group is deleted with its tags; deleting them one by one first would only take time.
-        self._with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
-
-    def put(self, kind: str, tags: Mapping[str, str], *, on_machines: bool) -> None:
-        """Declare ``tags``, also of machines that start from now on or of the group alone."""
-        for key, value in tags.items():
-            declare(
-                "aws:autoscaling/tag:Tag",
-                f"{self._name}-{kind}-{key.removeprefix(node_tags.NODE_TEMPLATE + '/')}",
-                {
-                    "autoscalingGroupName": self._scaling_group,
-                    "tag": {"key": key, "value": value, "propagateAtLaunch": on_machines},
-                },
-                self._with_group,
-            )
+def _tag(
+    name: str, group: CustomResource, tags: Mapping[str, str], opts: pulumi.ResourceOptions, *, on_machines: bool
+) -> None:
+    """Tag the Auto Scaling group behind ``group``, and with it machines that start from now on, or the group alone."""
+    scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
+    # A group is deleted with its tags; deleting them one by one first would only take time.
+    options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
+    for key, value in tags.items():
+        tag: eks.TagTag = {"key": key, "value": value, "propagateAtLaunch": on_machines}
+        suffix = key.removeprefix(node_tags.NODE_TEMPLATE + "/")
+        declare(
+            "aws:autoscaling/tag:Tag", f"{name}-{suffix}", {"autoscalingGroupName": scaling_group, "tag": tag}, options
+        )

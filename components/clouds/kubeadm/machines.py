@@ -66,7 +66,7 @@ def control_plane(context: MachinesContext, name: str, after: pulumi.Resource) -
     """The machine on which ``kubeadm init`` runs."""
     own = context.own
     inputs = {
-        **_plane(context, own.control_plane),
+        **_plane(context, own.control_planes[0]),
         "kubeadm": documents(
             _HERE / "kubeadm.yaml",
             cluster=context.settings.cluster_name,
@@ -141,7 +141,7 @@ def _plane(context: MachinesContext, machine: MachineSetting) -> dict[str, Any]:
 def _joins(context: MachinesContext, first: CustomResource) -> dict[str, Any]:
     return {
         "controlPlane": {
-            "machine": machine_input(context.own.control_plane),
+            "machine": machine_input(context.own.control_planes[0]),
             "kubernetesVersion": first.output("kubernetesVersion"),
         },
         "endpoint": first.output("endpoint"),

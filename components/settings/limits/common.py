@@ -235,16 +235,12 @@ def _too_small(path: str, network: IPv4Network, nodes: int, each: int, reserved:
     room = max(network.num_addresses - reserved, 0) // each
     if room < nodes:
         addresses = f" ({each} addresses each)" if each > 1 else ""
+        prefix = 32 - (nodes * each + reserved - 1).bit_length()
         yield Problem(
             path,
             f"{network} has room for {what}{counted(room, 'node')}{addresses}, but the pools may grow to {nodes}",
-            f"Write a range with prefix /{_prefix(nodes * each + reserved)} or shorter, or lower maxNodes",
+            f"Write a range with prefix /{prefix} or shorter, or lower maxNodes",
         )
-
-
-def _prefix(addresses: int) -> int:
-    """The prefix of the smallest range with that many addresses."""
-    return 32 - (addresses - 1).bit_length()
 
 
 def _budget(settings: Settings) -> Iterator[Problem]:

@@ -38,11 +38,6 @@ class OwnMachines:
         """The machines with a control plane, the one of ``kubeadm init`` first."""
         return self.machines[ADMIN_POOL_NAME]
 
-    @property
-    def control_plane(self) -> MachineSetting:
-        """The first machine with a control plane."""
-        return self.control_planes[0]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingNodes:

@@ -11,20 +11,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 
+from components.settings import fields
 from components.settings.access import AccessList
 from components.settings.cluster import AuthorizedNetworkSetting
-from components.settings.fields import (
-    Cidr,
-    Flag,
-    GpuNodeLabels,
-    NodeLabels,
-    PoolName,
-    Section,
-    Taints,
-    matching,
-    some,
-    wrong,
-)
+from components.settings.fields import Cidr, Flag, PoolName, Section, matching, some, wrong
 from components.settings.pools import TimeSharingSetting
 from components.settings.problems import instead
 from components.settings.teams import Teams
@@ -276,8 +266,8 @@ class OwnGpuPool(Section):
     kernel_modules: Literal["open", "proprietary"] | None = None
     time_sharing: TimeSharingSetting | None = None
     hourly_usd: Usd | None = None
-    labels: GpuNodeLabels = Field(default_factory=dict)
-    taints: Taints = ()
+    labels: fields.GpuNodeLabels = Field(default_factory=dict)
+    taints: fields.Taints = ()
 
     @field_validator("driver_version")
     @classmethod
@@ -312,8 +302,8 @@ class OwnCpuPool(Section):
     name: PoolName
     machines: Machines
     hourly_usd: Usd | None = None
-    labels: NodeLabels = Field(default_factory=dict)
-    taints: Taints = ()
+    labels: fields.NodeLabels = Field(default_factory=dict)
+    taints: fields.Taints = ()
 
 
 class OwnBudget(Section):
