@@ -46,7 +46,7 @@ class Row:
     within: tuple[int, int] | None = None
     autoscaler: str | None = None
     together: Mapping[str, object] = field(default_factory=dict)
-    given: Sequence[str] = ()
+    present: Sequence[str] = ()
 
     def problem(self, path: str, value: Any) -> Problem | None:
         """The problem of a key at ``path`` that has this value; ``None`` if it may have it."""
@@ -94,7 +94,7 @@ def refused(settings: Settings, section: str = "") -> Iterator[Problem]:
         holders = [(f"{pool.declared_at}.{key}", pool, key) for pool in pools.get(first, ())]
         for path, of, own in holders if first in pools else [(row.key, settings, row.key)]:
             together = all(_value(of, other, settings) == value for other, value in row.together.items())
-            if together and all(_value(of, other, settings) not in _NOTHING for other in row.given):
+            if together and all(_value(of, other, settings) not in _NOTHING for other in row.present):
                 problem = row.problem(path, _value(of, own, settings))
                 yield from [problem] if problem is not None else []
 

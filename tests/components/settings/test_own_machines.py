@@ -126,7 +126,7 @@ def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
 def test_addresses_for_services_are_a_free_range(addresses: str, text: str) -> None:
     with pytest.raises(SettingsError, match=rf"network\.loadBalancerRange: .*{text}"):
         settings(network={"loadBalancerRange": addresses})
-    assert own_machines(network={"loadBalancerRange": "10.99.0.1-10.99.0.10"}).load_balancer_range
+    assert own_machines(network={"loadBalancerRange": "10.99.0.1-10.99.0.10"}).file.network.load_balancer_range
 
 
 def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
