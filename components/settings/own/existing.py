@@ -13,7 +13,8 @@ from components.settings.own.existing_sections import (
     ExistingGpuPool,
     ExistingStackFile,
 )
-from components.settings.own.resolved import ExistingNodes, Resolved, valid
+from components.settings.own.resolved import ExistingNodes, Resolved
+from components.settings.own.valid import valid
 from components.settings.problems import Problem
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 

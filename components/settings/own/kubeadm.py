@@ -7,8 +7,9 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
 from components.settings.own import pools
-from components.settings.own.resolved import OwnMachines, Resolved, valid
+from components.settings.own.resolved import OwnMachines, Resolved
 from components.settings.own.sections import OwnStackFile, networks
+from components.settings.own.valid import valid
 from components.settings.problems import Problem
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 
