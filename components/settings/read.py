@@ -229,22 +229,16 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
     settings = Settings(
         day=day,
         stack=stack,
-        cloud=file.cloud,
+        **{key: getattr(file, key) for key in ("cloud", "access", "workloads", "teams")},
+        **{key: getattr(resolved, key) for key in ("admin_pool", "gpu_pools", "cpu_pools", "own")},
         cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).max_name_length),
         kubernetes=Kubernetes.model_construct(version=resolved.version),
         network=Network.model_validate({"privateEndpoint": True, **resolved.network}),
         security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
-        access=file.access,
-        admin_pool=resolved.admin_pool,
-        gpu_pools=resolved.gpu_pools,
-        cpu_pools=resolved.cpu_pools,
         budget_hourly_usd=file.budget.max_hourly_usd,
         cost_idle_hourly=idle,
         cost_max_hourly=most,
         unpriced=tuple(pool.name for pool in pools if pool.hourly_usd is None),
-        workloads=file.workloads,
-        teams=file.teams,
-        own=resolved.own,
     )
     if problems := limits.common.own_machines_problems(settings):
         raise SettingsError(problems, stack=stack)

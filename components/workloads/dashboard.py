@@ -5,12 +5,11 @@ https://github.com/kubernetes-sigs/headlamp/tree/main/charts/headlamp
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
 from components.resources import Chart
-from components.settings.tools import Dashboard
 from components.users import open_tool
 from components.workloads.charts import forwarded, release, values_in
 from components.workloads.data import WorkloadArgs
@@ -31,13 +30,9 @@ class ClusterDashboard(pulumi.ComponentResource):
         assert args.workloads.dashboard is not None
         space = args.cluster.objects.namespace(CHART.namespace, self)
         open_tool(args.cluster, CHART.namespace, self, space)
-        release(args.cluster, CHART, values(args.workloads.dashboard), self, space, *args.after)
+        values = values_in("dashboard-values.yaml", args.workloads.dashboard)
+        release(args.cluster, CHART, values, self, space, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}"})
 
 
 TOOL: Final = ClusterDashboard
-
-
-def values(dashboard: Dashboard) -> dict[str, Any]:
-    """The chart's values."""
-    return values_in("dashboard-values.yaml", dashboard)

@@ -37,7 +37,9 @@ class Keda(pulumi.ComponentResource):
         open_tool(args.cluster, CHART.namespace, self, space)
         core = release(args.cluster, CHART, values(), self, space, *args.after)
         # It has a ScaledObject of its own.
-        self.ready = release(args.cluster, HTTP_CHART, http_values(), self, space, core)
+        self.ready = release(
+            args.cluster, HTTP_CHART, values_in("keda-http-values.yaml", KedaSetting), self, space, core
+        )
         self.register_outputs({"versions": {each.name: each.version for each in CHARTS}})
 
 
@@ -45,8 +47,3 @@ def values() -> dict[str, Any]:
     """KEDA's values. The chart's limits stay, 1000 MiB each: KEDA's memory grows with the number of watched objects."""
     unlimited = {pod: requests(asked, limited=False) for pod, asked in KedaSetting.pods.items()}
     return values_in("keda-values.yaml", KedaSetting, **unlimited)
-
-
-def http_values() -> dict[str, Any]:
-    """The add-on's values."""
-    return values_in("keda-http-values.yaml", KedaSetting)

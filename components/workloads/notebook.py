@@ -141,6 +141,7 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
     ends = "; the cloud may take its machine away at any time" if pool.spot else ""
     names = [each.name for each in pools]
     most = sum(each.max_nodes for each in pools)
+    own_class = {} if pool.compute_class is None else {CLASS_LABEL: [pool.compute_class]}
     return {
         "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.spot else ''}",
         "slug": pool.name,
@@ -152,14 +153,10 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
                 {
                     "matchExpressions": [
                         {"key": key, "operator": "In", "values": values}
-                        for key, values in {POOL_LABEL: names, **_compute_class(pool)}.items()
+                        for key, values in {POOL_LABEL: names, **own_class}.items()
                     ]
                 }
             ],
             "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.taints)),
         },
     }
-
-
-def _compute_class(pool: Pool) -> dict[str, list[str]]:
-    return {} if pool.compute_class is None else {CLASS_LABEL: [pool.compute_class]}

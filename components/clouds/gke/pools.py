@@ -97,7 +97,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.autoscaled:
         inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
-        inputs["autoscaling"] = _autoscaling(pool)
+        inputs["autoscaling"] = {
+            "totalMinNodeCount": pool.min_nodes,
+            "totalMaxNodeCount": pool.max_nodes,
+            "locationPolicy": location_policy(pool),
+        }
     else:
         inputs["nodeCount"] = pool.nodes_per_zone
     raw_config = pool.raw.get("nodeConfig") or {}
@@ -136,14 +140,6 @@ def location_policy(pool: Pool) -> str:
     if pool.location_policy is not None:
         return pool.location_policy.upper()
     return "ANY" if not pool.min_nodes and (pool.gpu_part or pool.spot) else "BALANCED"
-
-
-def _autoscaling(pool: Pool) -> gke.NodePoolAutoscaling:
-    return {
-        "totalMinNodeCount": pool.min_nodes,
-        "totalMaxNodeCount": pool.max_nodes,
-        "locationPolicy": location_policy(pool),
-    }
 
 
 def _initial_nodes_per_zone(pool: Pool) -> int:
