@@ -7,11 +7,9 @@ cloud never loads another's modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-from pydantic.alias_generators import to_camel
 
 from facts.catalog import OWN_MACHINES, PLUGINS
 from facts.concepts.pool import Pool
@@ -58,8 +56,16 @@ class PoolGovernance:
 
     def as_output(self, pool: Pool) -> dict[str, str | int]:
         """The fields as a stack output, with the limits of ``pool``, which are totals over zones."""
-        texts: dict[str, str] = asdict(self)
-        return {"min": pool.min_nodes, "max": pool.max_nodes, **{to_camel(key): text for key, text in texts.items()}}
+        return {
+            "governedBy": self.governed_by,
+            "min": pool.min_nodes,
+            "max": pool.max_nodes,
+            "locationPolicy": self.location_policy,
+            "choice": self.choice,
+            "scaleUp": self.scale_up,
+            "scaleDown": self.scale_down,
+            "reachesZero": self.reaches_zero,
+        }
 
 
 def reaches_zero(pool: Pool, *, untainted: str) -> str:
