@@ -15,6 +15,7 @@ from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
 from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels
 
@@ -105,7 +106,7 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot
     instance stops two minutes after its warning anyway; the annotation would only shorten the pod's shutdown.
     """
-    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
+    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler in KARPENTERS and not spec.spot else {}
     return {SAFE_TO_EVICT: "false", **undisrupted}
 
 

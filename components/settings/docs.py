@@ -138,7 +138,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`access[].who`, for example": lambda known: _words(known.people),
     "default of `adminPool.machineType`": lambda known: f"`{known.default_admin_machine}`",
     "default of `cpuPools[].machineType`": lambda known: f"`{known.default_cpu_machine}`",
-    "several machine types in a spot pool": lambda known: "yes" if known.machines.mixed_types > 1 else "no",
+    "several machine types in a spot pool": lambda known: _mixing(known),
     "node groups of a GPU pool": lambda known: _per_zone(known),
     "taints of spot nodes": lambda known: _words([str(taint) for taint in known.spot_taints]),
     "`gpuPools[].image`": lambda known: _words(known.images),
@@ -182,6 +182,11 @@ def _words(words: Sequence[str]) -> str:
 def _pod_range(known: CloudCatalog) -> str:
     own = known.default_ranges["pod_cidr"]
     return f"`{own}`" if own else f"shared with nodes: {known.pod_addresses_per_node} addresses each"
+
+
+def _mixing(known: CloudCatalog) -> str:
+    mixing = [one for one in known.autoscalers if known.mixes_types(one)]
+    return "yes" if mixing == [*known.autoscalers] else f"with {_words(mixing)}" if mixing else "no"
 
 
 def _per_zone(known: CloudCatalog) -> str:

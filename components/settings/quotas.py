@@ -7,6 +7,7 @@ from dataclasses import replace
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.pool import Upgrade
 
 
@@ -16,7 +17,7 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     Karpenter keeps a pool within its maximum also when it replaces nodes.
     """
     pools = settings.pools
-    if settings.autoscaler == "karpenter":
+    if settings.autoscaler in KARPENTERS:
         pools = tuple(replace(pool, upgrade=Upgrade(max_surge=0)) for pool in pools)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)

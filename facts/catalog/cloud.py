@@ -112,6 +112,7 @@ class CloudCatalog:
     - ``label_room``: pool and labels of the stack → how many more labels the pool can have; ``None`` if any number
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
+    - ``one_type``: autoscalers whose pools have one machine type each, where others may mix several for spot
     - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
       of a region without zones; ``None`` if every machine is in a zone
     """
@@ -175,6 +176,7 @@ class CloudCatalog:
     skypilot_label: frozenset[str] = frozenset()
     label_room: Callable[[Pool, Mapping[str, str]], int] | None = None
     uniform_groups: frozenset[str] = frozenset()
+    one_type: frozenset[str] = frozenset()
     outside: str | None = None
 
     @property
@@ -259,7 +261,12 @@ class CloudCatalog:
 
     def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
         """The types that a spot pool mixes unless the stack file names some."""
-        return self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
+        mix = self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
+        return mix if self.mixes_types(autoscaler) else mix[:1]
+
+    def mixes_types(self, autoscaler: str) -> bool:
+        """Whether a spot pool may have several machine types."""
+        return self.machines.mixed_types > 1 and autoscaler not in self.one_type
 
 
 def _accelerator(row: tables.Row) -> Accelerator:

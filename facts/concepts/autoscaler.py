@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from facts.concepts.unknown import Maybe
+
+KARPENTERS: Final = frozenset({"karpenter", "node-auto-provisioning"})
+"""Of the setting ``autoscaling.autoscaler``, those whose pools are Karpenter's NodePools."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from components.clouds.aks import auto_provisioning
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.priority_expander import priorities, priority_config_map
 from components.settings import Settings
@@ -72,6 +73,15 @@ def order(pools: Sequence[Pool]) -> dict[str, Any]:
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
     minutes = settings.idle_minutes
+    if settings.autoscaler == auto_provisioning.NAME:
+        return PoolGovernance(
+            governed_by="AKS node auto-provisioning (Karpenter)",
+            location_policy="the zone with the cheapest machine, or the one that the pod requires",
+            choice=_CHOICE,
+            scale_up="a pending pod that fits this pool's labels, taints and limits",
+            scale_down=f"{pool.unneeded_minutes or minutes} minutes after the last pod of the node ended",
+            reaches_zero=reaches_zero(pool, untainted="yes, with DaemonSet pods only"),
+        )
     return PoolGovernance(
         governed_by="AKS managed cluster autoscaler, expander priority",
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 import yaml
 
-from components.clouds.aks import access, autoscaling, maintenance, pools, roles
+from components.clouds.aks import access, auto_provisioning, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.encryption import Encryption, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
@@ -167,7 +167,9 @@ class AksCluster(CloudCluster):
         )
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
+        """The order of the pools, for the ``priority`` expander, or node auto-provisioning; Azure runs both itself."""
+        if self._context.settings.autoscaler == auto_provisioning.NAME:
+            return auto_provisioning.NodeAutoProvisioning(self._context, pools, objects)
         if pools:
             objects.declare("order", autoscaling.order(pools))
         return self
@@ -218,7 +220,6 @@ def _inputs(
         "aadProfile": {"managed": True, "enableAzureRBAC": True},
         "oidcIssuerProfile": {"enabled": True},
         "securityProfile": security,
-        "autoScalerProfile": autoscaling.profile(settings),
         "autoUpgradeProfile": {
             "upgradeChannel": _CHANNELS[settings.kubernetes.channel]
             if settings.kubernetes.version is None
@@ -230,6 +231,10 @@ def _inputs(
         ],
         "tags": dict(settings.labels),
     }
+    if settings.autoscaler == auto_provisioning.NAME:
+        inputs["nodeProvisioningProfile"] = auto_provisioning.PROFILE
+    else:
+        inputs["autoScalerProfile"] = autoscaling.profile(settings)
     if settings.kubernetes.channel == "extended":
         # Both or neither: https://learn.microsoft.com/azure/aks/long-term-support
         inputs["sku"] = {"name": "Base", "tier": "Premium"}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds import node_pools
 from components.clouds.base import AdminObjects
 from components.clouds.declare import eks as declare
 from components.clouds.eks import disk_key, fabric, karpenter_objects, policy
@@ -74,7 +75,7 @@ class Karpenter:
         settings = context.settings
         name, parent = objects.name, objects.parent
         self._context, self._objects = context, objects.objects
-        self._weights = karpenter_objects.weights(pools)
+        self._weights = node_pools.weights(pools)
         options = pulumi.ResourceOptions(parent=parent)
         queue = InterruptionQueue(name, settings, parent)
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.

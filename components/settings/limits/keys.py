@@ -26,6 +26,7 @@ _ATTRIBUTES: Final[Mapping[str, str]] = {
     "driverVersion": "gpus.driver_version",
     "mig": "gpus.mig",
     "placement": "compact",
+    "reservation": "gpus.reservation",
     "timeSharing": "gpus.time_sharing",
 }
 

@@ -99,7 +99,7 @@ def _machines(pool: OldPool, known: CloudCatalog, notes: Notes) -> Iterator[Mach
             )
         elif first is not None and (machine.gpu, machine.gpus) != (first.gpu, first.gpus):
             notes["gpuPools"].append(f"{pool.name}: {type} has other GPUs than {first.type}, left out")
-        elif first is not None and not (pool.spot and known.machines.mixed_types > 1):
+        elif first is not None and not (pool.spot and known.mixes_types(known.autoscalers[0])):
             notes["gpuPools" if machine.gpus else "cpuPools"].append(
                 f"{pool.name}: {type} left out: only spot pools mix machine types"
             )

@@ -67,7 +67,7 @@ CATALOG: Final = CloudCatalog(
         otherwise="the API server accepts no such token",
     ),
     images=("ubuntu", "azurelinux"),
-    autoscalers=("managed",),
+    autoscalers=("managed", "node-auto-provisioning"),
     channels=("rapid", "regular", "stable", "extended"),
     unsupported_capacity={
         "capacity-block": "Azure reserves machines without an end: write reserved",
@@ -87,6 +87,7 @@ CATALOG: Final = CloudCatalog(
         "aks",
         cluster="azure-native:containerservice:ManagedCluster",
         pool="azure-native:containerservice:AgentPool",
+        **{"node-auto-provisioning": "karpenter.azure.com/v1beta1:AKSNodeClass"},
     ),
     registry_name=RegistryName(
         written=REGISTRY,
@@ -101,7 +102,8 @@ CATALOG: Final = CloudCatalog(
     reference_region="westus2",
     # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
     separate_regions=("usgov", "usdod", "china"),
-    machines=Machines(cloud="aks"),
+    # As many as on EKS: node auto-provisioning itself knows no limit.
+    machines=Machines(cloud="aks", mixed_types=5),
     prices=Prices(
         cloud="aks",
         control_plane=_FEES["control plane"],
@@ -141,7 +143,8 @@ CATALOG: Final = CloudCatalog(
     # By it Azure's webhook knows the pods that it gives a token: https://learn.microsoft.com/azure/aks/workload-identity-overview
     account_labels={"azure.workload.identity/use": "true"},
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
-    skypilot_label=frozenset({"managed"}),
+    one_type=frozenset({"managed"}),
+    skypilot_label=frozenset({"managed", "node-auto-provisioning"}),
     quotas=quotas,
     quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
 )

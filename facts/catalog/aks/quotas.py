@@ -32,11 +32,14 @@ def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ..
 
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
-    machine = Machines(cloud="aks").get(pool.machine_type)
+    known = Machines(cloud="aks")
+    machine = known.get(pool.machine_type)
     if machine is None:
         raise AssertionError(f"{pool.machine_type} was accepted")
     if pool.spot:
-        yield Limit(_SPOT, region, "vCPUs"), machine.vcpus
+        # Of a pool that mixes types each node counts as the largest.
+        mixed = [each for name in pool.machine_types if (each := known.get(name)) is not None]
+        yield Limit(_SPOT, region, "vCPUs"), max(each.vcpus for each in mixed)
         return
     yield Limit(_REGIONAL, region, "vCPUs"), machine.vcpus
     yield Limit(_FAMILIES[machine.family], region, "vCPUs"), machine.vcpus

@@ -135,6 +135,21 @@ class SimulatedNodeGroup:
 
 
 @dataclass(frozen=True)
+class ManagedKarpenter:
+    """Karpenter that a cloud runs beside the cluster, for the NodePools in it.
+
+    ``node_class`` is the group, version and kind of the cloud's node classes, whose CustomResourceDefinition is
+    ``definition``. ``offers`` has a group for each machine type in each market: its shape, zones and price. ``node``
+    says what a node is, from its labels and the spec of its node class: labels, size, who advertises its GPUs.
+    """
+
+    node_class: tuple[str, str, str]
+    definition: Mapping[str, Any]
+    offers: tuple[SimulatedNodeGroup, ...]
+    node: Callable[[Mapping[str, str], Mapping[str, Any]], SimulatedNodeGroup]
+
+
+@dataclass(frozen=True)
 class Node:
     """One machine that joins the cluster by itself, as its kubelet registers it and the cloud completes it.
 
@@ -240,6 +255,9 @@ class Fleet(Protocol):
 
     def delete_cluster(self, name: str) -> None:
         """Remove groups, nodes and every object in the cluster; its API server answers no more."""
+
+    def run_karpenter(self, cluster: str, karpenter: ManagedKarpenter) -> None:
+        """Run the cloud's Karpenter for the cluster; it serves its kinds before this returns."""
 
     def apply_group(self, group: SimulatedNodeGroup) -> None:
         """Create or change a group; returns when its initial nodes are Ready."""

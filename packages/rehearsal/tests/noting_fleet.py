@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.simulation import Endpoint, Injector, Node, SimulatedNodeGroup
+from rehearsal.simulation import Endpoint, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 
 
 @dataclass
@@ -13,6 +13,8 @@ class NotingFleet:
     """A ``Fleet`` without machines. ``fail`` makes the named call raise."""
 
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    karpenters: dict[str, ManagedKarpenter] = field(default_factory=dict)
+    """Cluster → the Karpenter that its cloud runs."""
     groups: dict[str, SimulatedNodeGroup] = field(default_factory=dict)
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """API path → what ``list_objects`` answers."""
@@ -36,6 +38,10 @@ class NotingFleet:
         self._maybe_fail("create_cluster")
         self.clusters[name] = facts
         return Endpoint("127.0.0.1:6443", "Q0E=", "localhost:6443", "127.0.0.1:1", self.inside)
+
+    def run_karpenter(self, cluster: str, karpenter: ManagedKarpenter) -> None:
+        self._maybe_fail("run_karpenter")
+        self.karpenters[cluster] = karpenter
 
     def delete_cluster(self, name: str) -> None:
         self._maybe_fail("delete_cluster")

@@ -68,6 +68,10 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
     common = NodeGroup(
         "", CLOUD, region=region, disk_key=text(inputs.get("diskEncryptionSetID")), cluster=name, resource=declared.urn
     )
+    provisioning = inputs.get("nodeProvisioningProfile")
+    if at(provisioning, "mode") == "Auto" and at(provisioning, "defaultNodePools") != "None":
+        # It has no limits: https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools
+        yield replace(common, name="default (node auto-provisioning)", autoscaled=True, labels=UNKNOWN)
     for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
         pool = mapping(profile)
         own_name = at(pool, "name")

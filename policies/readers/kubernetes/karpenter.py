@@ -30,6 +30,8 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
+from policies.readers.aks.facts import CLOUD as AZURE
+from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
@@ -43,6 +45,7 @@ _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "
 # Labels that say what an Amazon machine is, in Karpenter's and in EKS Auto Mode's domain.
 _AMAZON: Final = re.compile(r"^(?:karpenter\.k8s\.aws|eks\.amazonaws\.com)/(instance-.+)$")
 _AZURE: Final = re.compile(r"^karpenter\.azure\.com/(sku-.+)$")
+_AZURE_GROUP: Final = "karpenter.azure.com"
 _FAMILY: Final = "instance-family"
 _NVIDIA: Final[Mapping[str, str]] = {"instance-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux"}
 _TYPE: Final = "node.kubernetes.io/instance-type"
@@ -82,9 +85,12 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         private=negation(flag(at(own, "associatePublicIPAddress"))),
         disk_encrypted=not any(at(disk, "ebs", "encrypted") is False for disk in items(at(own, "blockDeviceMappings"))),
         pods_as_nodes=node_class is not None and _pods_reach(node_class),
+        encrypted_at_host=node_class is None
+        or "AKSNodeClass" not in node_class.type
+        or flag(at(own, "security", "encryptionAtHost")),
         idle=idle_of_karpenter(spec, metadata),
         machine_types=(types := _machine_types(template, requirements)),
-        sold_by=AMAZON if types else None,
+        sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=isinstance(_gpu_limit(limits), int),
         cloud_label_domains=_LABEL_DOMAINS,
@@ -107,7 +113,7 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
             gpus_per_node=gpus,
             initial_nodes=1,
             machine_types=(types := _machine_types(spec, requirements)),
-            sold_by=AMAZON if types else None,
+            sold_by=_seller(spec) if types else None,
             unknown_reasons=_unknown_reasons(requirements, at(spec, "nodeClassRef")),
             resource=declared.urn,
         )
@@ -201,8 +207,7 @@ def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
 def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
     """The values that a machine's label may have, as far as they are listed."""
     for requirement in requirements:
-        label = _AMAZON.match(str(at(requirement, "key")))
-        if (label.group(1) if label else at(requirement, "key")) == short_key and at(requirement, "operator") == "In":
+        if _short(at(requirement, "key")) == short_key and at(requirement, "operator") == "In":
             yield from (str(value) for value in items(at(requirement, "values")) if value is not UNKNOWN)
 
 
@@ -223,11 +228,20 @@ def _unknown_reasons(requirements: Sequence[Any], reference: Any) -> dict[str, U
 
 
 def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...]:
-    """Amazon's GPU machines that the requirements certainly admit; none for another cloud's node class."""
-    group = at(template, "nodeClassRef", "group")
-    if not isinstance(group, str) or not group.endswith(("karpenter.k8s.aws", "eks.amazonaws.com")):
+    """Amazon's GPU machines that the requirements certainly admit, and Azure's that they name; of no other cloud."""
+    seller = _seller(template)
+    if seller == AZURE:
+        return tuple(name for name in _azure_names(requirements) if name in gpu_machines(AZURE))
+    if seller is None:
         return ()
     return tuple(machine[_TYPE] for machine, _ in _amazon_machines() if _admits(requirements, machine) is True)
+
+
+def _seller(template: Any) -> str | None:
+    group = at(template, "nodeClassRef", "group")
+    if not isinstance(group, str):
+        return None
+    return AMAZON if group in ("karpenter.k8s.aws", "eks.amazonaws.com") else AZURE if group == _AZURE_GROUP else None
 
 
 @cache
@@ -253,24 +267,36 @@ def _candidate(machine: GpuMachine) -> Candidate:
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     # https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools: sizes with GPUs are those of family N.
     size = {"sku-family": "N", "sku-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux", "sku-name": "Standard_N"}
-    answers = {
-        count: _admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in range(1, _MOST_PER_NODE + 1)
-    }
+    named = {gpus_of_size(name) for name in _azure_names(requirements)}
+    if UNKNOWN in named:
+        return UNKNOWN
+    sizes = sorted(count for count in named if isinstance(count, int) and count)
+    counts = sizes if named else range(1, _MOST_PER_NODE + 1)
+    answers = {count: _admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in counts}
     return (
         UNKNOWN if UNKNOWN in answers.values() else tuple(count for count, answer in answers.items() if answer is True)
     )
+
+
+def _azure_names(requirements: Sequence[Any]) -> list[str]:
+    return [*_selected(requirements, "sku-name"), *_selected(requirements, _TYPE)]
 
 
 def _admits(requirements: Sequence[Any], machine: Candidate) -> Maybe[bool]:
     return both(_meets(requirement, machine) for requirement in requirements)
 
 
+def _short(key: Any) -> str:
+    """A machine's label without the domain of Karpenter's providers."""
+    label = _AMAZON.match(str(key)) or _AZURE.match(str(key))
+    return label.group(1) if label else str(key)
+
+
 def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
     key, operator, values = at(requirement, "key"), at(requirement, "operator"), items(at(requirement, "values"))
     if key is UNKNOWN or operator is UNKNOWN or UNKNOWN in values:
         return UNKNOWN
-    label = _AMAZON.match(str(key)) or _AZURE.match(str(key))
-    short = label.group(1) if label else str(key)
+    short = _short(key)
     listed = [str(value) for value in values]
     if short in ("sku-name", _TYPE) and machine.get("sku-name"):
         # All of Azure's GPU sizes are named Standard_N…; which one does not matter here.

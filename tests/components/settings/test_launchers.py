@@ -24,7 +24,7 @@ from tests.components.settings.test_clouds import load_stack
 from tests.tables import cases
 
 AUTOSCALERS = [(cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).autoscalers]
-LABELLED = [("eks", "cluster-autoscaler"), ("aks", "managed")]
+LABELLED = [("eks", "cluster-autoscaler"), ("aks", "managed"), ("aks", "node-auto-provisioning")]
 
 # As it names them on GKE: ``get_gke_accelerator_name``.
 WITHOUT_TESLA = {"A100-80GB", "L4", "H100-80GB", "H100-MEGA-80GB", "B200"}

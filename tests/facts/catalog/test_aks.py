@@ -34,9 +34,20 @@ def sdk_sizes() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
+def test_a_spot_pool_has_one_machine_type_unless_its_nodes_are_provisioned_one_by_one(gpu: str) -> None:
     for count in AKS.machines.gpu_counts(gpu):
-        assert AKS.machines.spot(gpu, count, alike=False) == AKS.machines.having(gpu, count)[:1]
+        smallest = AKS.machines.having(gpu, count)[:1]
+        assert AKS.spot_mix(gpu, count, "managed") == smallest
+        mixed = AKS.spot_mix(gpu, count, "node-auto-provisioning")
+        assert mixed[:1] == smallest
+        assert len(mixed) <= 5
+        assert {machine.gpus for machine in mixed} == {count}
+
+
+def test_one_t4_is_in_machines_of_three_sizes() -> None:
+    mixed = AKS.spot_mix("nvidia-t4", 1, "node-auto-provisioning")
+    assert [machine.vcpus for machine in mixed] == [4, 8, 16]
+    assert not AKS.mixes_types("managed")
 
 
 @cases

@@ -32,14 +32,18 @@ RESERVATION: Final = re.compile(
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
     """All problems, some more than once: a pool of several sizes or with a fallback is several specs."""
-    yield from _pool_names(settings)
+    if settings.autoscaler == "managed":
+        yield from _pool_names(settings)
+        yield from _one_type(settings)
+        yield from _unneeded_minutes(settings)
+    else:
+        yield from _outside_zones(settings)
     yield from _drivers(settings)
     yield from common.partition_problems(settings)
     yield from _reservations(settings)
     yield from _labels_and_taints(settings)
     yield from _sizes(settings)
     yield from _upgrades(settings)
-    yield from _unneeded_minutes(settings)
     yield from _admin_pool(settings)
 
 
@@ -55,6 +59,30 @@ def _pool_names(settings: Settings) -> Iterator[Problem]:
                 f"{paths[name]}.name",
                 f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters at most), as is '{names[0]}'",
                 "Choose another name",
+            )
+
+
+def _one_type(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.pools:
+        if len(pool.machine_types) > 1:
+            yield Problem(
+                f"{pool.declared_at}.machineType",
+                f"the pool lists {len(pool.machine_types)} machine types, but a pool on aks has one",
+                f"Write one of them, such as machineType: {pool.machine_type}; or autoscaling.autoscaler: "
+                "node-auto-provisioning",
+            )
+
+
+def _outside_zones(settings: Settings) -> Iterator[Problem]:
+    """Whose label of the zone changed: https://github.com/Azure/karpenter-provider-azure/pull/1735."""
+    outside = catalog.of(settings.cloud).outside_zones(settings.region)
+    for pool in settings.pools:
+        if outside in pool.zones:
+            yield Problem(
+                f"{pool.declared_at}.zones",
+                f"{outside} is outside of all zones, and this program does not know how node auto-provisioning labels "
+                "such nodes",
+                "Write zones, or autoscaling.autoscaler: managed",
             )
 
 

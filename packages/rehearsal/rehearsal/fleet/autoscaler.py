@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +15,11 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.processes import Child, ProcessError
 from rehearsal.fleet.machine_types import InstanceTypes
 from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
-from rehearsal.simulation import SimulatedNodeGroup
+from rehearsal.fleet.provisioned_nodes import class_path
+from rehearsal.simulation import ManagedKarpenter, SimulatedNodeGroup
 
-CRDS: Final = (
-    "karpenter.sh_nodepools.yaml",
-    "karpenter.sh_nodeclaims.yaml",
-    "karpenter.sh_nodeoverlays.yaml",
-    "karpenter.kwok.sh_kwoknodeclasses.yaml",
-)
+_CRDS: Final = ("karpenter.sh_nodepools.yaml", "karpenter.sh_nodeclaims.yaml", "karpenter.sh_nodeoverlays.yaml")
+CRDS: Final = (*_CRDS, "karpenter.kwok.sh_kwoknodeclasses.yaml")
 """Files that ``make tools`` installs with the programs."""
 
 _HIDDEN_KINDS: Final = Path(__file__).parent / "hidden_kinds.yaml"
@@ -44,10 +42,20 @@ _ENVIRONMENT: Final = {
 }
 
 
-class KarpenterSupervisor:
-    """Starts Karpenter with the first group and restarts it, in the background, when a group needs a new type."""
+_NODE_CLASS_VARIABLES: Final = ("NODE_CLASS_GROUP", "NODE_CLASS_VERSION", "NODE_CLASS_KIND")
+"""Of the edited Karpenter: ``rehearsal/tools/karpenter/module.json``."""
 
-    def __init__(self, control_plane: ControlPlane, tools: Path, folder: Path) -> None:
+
+class KarpenterSupervisor:
+    """Starts Karpenter with the first group and restarts it, in the background, when a group needs a new type.
+
+    ``own`` is the Karpenter that the cloud runs for the stack's NodePools; without it Karpenter stands for the cloud's
+    autoscaler.
+    """
+
+    def __init__(
+        self, control_plane: ControlPlane, tools: Path, folder: Path, own: ManagedKarpenter | None = None
+    ) -> None:
         missing = [name for name in ("karpenter", *CRDS) if not (tools / name).exists()]
         if missing:
             raise ProcessError(f"{tools} lacks {', '.join(missing)}. Run `make tools` to build the autoscaler.")
@@ -55,6 +63,7 @@ class KarpenterSupervisor:
         self.types = InstanceTypes()
         self._control_plane = control_plane
         self._tools = tools
+        self._own = own
         self._file = folder / "instance-types.json"
         self._child: Child | None = None
         self._changed = threading.Condition()
@@ -68,16 +77,21 @@ class KarpenterSupervisor:
 
         If the stack's own Karpenter has installed the types, these are used.
         """
-        api = self._control_plane.api
-        if api.find("/apis/karpenter.sh/v1") is None:
+        api, own = self._control_plane.api, self._own
+        if own is None and api.find("/apis/karpenter.sh/v1") is None:
             for manifest in yaml.safe_load_all(_HIDDEN_KINDS.read_text()):
                 api.apply_manifest(manifest)
-        for name in CRDS:
+        for name in CRDS if own is None else _CRDS:
             api.apply_manifest(yaml.safe_load((self._tools / name).read_text()))
+        if own is not None:
+            api.apply_manifest(dict(own.definition))
         deadline = time.monotonic() + _START_SECONDS
         while True:
             try:
-                api.apply_manifest(NODE_CLASS)
+                if own is None:
+                    api.apply_manifest(NODE_CLASS)
+                else:
+                    api.list(class_path(own))
                 api.list("/apis/karpenter.sh/v1/nodepools")
                 api.list("/apis/karpenter.sh/v1/nodeclaims")
                 return
@@ -96,6 +110,14 @@ class KarpenterSupervisor:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="autoscaler", daemon=True)
                 self._worker.start()
+
+    def exhaust(self, offers: Iterable[tuple[str, str, str]]) -> None:
+        """Have no machine for exactly these (type, zone, capacity type); returns when Karpenter knows."""
+        with self._changed:
+            if self.types.exhaust(offers):
+                self._required += 1
+                self._changed.notify_all()
+        self.wait()
 
     def wait(self) -> None:
         """Return when Karpenter runs with every type added so far.
@@ -155,19 +177,20 @@ class KarpenterSupervisor:
 
     def _start(self) -> None:
         kubeconfig = self._control_plane.kubeconfig_for("autoscaler")
+        own = {} if self._own is None else dict(zip(_NODE_CLASS_VARIABLES, self._own.node_class, strict=True))
         self._child = child = self._control_plane.processes.start(
             "karpenter",
             # Port 0: the metrics are not read, so any free port will do.
             [
                 self._tools / "karpenter",
                 f"--instance-types-file-path={self._file}",
-                # The clouds' autoscalers ignore preferences of pods:
+                # The clouds' autoscalers ignore preferences of pods, Karpenter does not:
                 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
-                "--preference-policy=Ignore",
+                f"--preference-policy={'Respect' if own else 'Ignore'}",
                 "--metrics-port=0",
                 "--health-probe-port=0",
             ],
-            env={**_ENVIRONMENT, "KUBECONFIG": str(kubeconfig)},
+            env={**_ENVIRONMENT, **own, "KUBECONFIG": str(kubeconfig)},
         )
         deadline = time.monotonic() + _START_SECONDS
         while _STARTED not in child.output():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from rehearsal.fleet.idle_time import IdleTimeWatcher
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.proportional import Proportional, targets
+from rehearsal.fleet.provisioned_nodes import ProvisionedNodes, offers_of, remove_nodes
 from rehearsal.fleet.stuck_pods import StuckPods
-from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
+from rehearsal.simulation import Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet, programs
 
@@ -39,6 +40,7 @@ class Controllers:
         self._run_dir = run_dir
         self._groups = groups
         self._autoscaler: KarpenterSupervisor | None = None
+        self._provisioned: ManagedKarpenter | None = None
         host = Host(
             api=control_plane.api,
             api_server=control_plane.endpoint,
@@ -60,6 +62,23 @@ class Controllers:
             autoscaler.install()
             self._autoscaler = autoscaler
         return self._autoscaler
+
+    def provision(self, karpenter: ManagedKarpenter) -> None:
+        """Run the cloud's own Karpenter."""
+        if self._autoscaler is None:
+            autoscaler = KarpenterSupervisor(self._control_plane, self._tools, self._run_dir / "autoscaler", karpenter)
+            autoscaler.install()
+            for offer in karpenter.offers:
+                autoscaler.add(offer)
+            self._autoscaler, self._provisioned = autoscaler, karpenter
+            self._start(ProvisionedNodes, karpenter, self._groups.cluster)
+            self._start(Drivers, self._groups.report_missing)
+            self._start(IdleTimeWatcher)
+
+    def exhaust(self, pools: Collection[str]) -> None:
+        """Have no machine for exactly these pools of the cloud's own Karpenter, if it runs one."""
+        if self._autoscaler is not None and self._provisioned is not None:
+            self._autoscaler.exhaust(offers_of(self._api, self._provisioned, pools))
 
     def serve_system(self, objects: Sequence[Object]) -> None:
         """Start what scales the cluster's own Deployments, if something does."""
@@ -103,6 +122,11 @@ class Controllers:
         self._watchers.clear()
         with ThreadPoolExecutor() as closing:  # each may wait for a reply of the API server
             list(closing.map(lambda each: each.close(), running))
+
+    def delete_provisioned(self) -> None:
+        """Remove the nodes of the cloud's own Karpenter, which is closed."""
+        if self._provisioned is not None:
+            remove_nodes(self._api)
 
     def _start(self, kind: Callable[..., Watcher], *arguments: Any) -> None:
         if kind not in self._watchers:

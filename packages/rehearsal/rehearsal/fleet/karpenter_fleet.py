@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from rehearsal.fleet.node_pools import (
     weights,
 )
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
-from rehearsal.simulation import Endpoint, Injection, Injector, Node, SimulatedNodeGroup
+from rehearsal.simulation import Endpoint, Injection, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 
 _KIND_SECONDS: Final = 240.0
 
@@ -119,10 +119,24 @@ class KarpenterFleet:
             if (cluster := self._find(name)) is None:
                 return
             cluster.controllers.close()
+            cluster.controllers.delete_provisioned()
             self._control_plane.stop()
             self._stopped = True
             self._cluster = None
             write_report(self._report, None)
+
+    def run_karpenter(self, cluster: str, karpenter: ManagedKarpenter) -> None:
+        """Run the cloud's own Karpenter; one that runs already goes on as it is.
+
+        Raises FleetError: the cluster does not exist.
+        """
+        with self._lock:
+            self._require(cluster).controllers.provision(karpenter)
+
+    def exhaust(self, pools: Collection[str]) -> None:
+        """Have no machine for exactly these pools of a cloud's own Karpenter, if there is one."""
+        if (cluster := self._cluster) is not None:
+            cluster.controllers.exhaust(pools)
 
     def apply_group(self, group: SimulatedNodeGroup) -> None:
         """Create the group, or change it in place; returns when its initial nodes are Ready.

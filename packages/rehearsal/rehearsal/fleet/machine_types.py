@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -121,6 +122,7 @@ class InstanceTypes:
     def __init__(self) -> None:
         self._names: dict[NodeShape, str] = {}
         self._offerings: dict[NodeShape, dict[Offering, float]] = {}
+        self._exhausted: frozenset[tuple[str, str, str]] = frozenset()
 
     def add(self, group: SimulatedNodeGroup) -> bool:
         """Make the group's machine available in its zones; returns whether that changed the catalogue."""
@@ -131,6 +133,11 @@ class InstanceTypes:
         news = not prices.keys() <= offerings.keys()
         self._offerings[machine] = {**prices, **offerings}
         return news
+
+    def exhaust(self, offers: Iterable[tuple[str, str, str]]) -> bool:
+        """From now on exactly these (type, zone, capacity type) have no machine; returns whether that is a change."""
+        before, self._exhausted = self._exhausted, frozenset(offers)
+        return before != self._exhausted
 
     def name(self, machine: NodeShape) -> str:
         """The type's name: ``machine.type``, unless another shape already has that name."""
@@ -168,5 +175,6 @@ class InstanceTypes:
                     ],
                 }
                 for (zone, kind), price in self._offerings[machine].items()
+                if (self._names[machine], zone, kind) not in self._exhausted
             ],
         }

@@ -15,7 +15,7 @@ from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
 from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate
 
-_OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
+OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
 
 
@@ -82,7 +82,7 @@ def missing(node: Object, late: Late) -> Object | None:
     """A merge patch that completes the node, or ``None`` if nothing is missing."""
     labels: Mapping[str, Any] = node["metadata"].get("labels", {})
     lacking: dict[str, str | None] = {key: value for key, value in late.labels.items() if labels.get(key) != value}
-    lacking |= dict.fromkeys(key for key in _OF_NO_CLOUD if key in labels)
+    lacking |= dict.fromkeys(key for key in OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}
     present = node["spec"].get("taints", [])
     others = [taint for taint in present if taint["key"] != LATE_TAINT["key"]]

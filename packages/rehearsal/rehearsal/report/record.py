@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from facts.concepts.autoscaler import KARPENTERS
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
 
@@ -113,8 +114,10 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
 
     ``limited``: an account file sets limits.
     """
-    if settings.autoscaler == "karpenter":
+    if settings.autoscaler in KARPENTERS:
         own = {"idle times": "Karpenter really runs, but a node counts as idle after a second"}
+        if settings.autoscaler != "karpenter":
+            own["the cloud's Karpenter provider"] = "Karpenter's own kwok provider makes nodes in place of machines"
     else:
         own = {"the cloud's autoscaler": "Karpenter simulates it, knowing only what the cloud's autoscaler would know"}
     if settings.workloads.checkpoints is not None:

@@ -134,6 +134,8 @@ class Sandbox:
         """Have no further machine for exactly these pools."""
         if self._control_plane is not None:
             self._exhausted_pools.exhaust(self._control_plane.api, pools)
+        if self._fleet is not None:
+            self._fleet.exhaust(pools)
         for provider in self._providers:
             provider.exhaust(pools)
         return pools

@@ -48,6 +48,23 @@ def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
     assert "nvidia.com/gpu" not in capacity(NodeShape("m", 4, 16)).resources(gpus=0)
 
 
+def test_an_exhausted_offer_is_gone_until_it_is_not() -> None:
+    types, group = InstanceTypes(), gpu_group("one")
+
+    def offers() -> set[tuple[Any, ...]]:
+        (entry,) = json.loads(types.document())
+        return {tuple(each["values"][0] for each in offer["Requirements"]) for offer in entry["offerings"]}
+
+    types.add(group)
+    everything = offers()
+    zone, market = sorted(everything)[0]
+    assert types.exhaust({(group.machine.type, zone, market)})
+    assert offers() == everything - {(zone, market)}
+    assert not types.exhaust({(group.machine.type, zone, market)})
+    assert types.exhaust(())
+    assert offers() == everything
+
+
 def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
     types = InstanceTypes()
     one, two = gpu_group("one"), gpu_group("two", gpus=2)

@@ -31,6 +31,7 @@ def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) 
         "examples/eks-karpenter.yaml",  # the longest first
         "examples/eks-spot.yaml",
         "examples/aks-train-infer.yaml",
+        "examples/aks-node-auto-provisioning.yaml",
         pytest.param("examples/eks-fabric.yaml", marks=pytest.mark.exhaustive),
         # Those of EKS and AKS are rehearsed for the sessions in docs/, and the research labs have all of them.
         pytest.param("examples/gke-research.yaml", marks=pytest.mark.exhaustive),

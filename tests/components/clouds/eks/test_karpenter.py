@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from components.clouds import node_pools
 from components.clouds.eks import karpenter_objects
 from components.settings.maintenance import Maintenance
 from facts import catalog
@@ -371,7 +372,7 @@ def test_nodes_without_gpus_get_newer_images_one_after_the_other() -> None:
 
 def test_a_mixed_cpu_pool_may_have_as_many_nodes_of_its_largest_type() -> None:
     mixed = eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), spot=True, max_nodes=3)
-    assert karpenter_objects.limits(mixed) == {"cpu": "24", "nodes": "3"}
+    assert node_pools.limits(mixed, catalog.of("eks")) == {"cpu": "24", "nodes": "3"}
 
 
 def test_a_node_of_few_addresses_takes_few_pods() -> None:

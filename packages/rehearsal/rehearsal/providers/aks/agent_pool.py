@@ -25,6 +25,7 @@ from rehearsal.providers.aks.identity import CONTRIBUTORS, NETWORKERS, has_role,
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
 from rehearsal.providers.aks.pool_rules import count_at_creation, is_system, pool_name
+from rehearsal.providers.aks.provisioning import require_one_autoscaler
 from rehearsal.providers.aks.versions import newer_minor, run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
@@ -44,6 +45,7 @@ def _require(pending: Pending[Subscription]) -> None:
     if pending.before is not None:
         require_its_size(pending.cloud, pending.before, pending.inputs)
     cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
+    require_one_autoscaler(cluster.inputs, [pending.inputs])
     _require_version(pending, cluster)
     _require_same_network(pending.inputs, cluster.inputs)
     require_subnets(pending.cloud, pending.inputs, cluster.inputs)

@@ -41,6 +41,7 @@ from rehearsal.providers.aks.identity import (
 )
 from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET, prefixes, subnets_of
 from rehearsal.providers.aks.pool_rules import count_at_creation
+from rehearsal.providers.aks.provisioning import karpenter, provisions, require_one_autoscaler
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
 from rehearsal.providers.base import Properties
@@ -74,6 +75,12 @@ def _require(pending: Pending[Subscription]) -> None:
         problem = count_at_creation(pool) if pending.before is None else None
         if problem:
             raise bad_request(problem)
+    others = [pool.inputs for pool in pools_of(pending.cloud, pending.id)] if pending.before is not None else []
+    named = {pool["name"] for pool in inline_pools(pending.inputs)}
+    require_one_autoscaler(
+        pending.inputs,
+        [*inline_pools(pending.inputs), *(pool for pool in others if pool["agentPoolName"] not in named)],
+    )
     _require_kubelet_identity(pending.cloud, pending.inputs)
     for pool in inline_pools(pending.inputs):
         require_subnets(pending.cloud, pool, pending.inputs)
@@ -177,6 +184,8 @@ def _start(cloud: Subscription, cluster: Record, before: Record | None) -> Recor
     """Start the control plane unless an earlier attempt did. Reorder the pools if their order changed."""
     if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
         _start_control_plane(cloud, cluster)
+    if provisions(cluster.inputs):
+        cloud.machines().run_karpenter(cluster.inputs["resourceName"], karpenter(cloud, cluster))
     if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
         for pool in pools_of(cloud, cluster.id):
             start_nodes(cloud, pool)

@@ -1,0 +1,78 @@
+"""Node auto-provisioning: Karpenter, which Azure runs outside the cluster. A pool is an AKSNodeClass and a NodePool.
+
+https://learn.microsoft.com/azure/aks/node-auto-provisioning, docs/adr/0011-node-auto-provisioning.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pulumi
+
+from components.clouds import node_pools
+from components.clouds.aks.context import Context
+from components.clouds.base import AdminObjects
+from components.clouds.raw import beside
+from components.resources import CustomResource
+from facts import catalog
+from facts.catalog.aks.nodes import MAX_PODS
+from facts.concepts.kubernetes import manifest
+from facts.concepts.pool import Image, Pool
+
+if TYPE_CHECKING:
+    from schemas import aks
+
+NAME: Final = "node-auto-provisioning"
+"""What the setting ``autoscaling.autoscaler`` calls it."""
+
+# Azure's own NodePools have no limits, and any pod starts their nodes:
+# https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools#review-default-node-pool-configuration
+PROFILE: Final[aks.ManagedClusterNodeProvisioningProfile] = {"mode": "Auto", "defaultNodePools": "None"}
+
+_GROUP: Final = "karpenter.azure.com"
+_KIND: Final = "AKSNodeClass"
+_FAMILIES: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
+
+
+def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -> dict[str, Any]:
+    """The pool's AKSNodeClass, of its name.
+
+    Fields: https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass
+    """
+    spec: dict[str, Any] = {
+        "imageFamily": _FAMILIES[pool.image],
+        "osDiskSizeGB": pool.disk_gb,
+        "maxPods": MAX_PODS,
+        "vnetSubnetID": subnet,
+        "security": {"encryptionAtHost": True},
+        "tags": tags,
+    }
+    if pool.gpu_part is not None and pool.gpu_part.drivers == "none":
+        spec["gpu"] = {"mode": "None"}
+    return manifest(f"{_GROUP}/v1beta1", _KIND, pool.name, spec=beside(spec, pool.raw, f"{pool.declared_at}.raw"))
+
+
+class NodeAutoProvisioning:
+    """The pools of a cluster with node auto-provisioning; Azure's definitions of their kinds come with the cluster."""
+
+    def __init__(self, context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
+        self._context, self._objects = context, objects.objects
+        self._weights = node_pools.weights(pools)
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+        """One pool; its nodes end with it, or with the cluster's resource group of nodes."""
+        assert opts.parent is not None
+        settings = self._context.settings
+        made = node_class(pool, subnet=self._context.subnet, tags=dict(settings.labels))
+        made_of = self._objects.declare(f"{name}-class", made, opts.parent, self._context.control_plane)
+        pool_manifest = node_pools.node_pool(
+            pool,
+            catalog.of("aks"),
+            node_class=(_GROUP, _KIND, pool.name),
+            capacity="spot" if pool.spot else "on-demand",
+            weight=self._weights[pool.name],
+            unneeded_minutes=pool.unneeded_minutes or settings.idle_minutes,
+            maintenance=settings.maintenance,
+        )
+        return self._objects.declare(name, pool_manifest, opts.parent, made_of)

@@ -1,0 +1,113 @@
+"""Karpenter's NodePools, the same on every cloud: one for each pool of the stack file.
+
+https://karpenter.sh/v1.14/concepts/nodepools/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from components.clouds.priority_expander import in_order
+from components.resources import documents
+from components.settings.maintenance import Maintenance
+from facts.catalog import CloudCatalog
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.pool import Pool
+
+_MOST_WEIGHT: Final = 100
+
+
+def node_pool(
+    pool: Pool,
+    known: CloudCatalog,
+    *,
+    node_class: tuple[str, str, str],
+    capacity: str,
+    weight: int,
+    unneeded_minutes: int,
+    maintenance: Maintenance,
+) -> dict[str, Any]:
+    """The pool, with exactly the labels, taints and limits of its spec.
+
+    ``node_class`` is the API group, kind and name of its node class; ``capacity`` Karpenter's word for how its machines
+    are paid.
+    """
+    group, kind, name = node_class
+    (made,) = documents(
+        Path(__file__).with_name("node-pool.yaml"),
+        name=pool.name,
+        weight=weight,
+        limits=limits(pool, known),
+        unneeded_minutes=unneeded_minutes,
+        labels=dict(pool.labels),
+        class_group=group,
+        class_kind=kind,
+        class_name=name,
+        requirements=[
+            _one_of("node.kubernetes.io/instance-type", pool.machine_types),
+            _one_of("topology.kubernetes.io/zone", pool.zones),
+            _one_of("karpenter.sh/capacity-type", [capacity]),
+            _one_of("kubernetes.io/arch", ["amd64"]),
+            _one_of("kubernetes.io/os", ["linux"]),
+        ],
+        taints=[_taint(taint) for taint in pool.taints],
+    )
+    made["spec"]["disruption"]["budgets"][1:1] = _renewals(pool, maintenance)
+    return dict(made)
+
+
+def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:
+    """Disruption budgets: how many busy nodes a newer image or another disk may replace at a time, and when.
+
+    A GPU node is replaced only when idle. A CPU pool's nodes may never be idle, so one at a time is replaced in the
+    stack's maintenance window; a pod that must not move has the annotation ``karpenter.sh/do-not-disrupt``. The
+    strictest active budget applies; schedules are in UTC:
+    https://karpenter.sh/v1.14/concepts/disruption/#nodepool-disruption-budgets
+    """
+    if pool.role == "gpu":
+        return [{"nodes": "0", "reasons": ["Drifted"]}]
+    closes = maintenance.weekday * 24 + maintenance.opens + maintenance.hours
+    # Days of the week in cron: Sunday is 0.
+    day, hour = (closes // 24 + 1) % 7, closes % 24
+    return [
+        {"nodes": "1", "reasons": ["Drifted"]},
+        {
+            "nodes": "0",
+            "reasons": ["Drifted"],
+            "schedule": f"0 {hour} * * {day}",
+            "duration": f"{7 * 24 - maintenance.hours}h",
+        },
+    ]
+
+
+def limits(pool: Pool, known: CloudCatalog) -> dict[str, str]:
+    """What ``max_nodes`` nodes have together.
+
+    Within one batch of pods Karpenter deducts the GPUs and CPUs of each node that it plans, but not the node itself:
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go
+    (``subtractMax``).
+    """
+    most = {"nodes": str(pool.max_nodes)}
+    if pool.role == "gpu":
+        return {**most, GPU_RESOURCE: str(pool.max_nodes * pool.gpus_per_node)}
+    machines = [known.machines.get(name) for name in pool.machine_types]
+    # A planned node counts with the largest type that it may become.
+    largest = max((machine.vcpus for machine in machines if machine is not None), default=0)
+    return {**most, "cpu": str(pool.max_nodes * largest)} if largest else most
+
+
+def weights(pools: Sequence[Pool]) -> dict[str, int]:
+    """Pool → weight, from 100 for the pool that is tried first down to 1 (which the last ones share)."""
+    sides = enumerate(in_order(pools))
+    return {pool.name: max(1, _MOST_WEIGHT - place) for place, side in sides for pool in side}
+
+
+def _one_of(key: str, values: Sequence[str]) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    written = {"key": taint.key, "effect": taint.effect}
+    return {**written, "value": taint.value} if taint.value else written

@@ -1,0 +1,60 @@
+"""Node auto-provisioning: what the simulated Azure says of machines and nodes, and what it refuses beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.aks import account as aks
+from rehearsal.simulation import ManagedKarpenter
+
+AUTO = {"nodeProvisioningProfile": {"mode": "Auto", "defaultNodePools": "None"}}
+REFUSED = "AllowClusterAutoscalerAndNAP"
+LABELS = {"node.kubernetes.io/instance-type": "Standard_NC4as_T4_v3", "karpenter.sh/capacity-type": "spot"}
+
+
+def karpenter(azure: aks.Microsoft, **changes: Any) -> ManagedKarpenter:
+    azure.cluster(**AUTO, **changes)
+    return azure.fleet.karpenters["gpu-dev"]
+
+
+def test_a_cluster_without_it_has_none(azure: aks.Microsoft) -> None:
+    azure.cluster()
+    assert azure.fleet.karpenters == {}
+
+
+def test_each_size_is_offered_in_its_zones_and_both_markets(azure: aks.Microsoft) -> None:
+    offers = karpenter(azure).offers
+    t4 = [offer for offer in offers if offer.machine.type == "Standard_NC4as_T4_v3"]
+    assert [offer.spot for offer in t4] == [False, True]
+    assert {offer.machine.gpus for offer in t4} == {1}
+    assert t4[0].hourly_usd >= t4[1].hourly_usd > 0
+    assert set(t4[0].zones) <= {"eastus-1", "eastus-2", "eastus-3"}
+    assert {"Standard_D4s_v5", "Standard_ND96isr_H100_v5"} <= {offer.machine.type for offer in offers}
+
+
+def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> None:
+    node = karpenter(azure).node(LABELS, {"osDiskSizeGB": 200, "maxPods": 110})
+    assert (node.machine.disk_mib, node.machine.max_pods, node.gpus) == (200 * 1024, 110, 1)
+    assert (node.gpus_advertised_by, node.renewal) == ("device-plugin", "")
+    assert node.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
+    assert node.labels["kubernetes.azure.com/accelerator"] == "nvidia"
+    assert "agentpool" not in node.labels
+    without = azure.fleet.karpenters["gpu-dev"].node(LABELS, {"gpu": {"mode": "None"}})
+    assert without.gpus_advertised_by == "daemonset"
+    assert without.machine.max_pods == 250
+
+
+def test_no_pool_has_the_cluster_autoscaler_beside_it(azure: aks.Microsoft) -> None:
+    growing = {**aks.system_pool(), "enableAutoScaling": True, "minCount": 1, "maxCount": 3}
+    azure.cluster()
+    azure.refuses(aks.CLUSTER, aks.cluster(**AUTO, resourceName="other", agentPoolProfiles=[growing]), REFUSED)
+    made = azure.create(aks.POOL, aks.gpu_pool())
+    with pytest.raises(Exception, match=REFUSED):
+        azure.update(aks.CLUSTER, azure.read(aks.CLUSTER, aks.CLUSTER_ID), aks.cluster(**AUTO))
+    azure.delete(aks.POOL, made)
+    azure.update(aks.CLUSTER, azure.read(aks.CLUSTER, aks.CLUSTER_ID), aks.cluster(**AUTO))
+    assert "gpu-dev" in azure.fleet.karpenters
+    with pytest.raises(Exception, match=REFUSED):
+        azure.create(aks.POOL, aks.gpu_pool())
