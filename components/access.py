@@ -19,13 +19,14 @@ from components.users import bind_user, people_namespace
 from facts.concepts.kubernetes import (
     CLUSTER_RESOURCE_RULES,
     DEFAULT_NAMESPACE,
+    NOTIFIER,
     RBAC,
     USER_ROLES,
     manifest,
+    notifier_account,
     role_binding,
     uninterrupted_budget,
 )
-from facts.concepts.notifier import NOTIFIER, notifier_account
 
 _VIEWER: Final = "cluster-resource-viewer"
 _FORMER_VIEWER: Final = "surroundings"

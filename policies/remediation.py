@@ -14,9 +14,9 @@ from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL
 from facts.concepts.pool import GPU_TAINT
 from policies.readers import read
-from policies.readers.additions import Additions
 from policies.readers.registry import additions_to
 from policies.readers.resource import Declared
+from policies.readers.taints import Additions
 from policies.rules.node_groups import gpu_taint, present_label
 
 REMEDIES: Final[Mapping[str, Callable[[Additions, dict[str, Any]], bool]]] = {

@@ -188,3 +188,26 @@ def _container_requests(container: Mapping[str, Any]) -> dict[str, Decimal]:
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
     return {resource: quantity(str(amount)) for resource, amount in amounts.items()}
+
+
+NOTIFIER: Final = "gpu-notifier"
+"""The name of the service account, and of its role and binding."""
+
+
+def notifier_account(namespace: str) -> list[dict[str, Any]]:
+    """The account by which a pod waits for the end of a job of its namespace, as ``gpu submit --notify`` has it.
+
+    With its role and the binding it reads one Job by name and lists pods, as all users may. The program makes it: users
+    may create pods and Secrets in their namespace, but no roles.
+    """
+    rules = [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": NOTIFIER}
+    subject = {"kind": "ServiceAccount", "name": NOTIFIER, "namespace": namespace}
+    return [
+        manifest("v1", "ServiceAccount", NOTIFIER, namespace, automountServiceAccountToken=False),
+        manifest(f"{RBAC}/v1", "Role", NOTIFIER, namespace, rules=rules),
+        manifest(f"{RBAC}/v1", "RoleBinding", NOTIFIER, namespace, roleRef=reference, subjects=[subject]),
+    ]

@@ -16,9 +16,9 @@ from functools import cache
 from types import ModuleType
 from typing import Final, TypeVar
 
-from policies.readers.additions import Additions
 from policies.readers.resource import Reader, Referrer, matches, unpatched
 from policies.readers.spelling import Spelling
+from policies.readers.taints import Additions
 
 T = TypeVar("T")
 

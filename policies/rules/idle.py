@@ -1,17 +1,20 @@
-"""How long an idle GPU node may run."""
+"""What keeps GPU nodes running without a job: long idle times, schedules, placeholders, reservations."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from facts.concepts.declared import IdleTime, NodeGroup, Stack, Violation
-from facts.concepts.unknown import UNKNOWN
+from facts.concepts.counts import counted
+from facts.concepts.declared import IdleTime, Minimum, NodeGroup, Reservation, Stack, UnknownReason, Violation, Workload
+from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
-from policies.rules.samples import GPUS, program
+from policies.rules.samples import GPUS, JOB, program
+from policies.rules.scheduling import admits, distinct
 
 
 @rule(
@@ -91,3 +94,177 @@ def _span(minutes: float) -> str:
     if minutes == math.inf:
         return "forever"
     return f"for {minutes / 60:g} hours" if minutes >= 120 else f"for {minutes:g} minutes"
+
+
+_UNKNOWN_NODE = UnknownReason(
+    "the node's name does not say to which node group it belongs",
+    "Remove the annotation, or exempt the patch by name if the node has no GPUs.",
+)
+
+
+@rule(
+    "gpu-minimum-elsewhere",
+    title="No schedule or flag sets a minimum of GPU nodes",
+    why="A schedule or a flag keeps GPU nodes running although their group has the minimum 0.",
+    remedy="Set every minimum of the group to 0: nodes are added when a pod requests a GPU.",
+    level="mandatory",
+    severity="critical",
+    example=replace(program(GPUS), minimums=(Minimum("schedule 'morning'", 2, "l4", where="minSize"),)),
+)
+def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
+    """No schedule, autoscale setting or autoscaler's flag keeps nodes of a GPU group."""
+    groups = [group for group in stack.groups if has_gpus(group)]
+    for minimum in stack.minimums:
+        if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
+            continue
+        group = next((group for group in groups if _is_about(minimum, group)), None)
+        if group is None:
+            if minimum.node and not any(_is_about(minimum, other) for other in stack.groups):
+                message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
+                yield minimum_elsewhere.violation(
+                    message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
+                )
+            continue
+        remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
+        if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
+            what = f"whether it keeps nodes of GPU node group '{group.name}'"
+            yield minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
+        else:
+            message = f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group "
+            message += f"'{group.name}' ({minimum.where}), even if the group's own minimum is 0."
+            yield minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
+
+
+@rule(
+    "gpu-placeholders",
+    title="No placeholder pods on GPU nodes",
+    why="A placeholder pod makes the autoscaler keep a GPU node that does no work.",
+    remedy="Remove the placeholder or its GPU request. The first job then waits some minutes for its node.",
+    level="mandatory",
+    severity="critical",
+    example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
+)
+def placeholders(stack: Stack) -> Iterator[Violation]:
+    """No pods of negative priority and no capacity buffers hold GPUs."""
+    stack = distinct(stack)
+    for workload in stack.workloads:
+        if workload.gpus == 0 or workload.kind == "DaemonSet":
+            continue
+        keeps, count = _keeps_room(workload, stack), permanent_pods(workload, stack)
+        if keeps is False or count == 0:
+            continue
+        if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
+            what = "whether its pods are placeholders on GPU nodes"
+            yield placeholders.unknown(workload.title, what, workload.resource)
+        else:
+            message = (
+                f"{workload.title} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
+            )
+            message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
+            yield placeholders.violation(message, workload.resource)
+
+
+@rule(
+    "gpu-daemonset-asks",
+    title="DaemonSets request no GPUs",
+    why="A DaemonSet's pod takes a GPU of every node before any job.",
+    remedy="Remove the DaemonSet's GPU request: drivers and monitoring can use GPUs without one.",
+    level="mandatory",
+    severity="high",
+    example=replace(JOB, kind="DaemonSet", name="burn-in"),
+)
+def daemon_set_asks(workload: Workload) -> list[Violation]:
+    """No DaemonSet requests GPUs."""
+    if workload.kind != "DaemonSet" or workload.gpus is UNKNOWN or workload.gpus == 0:
+        return []
+    message = f"DaemonSet '{workload.namespace}/{workload.name}' requests {counted(workload.gpus, 'GPU')} on every "
+    message += "node that it runs on: jobs get the rest."
+    return [daemon_set_asks.violation(message, workload.resource)]
+
+
+@rule(
+    "gpu-held-for-ever",
+    title="Report always-on GPU workloads",
+    why="A service with a permanent GPU pod keeps its node running, even if the minimum of the node group is 0.",
+    remedy="Scale it to zero while it is idle (KEDA, Knative, a Job), or exempt it with a reason.",
+    level="advisory",
+    severity="medium",
+    example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)),
+)
+def held_for_ever(stack: Stack) -> Iterator[Violation]:
+    """Reports workloads that hold GPUs whether or not there is work, with their price."""
+    stack = distinct(stack)
+    for workload in stack.workloads:
+        if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
+            continue
+        count = permanent_pods(workload, stack)
+        if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
+            continue
+        gpus = count * workload.gpus
+        holds = f"always holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}"
+        yield held_for_ever.violation(f"{workload.title} {holds}: its nodes are never removed.", workload.resource)
+
+
+@rule(
+    "gpu-reserved-capacity",
+    title="Report reserved GPUs",
+    why="Reserved machines are billed until the reservation ends, used or not.",
+    remedy="End the reservation with the work that needs it, and let a node group use it.",
+    level="advisory",
+    severity="medium",
+    example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"),
+)
+def reserved_capacity(reservation: Reservation) -> list[Violation]:
+    """Reports machines with GPUs that are billed whether or not they are used."""
+    if reservation.gpus_per_machine == 0 or reservation.machines == 0:
+        return []
+    if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
+        what = "how many GPUs it reserves"
+        return [reserved_capacity.unknown(f"The {reservation.what}", what, reservation.resource)]
+    machines = f"{counted(reservation.machines, 'machine')} with {counted(reservation.gpus_per_machine, 'GPU')}"
+    message = f"The {reservation.what} reserves {machines} each ({reservation.machine_type}), "
+    message += "billed whether they are used or not."
+    return [reserved_capacity.violation(message, reservation.resource)]
+
+
+def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
+    """Pods that always run: the minimum of the workload's scaler, or its number of replicas."""
+    named = (workload.kind, workload.namespace, workload.name)
+    scaled = (scaler.least for scaler in stack.pod_scalers if (scaler.kind, scaler.namespace, scaler.name) == named)
+    return next(scaled, workload.always)
+
+
+def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
+    classes = (known.value for known in stack.priorities if known.name == workload.priority_class)
+    lowered = (UNKNOWN if value is UNKNOWN else value < 0 for value in classes)
+    return either((workload.keeps_room, *lowered))
+
+
+def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
+    # Clouds name nodes after the pool: gke-CLUSTER-POOL-HASH, aks-POOL-NUMBER-vmss.
+    if (minimum.node and f"-{group.name}-" in minimum.node) or group.resource in minimum.declared_at:
+        return True
+    if not isinstance(minimum.group, str):
+        return False
+    pattern = group.scaling.name if group.scaling is not None else UNKNOWN
+    return minimum.group == group.name or (
+        isinstance(pattern, str) and re.fullmatch(pattern, minimum.group) is not None
+    )
+
+
+def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> float | None:
+    """Hourly cost of that many GPUs on the cheapest group that fits the workload; ``None`` if it is unknown."""
+    usd = min((price for group in stack.groups if (price := _usd_per_gpu(workload, group)) is not None), default=None)
+    return None if usd is None else usd * gpus
+
+
+def _price(workload: Workload, gpus: int, stack: Stack) -> str:
+    usd = usd_of_gpus(workload, gpus, stack)
+    return "" if usd is None else f", at least ${usd:.2f} an hour"
+
+
+def _usd_per_gpu(workload: Workload, group: NodeGroup) -> float | None:
+    price, each = group.hourly_usd, group.gpus_per_node
+    if price is UNKNOWN or price is None or each is UNKNOWN or each == 0 or group.kind == "machine":
+        return None
+    return None if admits(workload, group) is False else price / each

@@ -17,13 +17,10 @@ _SUBJECTS: Final = (
     "clusters",
     "workloads",
     "autoscaler",
-    "scale_down",
     "idle",
-    "kept_warm",
     "sharing",
     "security",
-    "money",
-    "totals",
+    "ceilings",
     "regions",
     "unjudged",  # last: it tells what the others leave open
 )

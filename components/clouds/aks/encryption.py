@@ -20,7 +20,7 @@ from components.clouds.declare import aks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.problems import Problem
-from facts.catalog.aks.keys import Key, parse_key
+from facts.catalog.aks.resource_ids import Key, parse_key
 
 if TYPE_CHECKING:
     from schemas import aks

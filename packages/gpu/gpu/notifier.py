@@ -1,4 +1,4 @@
-"""Waits for the end of a Job and posts it to a webhook; runs in a pod beside the job (``notify.py``).
+"""Waits for the end of a Job and posts it to a webhook; runs in a pod beside the job (``submit.py``).
 
 Uses the standard library only, because the image has nothing else. It never prints the webhook's URL.
 """

@@ -1,18 +1,23 @@
-"""Creates a job's objects, all or none; parses quantities and names of the command line."""
+"""Creates a job's objects and the one that notifies of its end; parses quantities and names of the command line."""
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 import secrets
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import PurePath
-from typing import Final
+from pathlib import Path, PurePath
+from string import Template
+from typing import Any, Final
+
+import yaml
 
 from facts.concepts.durations import seconds
-from facts.concepts.kubernetes import quantity, uninterrupted_budget
-from facts.jobs.job import LONGEST_NAME, AskError, TrainingJobSpec, manifests
+from facts.concepts.kubernetes import NOTIFIER, quantity, uninterrupted_budget
+from facts.concepts.rest import resource_path
+from facts.jobs.job import LONGEST_NAME, MANAGED_BY, MANAGER, AskError, TrainingJobSpec, manifests
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path
 
 _MIB: Final = 1024 * 1024
@@ -100,3 +105,44 @@ def _positive(option: str, text: str, amount: int) -> int:
     if amount <= 0:
         raise AskError(f"{option} {text}: must be more than 0; or omit it")
     return amount
+
+
+_URL: Final = re.compile(r"https?://[^\s/]+\S*")
+
+
+def check_notify(cluster: ClusterClient, url: str) -> None:
+    """Refuse what could not notify, before anything is created. The URL is in no message.
+
+    Raises:
+        AskError: no URL.
+        ClusterError: the namespace has no account for it.
+    """
+    if not _URL.fullmatch(url):
+        raise AskError("--notify: write the webhook's URL, as in https://hooks.example.com/…")
+    if cluster.find(resource_path("v1", "serviceaccounts", NOTIFIER, cluster.namespace)) is None:
+        raise ClusterError(
+            f"--notify: namespace {cluster.namespace} has no service account {NOTIFIER}. The stack makes one in "
+            "`default` and in the namespaces of `teams` and `access`; an older stack needs `pulumi up`"
+        )
+
+
+def notify_manifests(job: TrainingJobSpec, url: str) -> list[dict[str, Any]]:
+    """A Secret with the webhook's URL, and a small Job that waits for the job's end and posts it.
+
+    They are owned by the job, and so deleted with it. It is beside the job and not in its pods, which may be killed for
+    memory or deleted with their node.
+    """
+    text = Template(Path(__file__).with_name("notify.yaml").read_text(encoding="utf-8")).substitute(
+        job=job.name,
+        namespace=job.namespace,
+        notifier=NOTIFIER,
+        url=base64.b64encode(url.encode()).decode(),
+        managed_by=MANAGED_BY,
+        manager=MANAGER,
+    )
+    secret, waiting = yaml.safe_load_all(text)
+    pod = waiting["spec"]["template"]["spec"]
+    pod["containers"][0]["command"].append(Path(__file__).with_name("notifier.py").read_text())
+    if job.priority_class:
+        pod["priorityClassName"] = job.priority_class  # A team may only create pods of its own priority.
+    return [secret, waiting]

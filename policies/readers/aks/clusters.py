@@ -29,12 +29,11 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
-from policies.readers.taints import parse_taint
+from policies.readers.taints import Additions, parse_taint
 from policies.readers.unknown_reasons import reasons_for
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from facts.concepts.declared import Cluster, Credential, NodeGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
-from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
 from policies.readers.eks.roles import role_of_nodes, roles_among
@@ -27,7 +26,7 @@ from policies.readers.eks.template import (
     with_registered,
 )
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
-from policies.readers.taints import CONSTANTS, entry_of, taints_of
+from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"

@@ -30,11 +30,10 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
-from policies.readers.taints import CONSTANTS, entry_of, taints_of
+from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")

@@ -12,8 +12,7 @@ from components.settings.limits.aks.pools import pool_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog.aks.keys import ENCRYPTION_SET, KEY
-from facts.catalog.aks.resource_ids import CONTAINER, GROUP
+from facts.catalog.aks.resource_ids import CONTAINER, ENCRYPTION_SET, GROUP, KEY
 
 # The ID of a subscription or of a group.
 _GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)

@@ -15,7 +15,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.cluster import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings import Settings
-from facts.catalog.aks.keys import parse_key
+from facts.catalog.aks.resource_ids import parse_key
 from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
 from tests.components import specs

@@ -9,10 +9,9 @@ from collections.abc import Generator, Iterable
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
-from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
-from facts.catalog.aks.keys import parse_key
 from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
-from facts.catalog.aks.resource_ids import EXISTING_NETWORK
+from facts.catalog.aks.resource_ids import ENCRYPTION_SET as KEY_SET
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK, parse_key
 from rehearsal.providers.aks.cloud import GROUP
 from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
 from rehearsal.providers.aks.identity import ENCRYPTION_SET
