@@ -16,10 +16,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from facts.concepts.declared import NodeGroup
 from policies import exemptions, levels, pools
 from policies.exemptions import Exemption, today_utc
 from policies.rules.rule import LEVELS, Rule
-from policies.rules.table import BY_ID
+from policies.rules.table import BY_ID, RULES
 
 DIRECTORY: Final = Path(__file__).parent / "config"
 _LEVEL: Final = "enforcementLevel"
@@ -194,6 +195,53 @@ def _is_whole(value: object, schema: Mapping[str, Any]) -> bool:
 def _nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+class RunConfig:
+    """The configuration that the engine sends at the start of a run; empty until then. ``today``: for expiry."""
+
+    def __init__(self, today: date) -> None:
+        self.today = today
+        self.pools: tuple[NodeGroup, ...] = ()
+        """Pools of the cluster that another program declares."""
+        self.lowered_notes: tuple[str, ...] = ()
+        """One line for each rule whose level is lowered."""
+        self._levels: dict[str, str] = {}
+
+    def configure(self, configured: levels.Configured, other_names: tuple[str, ...]) -> None:
+        """Stores a run's configuration. ``other_names`` are policies that are not rules.
+
+        Raises:
+            ConfigError: a level is lowered without a reason, without an end, or past it, a rule is unknown, or a pool
+                is not described as :mod:`policies.pools` requires.
+        """
+        names = {*(rule.id for rule in RULES), *other_names, levels.ALL, pools.KEY}
+        problems = [f"{name}: no such rule" for name in configured if name not in names]
+        problems += levels.problems(configured, self.today)
+        _, configured_pools = configured.get(pools.KEY, ("", {}))
+        if configured_pools:
+            problems += pools.problems(configured_pools)
+        if problems:
+            raise ConfigError(problems)
+        self.pools = pools.parse(configured_pools)
+        self.lowered_notes = tuple(lowered.note for lowered in levels.lowered_levels(configured))
+        self._levels = {name: level for name, (level, _) in configured.items() if level}
+
+    def level(self, rule: Rule[...]) -> str:
+        """The rule's level in this run."""
+        return self._levels.get(rule.id, rule.level)
+
+    def exemption(
+        self, rule: Rule[...], properties: Mapping[str, Any], urn: str, tags: Mapping[str, str]
+    ) -> Exemption | None:
+        """The rule's exemption that covers the resource, the latest if there are several. It may have expired.
+
+        ``properties`` are the rule's own configuration, ``urn`` is ``""`` for the stack as a whole.
+        """
+        covering = [
+            exemption for exemption in exemptions_of(rule, properties, self.today) if exemption.covers(urn, tags)
+        ]
+        return max(covering, key=lambda exemption: exemption.expires, default=None)
 
 
 def main(paths: list[str]) -> int:

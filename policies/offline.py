@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from policies import config
+from policies.config import RunConfig
 from policies.exemptions import today_utc
 from policies.readers.resource import Declared
 from policies.rules.table import RULES
-from policies.run_config import RunConfig
 from policies.stack_view import ResourceView, StackView
 
 

@@ -26,8 +26,8 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
 from facts.concepts.declared import Violation
 from policies import exemptions, levels, pools, sdk_hooks
-from policies.config import limits_of
-from policies.engine_values import unwrapped
+from policies.config import RunConfig, limits_of
+from policies.engine_values import Secrets, unwrapped
 from policies.exemptions import today_utc
 from policies.judging import DeclaredResources, late_violations
 from policies.readers import waits
@@ -37,8 +37,6 @@ from policies.result import VARIABLE, Result, page_of
 from policies.rules.rule import Limits, Rule
 from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
-from policies.run_config import RunConfig
-from policies.secrets import Secrets
 from policies.stack_view import StackView
 
 EXEMPTED: Final = "exempted"

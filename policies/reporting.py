@@ -9,12 +9,12 @@ from pulumi_policy import ReportViolation
 
 from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
 from policies import exemptions
+from policies.config import RunConfig
+from policies.engine_values import Secrets
 from policies.exemptions import Exemption
 from policies.judging import DeclaredResources
 from policies.result import Finding, Result, State, page_of
 from policies.rules.rule import Rule
-from policies.run_config import RunConfig
-from policies.secrets import Secrets
 
 _ASKS: Final = f"Its tag {exemptions.ASKS} requests an exemption; only the gate's configuration grants one."
 

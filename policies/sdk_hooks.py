@@ -18,8 +18,8 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import deserialize_properties
 
+from policies.engine_values import Secrets
 from policies.levels import Configured
-from policies.secrets import Secrets
 
 _deserialize: Final = deserialize_properties
 

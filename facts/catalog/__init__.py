@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from facts.catalog.cloud import OWN_MACHINES, OWN_SECRETS, PLUGINS, CloudCatalog, clouds, of
-from facts.catalog.gpus import GPUS
+from facts.catalog.machines import GPUS
 from facts.catalog.model import Accelerator, Gpu, Machine, Price, Resources, SystemPod, WithdrawnGpu
 
 __all__ = [

@@ -15,8 +15,7 @@ from typing import Final
 
 from facts.catalog import tables
 from facts.catalog.changes import Effects, effects
-from facts.catalog.gpus import GPUS
-from facts.catalog.machines import Machines
+from facts.catalog.machines import GPUS, Machines
 from facts.catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs

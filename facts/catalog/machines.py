@@ -1,14 +1,17 @@
-"""A cloud's machine types, from its table ``machines.csv``. A type that is not in it is not known, never guessed."""
+"""A cloud's machine types, from its table ``machines.csv``. A type that is not in it is not known, never guessed.
+
+GPUs by their cloud-independent names are in ``gpus.csv``, with memory, and the name that SkyPilot has for each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import Final, cast
 
 from facts.catalog import tables
-from facts.catalog.model import Machine, Provisioning
+from facts.catalog.model import Gpu, Machine, Provisioning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +91,9 @@ def _machine(row: tables.Row) -> Machine:
         trusted_launch=row.get("trusted_launch") != "no",
         rdma_devices=int(row.get("rdma_devices") or 0),
     )
+
+
+GPUS: Final[Mapping[str, Gpu]] = {
+    row["name"]: Gpu(name=row["name"], memory_gib=int(row["memory_gib"]), skypilot=row["skypilot"])
+    for row in tables.rows("", "gpus")
+}

@@ -136,12 +136,7 @@ def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
 
 def either(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
     """Yes if one is yes, else unknown if one is unknown, else no."""
-    unknown = False
-    for answer in answers:
-        if answer is True:
-            return True
-        unknown = unknown or answer is UNKNOWN
-    return UNKNOWN if unknown else False
+    return negation(both(map(negation, answers)))
 
 
 def negation(answer: Maybe[bool]) -> Maybe[bool]:

@@ -44,7 +44,8 @@ class Fit:
     @property
     def hourly_usd(self) -> float | None:
         """A node's list price: the first pool's or, where that is unknown, the lowest known one."""
-        return _price(self.pools)
+        known = [pool.hourly_usd for pool in self.pools if pool.hourly_usd is not None]
+        return self.pools[0].hourly_usd if self.pools[0].hourly_usd is not None else min(known, default=None)
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -182,11 +183,6 @@ def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) 
         one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node and one.gpus_per_pod >= request.gpus
         for one in offer.pools
     )
-
-
-def _price(pools: Sequence[PoolOffer]) -> float | None:
-    known = [pool.hourly_usd for pool in pools if pool.hourly_usd is not None]
-    return pools[0].hourly_usd if pools[0].hourly_usd is not None else min(known, default=None)
 
 
 def gib(mib: int) -> str:

@@ -1,4 +1,5 @@
-"""Reads the encryption keys that a program makes, of the kinds that their cloud can rotate by itself.
+"""Reads long-lived credentials, of the clouds' providers and those that a program makes, and encryption keys that their
+cloud can rotate by itself.
 
 https://docs.aws.amazon.com/kms/latest/developerguide/rotate-keys.html,
 https://docs.cloud.google.com/kms/docs/key-rotation,
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.declared import EncryptionKey
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items
+from facts.concepts.declared import Credential, EncryptionKey
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 
@@ -49,7 +50,50 @@ def _exists(value: object) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else value not in (None, "")
 
 
+# Types that always are a long-lived key; passwords of azuread are valid for two years by default.
+_LASTING: Final = {
+    "aws:iam/accessKey:AccessKey": "the access key '{}'",
+    "azuread:index/applicationPassword:ApplicationPassword": "the password '{}' of an application",
+    "azuread:index/servicePrincipalPassword:ServicePrincipalPassword": "the password '{}' of an application",
+    "gcp:serviceaccount/key:Key": "the service account key '{}'",
+}
+_AZURES_SECRETS: Final = ("clientSecret", "clientCertificatePassword")
+
+
+def read_lasting(declared: Declared) -> Iterable[Item]:
+    """A key that never ends by itself, or after years."""
+    yield Credential(_LASTING[declared.type].format(declared.name), True, declared.urn)
+
+
+def read_amazons_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:aws`` with an access key of its own (a session token marks a short-lived one)."""
+    secret, token = text(declared.properties.get("secretKey")), text(declared.properties.get("token"))
+    if secret is not None:
+        static: Maybe[bool] = UNKNOWN if UNKNOWN in (secret, token) else token is None
+        yield Credential(f"the access key of provider '{declared.name}'", static, declared.urn)
+
+
+def read_googles_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:gcp`` with a key file's content (a path to one, too) as its credentials."""
+    credentials = text(declared.properties.get("credentials"))
+    if credentials is not None:
+        static = UNKNOWN if credentials is UNKNOWN else '"external_account"' not in credentials
+        yield Credential(f"credentials of provider '{declared.name}'", static, declared.urn)
+
+
+def read_azures_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:azure-native`` and its like, signed in by a secret in place of OIDC or a managed identity."""
+    for name in _AZURES_SECRETS:
+        if (value := text(declared.properties.get(name))) is not None:
+            static: Maybe[bool] = UNKNOWN if value is UNKNOWN else True
+            yield Credential(f"the {name} of provider '{declared.name}'", static, declared.urn)
+
+
 READERS: Final[Mapping[str, Reader]] = {
+    **dict.fromkeys(_LASTING, read_lasting),
+    "pulumi:providers:aws": read_amazons_provider,
+    "pulumi:providers:gcp": read_googles_provider,
+    **{f"pulumi:providers:{package}": read_azures_provider for package in ("azure-native", "azure", "azuread")},
     "aws:kms/key:Key": read_amazons,
     "gcp:kms/cryptoKey:CryptoKey": read_googles,
     "azure:keyvault/key:Key": read_azures,

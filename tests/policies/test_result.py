@@ -13,10 +13,10 @@ import pytest
 from jsonschema import Draft4Validator
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
+from policies.engine_values import HIDDEN, Secrets
 from policies.result import Finding, Result, plain, sarif
 from policies.rules.table import BY_ID
 from policies.scan import main
-from policies.secrets import HIDDEN, Secrets
 from tests.stacks import ROOT
 from tests.tables import cases
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from facts.catalog.gpus import GPUS
+from facts.catalog.machines import GPUS
 from facts.concepts.pool import (
     SKYPILOT_LABEL,
     Drivers,

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import gpu_limit
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
@@ -133,7 +133,7 @@ def _while_up(pod: Object, node: Object | None, hourly: float, now: datetime) ->
     )
     running = _hours(started, ended or now)
     return GpuCost(
-        gpu_hours=running * gpus_of(pod["spec"]),
+        gpu_hours=running * gpu_limit(pod["spec"]),
         running=running * hourly,
         provisioning=_hours(node_created if for_pod else scheduled, started or ended or now) * hourly,
         notes=(unknown_start,) if node is None else (),
@@ -162,12 +162,7 @@ def _allowed(pod: Object) -> list[str]:
 
 
 def _share(pod: Object, pool: PoolOffer) -> float:
-    return min(1.0, gpus_of(pod["spec"]) / pool.allocatable_gpus)
-
-
-def gpus_of(pod_spec: Object) -> int:
-    """GPUs that the pod's containers request."""
-    return sum(int(at(each, "resources", "limits", GPU_RESOURCE) or 0) for each in pod_spec["containers"])
+    return min(1.0, gpu_limit(pod["spec"]) / pool.allocatable_gpus)
 
 
 def _ran(pod: Object) -> tuple[datetime | None, datetime | None]:

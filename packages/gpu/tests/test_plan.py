@@ -12,8 +12,7 @@ import yaml
 
 from components.settings.read import load
 from facts.jobs.recommendation import GpuPrice, Market, recommend, resolved, types_of
-from facts.jobs.trace import TraceError, TraceJob, read_trace, written
-from facts.jobs.trace_generator import PATTERNS, Pattern, generated
+from facts.jobs.trace import PATTERNS, Pattern, TraceError, TraceJob, generated, read_trace, written
 from gpu.commands import plan
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place

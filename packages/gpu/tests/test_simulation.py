@@ -9,8 +9,7 @@ import pytest
 from facts.concepts.offer import PoolOffer
 from facts.jobs.bound import without_waiting
 from facts.jobs.simulation import Design, NodeLife, TraceCost, simulate
-from facts.jobs.trace import TraceJob
-from facts.jobs.trace_generator import PATTERNS, Pattern, generated
+from facts.jobs.trace import PATTERNS, Pattern, TraceJob, generated
 from packages.gpu.tests.offers import offer, pool
 
 HOUR = 3600.0

@@ -10,7 +10,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
-from policies.readers.aks.clusters import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
+from policies.readers.aks.clusters import (
+    read_agent_pool,
+    read_managed_cluster,
+    read_scale_set,
+    read_setting,
+    read_virtual_machine,
+)
 from policies.readers.resource import Declared, Item, Reader
 
 _POOL_NAMES: Final[Mapping[str, str]] = {
@@ -86,6 +92,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
 READERS: Final[Mapping[str, Reader]] = {
     "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool": read_pool,
     "azure:containerservice/kubernetesCluster:KubernetesCluster": read_cluster,
+    "azure:monitoring/autoscaleSetting:AutoscaleSetting": read_setting,
     "azure:compute/virtualMachine:VirtualMachine": read_machine,
     "azure:compute/linuxVirtualMachine:LinuxVirtualMachine": read_machine,
     "azure:compute/windowsVirtualMachine:WindowsVirtualMachine": read_machine,

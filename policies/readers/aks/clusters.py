@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Cluster, NodeGroup, Reservation
+from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -41,6 +41,7 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
 _DEFAULT_COUNT: Final = 1
 # AKS sets both on Spot pools: https://learn.microsoft.com/azure/aks/spot-node-pool
 _SPOT: Final = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+_TARGETS: Final = ("targetResourceUri", "targetResourceId")
 _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 
 
@@ -140,6 +141,27 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     yield Reservation(f"capacity reservation '{declared.name}'", held, gpus_of_size(size), size, declared.urn)
 
 
+def read_setting(declared: Declared) -> Iterable[Item]:
+    """``azure-native:monitor:AutoscaleSetting`` and ``azure:monitoring/autoscaleSetting:AutoscaleSetting``.
+
+    It keeps machines of a scale set against the cluster's autoscaler:
+    https://learn.microsoft.com/azure/azure-monitor/autoscale/autoscale-understanding-settings
+    """
+    inputs = declared.properties
+    if str(inputs.get("enabled")).lower() == "false":
+        return
+    target = text(coalesce(*(inputs.get(name) for name in _TARGETS)))
+    for number, profile in enumerate(items(inputs.get("profiles"))):
+        yield Minimum(
+            what=f"autoscale setting '{declared.name}'",
+            nodes=amount(at(profile, "capacity", "minimum")),
+            group=target.rpartition("/")[2] if isinstance(target, str) else target,
+            declared_at=tuple(urn for name in _TARGETS for urn in declared.dependencies.get(name, ())),
+            where=f"profiles[{number}].capacity.minimum",
+            resource=declared.urn,
+        )
+
+
 def read_generic(declared: Declared) -> Iterable[Item]:
     """``azure-native:resources:Resource``: any resource, with the API's own type and properties."""
     inputs = declared.properties
@@ -174,6 +196,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:compute*:CapacityReservation": read_capacity_reservation,
     "azure-native*:compute*:VirtualMachine": read_virtual_machine,
     "azure-native*:compute*:VirtualMachineScaleSet": read_scale_set,
+    "azure-native*:insights*:AutoscaleSetting": read_setting,
+    "azure-native*:monitor*:AutoscaleSetting": read_setting,
     "azure-native*:resources*:Resource": read_generic,
 }
 

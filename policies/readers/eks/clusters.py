@@ -1,4 +1,4 @@
-"""Reads Amazon EKS: clusters (with Auto Mode), managed node groups, Fargate profiles, and the provider's credentials.
+"""Reads Amazon EKS: clusters (with Auto Mode), managed node groups, and Fargate profiles.
 
 Field meanings: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Cluster, Credential, NodeGroup
+from facts.concepts.declared import Cluster, NodeGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
 from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
@@ -101,26 +101,10 @@ def read_fargate_profile(declared: Declared) -> Iterable[Item]:
         )
 
 
-def read_provider(declared: Declared) -> Iterable[Item]:
-    """``pulumi:providers:aws`` with an access key of its own (a session token marks a short-lived one)."""
-    inputs = declared.properties
-    secret, token = text(inputs.get("secretKey")), text(inputs.get("token"))
-    if secret is not None:
-        static: Maybe[bool] = UNKNOWN if UNKNOWN in (secret, token) else token is None
-        yield Credential(f"the access key of provider '{declared.name}'", static, declared.urn)
-
-
-def read_access_key(declared: Declared) -> Iterable[Item]:
-    """``aws:iam/accessKey:AccessKey``: always a long-lived key."""
-    yield Credential(f"the access key '{declared.name}'", True, declared.urn)
-
-
 READERS: Final[Mapping[str, Reader]] = {
     "aws:eks/cluster:Cluster": read_cluster,
     "aws:eks/nodeGroup:NodeGroup": read_node_group,
     "aws:eks/fargateProfile:FargateProfile": read_fargate_profile,
-    "aws:iam/accessKey:AccessKey": read_access_key,
-    "pulumi:providers:aws": read_provider,
 }
 
 

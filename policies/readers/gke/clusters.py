@@ -1,4 +1,4 @@
-"""Reads Google's resources: all ways to declare nodes of a GKE cluster, machines with GPUs, service account keys.
+"""Reads Google's resources: all ways to declare nodes of a GKE cluster, machines with GPUs.
 
 Field meanings: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.catalog.carbon import carbon
-from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, UnknownReason
+from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -96,25 +96,9 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     yield from _auto_provisioned(inputs, declared, name)
 
 
-def read_service_account_key(declared: Declared) -> Iterable[Item]:
-    """``gcp:serviceaccount/key:Key``: always a long-lived key."""
-    yield Credential(f"the service account key '{declared.name}'", True, declared.urn)
-
-
-def read_provider(declared: Declared) -> Iterable[Item]:
-    """``pulumi:providers:gcp`` with a key file's content (a path to one, too) as its credentials."""
-    credentials = text(declared.properties.get("credentials"))
-    if credentials is not None:
-        external = isinstance(credentials, str) and '"external_account"' in credentials
-        static: Maybe[bool] = UNKNOWN if credentials is UNKNOWN else not external
-        yield Credential(f"credentials of provider '{declared.name}'", static, declared.urn)
-
-
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,
-    "gcp:serviceaccount/key:Key": read_service_account_key,
-    "pulumi:providers:gcp": read_provider,
 }
 
 

@@ -18,7 +18,7 @@ from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.chart_values import over, parsed, placed
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
-from policies.readers.kubernetes.sharing import replicated
+from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
 from policies.readers.tables import rows

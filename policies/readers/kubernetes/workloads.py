@@ -15,10 +15,10 @@ from typing import Any, Final, cast
 from facts.concepts.declared import Credential, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, mapping, whole
-from policies.readers.durations import longest_window
+from policies.readers.idle import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
-from policies.readers.kubernetes.sharing import replicated
+from policies.readers.kubernetes.parts import replicated
 from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
 
 _POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -19,7 +19,7 @@ from components.settings import from_stack_file
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Image, Pool, TimeSharing
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
-from policies.readers.kubernetes.sharing import replicated
+from policies.readers.kubernetes.parts import replicated
 from tests import recorder
 from tests.components import specs
 from tests.stacks import ROOT

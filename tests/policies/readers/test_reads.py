@@ -24,9 +24,9 @@ from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Workload
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import linked, read, read_stack, waits
-from policies.readers.durations import longest_window, minutes_of
 from policies.readers.eks.facts import is_gpu_family
-from policies.readers.kubernetes.sharing import replicated
+from policies.readers.idle import longest_window, minutes_of
+from policies.readers.kubernetes.parts import replicated
 from policies.readers.resource import Declared
 from policies.rules.sharing import visible
 from policies.rules.table import BY_ID

@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import gpu_limit
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands import options
@@ -30,7 +31,7 @@ from gpu.commands.following import (
     state_of,
 )
 from gpu.commands.saved_logs import show_saved
-from gpu.ledger import GpuCost, gpus_of, of_job
+from gpu.ledger import GpuCost, of_job
 
 
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -219,7 +220,7 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
     if not any(pod["status"].get("phase") == "Pending" for pod in state.pods):
         return 0
     pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
-    return reasons.ahead_of(state.pods, [pod for pod in pending if gpus_of(pod["spec"])])
+    return reasons.ahead_of(state.pods, [pod for pod in pending if gpu_limit(pod["spec"])])
 
 
 def _gpu_jobs(cluster: ClusterClient) -> list[Object]:
@@ -228,7 +229,7 @@ def _gpu_jobs(cluster: ClusterClient) -> list[Object]:
 
 def gpus_per_pod(job: Object) -> int:
     """GPUs that each of the job's pods requests."""
-    return gpus_of(job["spec"]["template"]["spec"])
+    return gpu_limit(job["spec"]["template"]["spec"])
 
 
 def _row(job: Object, reason: reasons.Reason) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from facts.concepts.counts import counted
 from facts.jobs.public_traces import load_trace
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import TraceCost, simulate
-from facts.jobs.trace import written
-from facts.jobs.trace_generator import PATTERNS, generated
+from facts.jobs.trace import PATTERNS, generated, written
 from gpu.cluster import ClusterClient
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, out, print_json, table_of

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, gpu_limit
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
@@ -23,7 +23,7 @@ from gpu.commands import options
 from gpu.commands.common import dollars, out, table_of
 from gpu.commands.jobs import gpus_per_pod, with_reasons
 from gpu.commands.offer import node_of
-from gpu.ledger import gpus_of, hourly_usd, on_node
+from gpu.ledger import hourly_usd, on_node
 from gpu.why import Reason
 
 _ENDED: Final = ("succeeded", "failed")
@@ -89,7 +89,7 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
     nodes = cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL)
     used: Counter[str] = Counter()
     for pod in filter(on_node, pods):
-        used[pod["spec"]["nodeName"]] += gpus_of(pod["spec"])
+        used[pod["spec"]["nodeName"]] += gpu_limit(pod["spec"])
     names = {pool.name for pool in offer.pools}
     return Snapshot(
         offer=offer,
@@ -161,7 +161,7 @@ def _jobs(snapshot: Snapshot) -> Table:
     several = not snapshot.namespace
     table = table_of("job", *(["namespace"] if several else []), "GPUs", "$/h", "state", numbers=("GPUs", "$/h"))
     for job, pods, reason in snapshot.jobs:
-        metadata, held = job["metadata"], sum(gpus_of(pod["spec"]) for pod in pods if on_node(pod))
+        metadata, held = job["metadata"], sum(gpu_limit(pod["spec"]) for pod in pods if on_node(pod))
         table.add_row(
             metadata["name"],
             *([metadata["namespace"]] if several else []),

@@ -24,8 +24,7 @@ from facts.jobs.bound import without_waiting
 from facts.jobs.public_traces import load_trace
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import Design, TraceCost, simulate
-from facts.jobs.trace import TraceError, TraceJob
-from facts.jobs.trace_generator import generated
+from facts.jobs.trace import TraceError, TraceJob, generated
 from gpu.commands.plan import outcome_table
 from rehearsal.engine.stack import StackError, resolve
 

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from facts.jobs.recommendation import Market, resolved, types_of
-from facts.jobs.trace import TraceError, TraceJob, written
-from facts.jobs.trace_generator import generated
+from facts.jobs.trace import TraceError, TraceJob, generated, written
 from rehearsal.bench.traces import built_design, main, measure, run_trace_bench, seeds
 from rehearsal.engine.stack import resolve
 
