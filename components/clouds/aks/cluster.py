@@ -237,7 +237,8 @@ def _inputs(
         inputs["autoScalerProfile"] = autoscaling.profile(settings)
     if settings.kubernetes.channel == "extended":
         # Both or neither: https://learn.microsoft.com/azure/aks/long-term-support
-        inputs["sku"] = {"name": "Base", "tier": "Premium"}
+        sku: aks.ManagedClusterSKU = {"name": "Base", "tier": "Premium"}
+        inputs["sku"] = sku
         inputs["supportPlan"] = "AKSLongTermSupport"
     if settings.kubernetes.version is not None:
         inputs["kubernetesVersion"] = settings.kubernetes.version
