@@ -39,11 +39,12 @@ from rehearsal.providers.aks.identity import (
     identity_outputs,
     principals_of,
 )
-from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET, prefixes, subnets_of
+from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, subnets_of
 from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.provisioning import karpenter, provisions, require_one_autoscaler
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
+from rehearsal.providers.aks.ways_out import require_default_route, require_nat
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
@@ -89,8 +90,8 @@ def _require(pending: Pending[Subscription]) -> None:
     disks = pending.inputs.get("diskEncryptionSetID")
     require_role(pending.cloud, pending.inputs, disks, READERS, "Microsoft.Compute/diskEncryptionSets/read", disks)
     _require_ranges_apart(pending.cloud, pending.inputs)
-    _require_nat(pending.cloud, pending.inputs)
-    _require_default_route(pending.cloud, pending.inputs)
+    require_nat(pending.cloud, pending.inputs)
+    require_default_route(pending.cloud, pending.inputs)
     _require_link(pending.cloud, pending.inputs)
 
 
@@ -306,70 +307,6 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
                 "LinkedAuthorizationFailed",
                 "The cluster's identity does not have permission to perform action "
                 f"'Microsoft.Network/virtualNetworks/join/action' on the linked scope '{network.id}'.",
-            )
-
-
-def _require_nat(cloud: Subscription, inputs: Properties) -> None:
-    if at(inputs, "networkProfile.outboundType") != "userAssignedNATGateway":
-        return
-    for pool in inline_pools(inputs):
-        subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
-        if not at(subnet.inputs, "natGateway.id"):
-            raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
-        _require_way_back(cloud, inputs, at(subnet.inputs, "natGateway.id"))
-
-
-def _require_default_route(cloud: Subscription, inputs: Properties) -> None:
-    """400 if nodes that leave by the subnet's route table have no firewall or gateway there.
-
-    The words: https://github.com/MicrosoftDocs/azure-docs/issues/108240,
-    https://github.com/hashicorp/terraform-provider-azurerm/issues/8609.
-    """
-    if at(inputs, "networkProfile.outboundType") != "userDefinedRouting":
-        return
-    for pool in inline_pools(inputs):
-        subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
-        table = at(subnet.inputs, "routeTable.id")
-        if not table:
-            raise bad_request(
-                f"An existing route table has not been associated with subnet {subnet.id}.",
-                "ExistingRouteTableNotAssociatedWithSubnet",
-            )
-        routes = require(cloud, table, ROUTE_TABLE).inputs.get("routes") or []
-        hops = [route["nextHopType"] for route in routes if route.get("addressPrefix") == "0.0.0.0/0"]
-        if not hops:
-            raise bad_request(
-                f"Default route 0.0.0.0/0 missing from route table {table}", "RouteTableMissingDefaultRouteError"
-            )
-        if hops[0] not in ("VirtualAppliance", "VirtualNetworkGateway"):
-            raise bad_request(
-                f"Default route 0.0.0.0/0 has a next hop of {hops[0]} but only next hops of VirtualAppliance or "
-                "VirtualNetworkGateway are allowed. Please see http://aka.ms/aks/outboundtype for more details",
-                "RouteTableInvalidNextHop",
-            )
-
-
-def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> None:
-    """400 if the control plane's ranges leave out the address that its nodes come from.
-
-    https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/error-code-k8sapiserverconnfailvmextensionerror
-    """
-    ranges = at(inputs, "apiServerAccessProfile.authorizedIPRanges") or []
-    networks = [ipaddress.ip_network(text) for text in ranges]
-    nat = require(cloud, gateway, NAT).inputs
-    if not any(nat.get(key) for key in ("publicIpAddresses", "publicIpPrefixes", "publicIpAddressesV6")):
-        # https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/vmextensionerror-outboundconnfail
-        raise bad_request(
-            f"Agents are unable to establish outbound connection: NAT gateway {gateway} has no public address.",
-            "VMExtensionError_OutboundConnFail",
-        )
-    for each in nat.get("publicIpAddresses") or []:
-        address = ipaddress.ip_address(require(cloud, each["id"], ADDRESS).outputs["ipAddress"])
-        if networks and not any(address in network for network in networks):
-            raise bad_request(
-                "Unable to establish connection from agents to Kubernetes API server: authorizedIPRanges leave out "
-                f"{address}, the nodes' own.",
-                "K8SAPIServerConnFailVMExtensionError",
             )
 
 
