@@ -89,8 +89,8 @@ def test_offers_of_a_pool_are_its_types_zones_and_markets() -> None:
     pools = {
         f"{POOL}/{each['metadata']['name']}": each for each in (node_pool(), node_pool("b"), node_pool("c", "Other"))
     }
-    found = offers_of(cast(Api, Server(pools)), KARPENTER, ["t4", "c"])
-    assert [*found] == [("m4", "a", "spot"), ("m8", "a", "spot")]
+    offers = offers_of(cast(Api, Server(pools)), KARPENTER, ["t4", "c"])
+    assert [*offers] == [("m4", "a", "spot"), ("m8", "a", "spot")]
 
 
 def test_nodes_go_without_waiting_for_a_karpenter_that_ended() -> None:
