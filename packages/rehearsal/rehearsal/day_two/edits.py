@@ -75,6 +75,7 @@ def _add_pool(config: Config, target: Target) -> None:
     if added.pop("reservation", None) is not None:
         capacities = added.pop("capacity", [])
         added["capacity"] = [capacity for capacity in capacities if capacity in ("spot", "on-demand")] or "on-demand"
+        added.pop("flexStart", None)
     config[_POOLS].append(added)
 
 

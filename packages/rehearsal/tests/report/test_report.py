@@ -180,8 +180,9 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
     for name in available():
         settings = resolve(name).settings
         subjects = scope_of(settings).not_rehearsed
-        assert ("idle times" in subjects) is (settings.autoscaler == "karpenter")
-        assert ("the cloud's autoscaler" in subjects) is (settings.autoscaler != "karpenter")
+        karpenter = settings.autoscaler in ("karpenter", "node-auto-provisioning")
+        assert ("idle times" in subjects) is karpenter
+        assert ("the cloud's autoscaler" in subjects) is not karpenter
 
 
 def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
