@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     (kind,) = [each for each in system_objects({}) if each["kind"] == "CustomResourceDefinition"]
     with ControlPlane(folder, tools=tools()) as plane:
         plane.api.apply_manifest(kind)
+        # The API server serves a new kind a moment later.
+        while refusal(plane.api, NODEPOOLS).startswith("404"):
+            time.sleep(0.1)
         yield plane.api
 
 
