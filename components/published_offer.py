@@ -23,6 +23,7 @@ from facts.concepts.offer import (
     Offer,
     PoolOffer,
     TeamOffer,
+    pool_offer,
     to_config_map,
 )
 from facts.concepts.pool import Pool, gpus_per_pod
@@ -31,12 +32,6 @@ _MIB: Final = 1024 * 1024
 _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
 """Reserve on each node, in addition to the catalogue's requests of system pods: clouds publish no complete list of
 these, and change them between versions. A pod that requests everything published must fit."""
-
-_AS_DECLARED: Final = (
-    *("name", "gpus_per_node", "allocatable_gpus", "machine_types", "zones", "max_nodes", "spot", "preference"),
-    *("hourly_usd", "fabric", "taints"),
-)
-"""What the offer says of a pool as the pool does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +123,8 @@ def _logs(settings: Settings) -> dict[str, str | None]:
 def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:
     known = catalog.of(settings.cloud)
     free_per_pod = _free_per_pod(settings, pool, [daemon for daemon in daemons if pool in daemon.pools])
-    return PoolOffer(
-        **{key: getattr(pool, key) for key in _AS_DECLARED},
-        gpu=pool.gpus.type,
+    return pool_offer(
+        pool,
         gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
         memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
@@ -142,7 +136,6 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         since=None if pool.gpus.block is None else pool.gpus.block.first,
         until=None if pool.gpus.block is None else pool.gpus.block.last,
         rdma_devices=machine.rdma_devices if (machine := known.machines.get(pool.machine_type)) is not None else 0,
-        labels=dict(pool.labels),
     )
 
 

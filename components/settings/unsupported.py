@@ -18,6 +18,7 @@ import yaml
 
 from facts import catalog
 from facts.catalog import PLUGINS
+from facts.concepts.durations import HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ _COMPANIES: Final = {
     "microsoft": "azurenative",
 }
 # A period in a key such as maxDailyUsd, without "ly" → its hours.
-_HOURS: Final = {"hour": 1, "dai": 24, "day": 24, "week": 168, "month": 730, "year": 8760, "annual": 8760}
+_HOURS: Final = {"hour": 1, "dai": 24, "day": 24, "week": 168, "month": HOURS_PER_MONTH, "year": 8760, "annual": 8760}
 _AFFIX: Final = r"(max|maximum|limit|budget|cost|spend|usd|dollars?|eur|euros?|per)*"
 _BUDGET: Final = re.compile(rf"{_AFFIX}(?P<period>{'|'.join(_HOURS)})(ly)?{_AFFIX}")
 

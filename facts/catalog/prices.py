@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from facts.catalog.model import Machine, Price
 from facts.catalog.tables import by_key, number, rows
-
-_HOURS_PER_MONTH: Final = 730
+from facts.concepts.durations import HOURS_PER_MONTH
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,7 @@ class Prices:
         month = number(by_key(self.cloud, "disk_prices", "region", "gib").get((region, str(size))), "usd_month")
         if month is None:
             return None
-        return self._price(month * (1 if self.disk_sizes else gib) / _HOURS_PER_MONTH, "disk_prices")
+        return self._price(month * (1 if self.disk_sizes else gib) / HOURS_PER_MONTH, "disk_prices")
 
     def most_above(self, region: str, reference: str) -> float:
         """The largest ratio between the prices that a type has in the two regions, of all types known in both."""

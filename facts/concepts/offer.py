@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import Taint, manifest
-from facts.concepts.pool import Fabric
+from facts.concepts.pool import Fabric, Pool
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
@@ -118,8 +118,21 @@ class Offer:
     log_setting: str | None = None
 
 
+_AS_DECLARED: Final = (
+    *("name", "gpus_per_node", "allocatable_gpus", "machine_types", "zones", "max_nodes", "spot", "preference"),
+    *("hourly_usd", "fabric", "taints"),
+)
+"""What the offer says of a pool as the pool does."""
+
+
 _IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]
 """Fields that are left out when empty: all behind ``registry``."""
+
+
+def pool_offer(pool: Pool, **known: Any) -> PoolOffer:
+    """The offer of a declared pool; ``known`` are further fields, which win over those of the pool."""
+    declared = {key: getattr(pool, key) for key in _AS_DECLARED}
+    return PoolOffer(**{**declared, "gpu": pool.gpus.type, "labels": dict(pool.labels), **known})
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:

@@ -153,9 +153,9 @@ def recommend(jobs: Sequence[TraceJob], market: Market, *, max_wait: float, seed
     """
     options = []
     for idle in IDLE_MINUTES if catalog.of(market.cloud).unneeded_minutes else (None,):
-        by_gpu = []
+        by_gpu, every = [], market.pools(idle)
         for gpu in sorted({job.gpu or "" for job in jobs}):
-            machines = [pool for pool in market.pools(idle) if pool.gpu == gpu]
+            machines = [pool for pool in every if pool.gpu == gpu]
             by_gpu.append(_sizes([job for job in jobs if job.gpu == gpu], machines, market, max_wait, seed))
         for choice in zip(*by_gpu, strict=True):
             pools = [pool for each in choice for pool in each]

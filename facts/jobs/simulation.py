@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from facts.concepts.durations import HOURS_PER_MONTH
 from facts.concepts.offer import Offer, PoolOffer
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.trace import TraceJob
@@ -32,7 +33,6 @@ CHECKPOINT_SECONDS: Final = 1800.0
 DEFAULT_IDLE_MINUTES: Final = 10
 """Where a cloud publishes none: cluster-autoscaler's ``--scale-down-unneeded-time``."""
 _HOUR: Final = 3600.0
-_HOURS_PER_MONTH: Final = 730
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,11 @@ class TraceCost:
     @property
     def monthly_usd(self) -> float | None:
         """The price of a month of such jobs."""
-        return None if self.usd is None or not self.hours else self.usd / self.hours * _HOURS_PER_MONTH
+        return None if self.usd is None or not self.hours else self.monthly(self.usd)
+
+    def monthly(self, usd: float) -> float:
+        """What ``usd`` for such jobs are in a month."""
+        return usd / self.hours * HOURS_PER_MONTH
 
 
 _Shape = tuple[str | None, int, int]

@@ -18,7 +18,7 @@ import yaml
 from rich.console import Console
 
 from components.settings import Settings, SettingsError
-from facts.concepts.offer import PoolOffer
+from facts.concepts.offer import PoolOffer, pool_offer
 from facts.concepts.pool import Pool
 from facts.jobs.bound import without_waiting
 from facts.jobs.public_traces import load_trace
@@ -29,7 +29,6 @@ from gpu.commands.plan import outcome_table
 from rehearsal.engine.stack import StackError, resolve
 
 SEEDS: Final = Path(__file__).parent / "seeds.yaml"
-_ENOUGH: Final = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ def measure(jobs: Sequence[TraceJob], settings: Settings, seed: int) -> TraceBen
     """Simulate the jobs on all designs. Raises TraceError: a job asks for a GPU type that the stack does not have."""
     # As in the stack's own prices, a spot machine costs as much as one on demand where its price is not known.
     market = Market(settings.cloud, settings.region, spot_percent=100)
-    own = [_offer(settings, pool) for pool in settings.gpu_pools]
+    own = [_whole(settings, pool) for pool in settings.gpu_pools]
     types = types_of(own)
     named = resolved(jobs, types)
     published = {each["name"]: simulate(named, built_design(each, named, market, seed), seed) for each in seeds()}
@@ -86,10 +85,12 @@ def seeds() -> list[Mapping[str, Any]]:
 def built_design(described: Mapping[str, Any], jobs: Sequence[TraceJob], market: Market, seed: int) -> Design:
     """The design's pools on the machines of the market, for each GPU type that jobs ask for."""
     pools: list[PoolOffer] = []
-    spot, limit = described.get("spot", False), described.get("max_nodes", _ENOUGH)
+    spot = described.get("spot", False)
     machines = [pool for pool in market.pools(described.get("idle_minutes")) if pool.spot is spot]
     for gpu in sorted({job.gpu or "" for job in jobs}):
-        every = [replace(pool, max_nodes=limit) for pool in machines if pool.gpu == gpu]
+        every = [
+            replace(pool, max_nodes=described.get("max_nodes", pool.max_nodes)) for pool in machines if pool.gpu == gpu
+        ]
         most = max(job.gpus for job in jobs if job.gpu == gpu)
         needed = next((index for index, pool in enumerate(every) if pool.gpus_per_node >= most), len(every) - 1)
         chosen = {"each": every[: needed + 1], "one": every[needed : needed + 1], "largest": every[-1:]}
@@ -101,23 +102,10 @@ def built_design(described: Mapping[str, Any], jobs: Sequence[TraceJob], market:
     return replace(design, always_on={pool.name: always_on for pool in pools})
 
 
-def _offer(settings: Settings, pool: Pool) -> PoolOffer:
-    """What the simulation needs of a pool of the stack."""
-    return PoolOffer(
-        name=pool.name,
-        gpu=pool.gpus.type,
-        gpus_per_node=pool.gpus_per_node,
-        allocatable_gpus=pool.gpus_per_node,
-        gpus_per_pod=pool.gpus_per_node,
-        machine_types=pool.machine_types,
-        zones=pool.zones,
-        max_nodes=pool.max_nodes,
-        spot=pool.spot,
-        preference=pool.preference,
-        hourly_usd=pool.hourly_usd,
-        idle_minutes=settings.idle_minutes_of(pool),
-        labels=pool.labels,
-    )
+def _whole(settings: Settings, pool: Pool) -> PoolOffer:
+    """A pool of the stack whose GPUs nobody shares."""
+    gpus = pool.gpus_per_node
+    return pool_offer(pool, allocatable_gpus=gpus, gpus_per_pod=gpus, idle_minutes=settings.idle_minutes_of(pool))
 
 
 def run_trace_bench(console: Console, settings: Settings, stack: str, trace: Path | None, seed: int) -> TraceBench:
@@ -136,7 +124,7 @@ def run_trace_bench(console: Console, settings: Settings, stack: str, trace: Pat
     for name, cost in rows.items():
         if cost.unplaced:
             console.print(f"{name}: {cost.unplaced} jobs fit no pool and are left out")
-    month = result.bound_usd / result.recommended.hours * 730
+    month = result.recommended.monthly(result.bound_usd)
     ratio = f"÷ used {result.bound / used:.2f}"
     console.print(f"\nbound, if no job waits: {result.bound:,.0f} GPU h ({ratio}), ${month:,.0f}/month")
     best = result.published[result.best]

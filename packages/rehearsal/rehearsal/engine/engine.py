@@ -40,6 +40,8 @@ from rehearsal.engine.events import (
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER", VARIABLE)
 _CANCEL_GRACE_SECONDS: Final = 10.0
+STATE: Final = Path("stack", "state")
+"""Below a run's folder: the state's folder."""
 
 
 class EngineError(Exception):
@@ -238,7 +240,7 @@ class Engine:
             # Clouds' SDKs look for credentials under the home directory, too.
             "HOME": str(self.run_dir / "stack"),
             "PULUMI_HOME": str(self.home),
-            "PULUMI_BACKEND_URL": (self.run_dir / "stack" / "state").as_uri(),
+            "PULUMI_BACKEND_URL": (self.run_dir / STATE).as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": self.passphrase,
             # The plugins trust whom a user's machine would.
             "SSL_CERT_FILE": str(self.run_dir / PUBLIC_AUTHORITY),

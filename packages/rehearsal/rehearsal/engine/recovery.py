@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
-from rehearsal.engine.engine import CommandResult, Engine
+from rehearsal.engine.engine import STATE, CommandResult, Engine
 from rehearsal.engine.events import name_of
 
 _FAILED: Final = re.compile(r"\((\S+)\):\s*\n\s*error:.*(?:already exist|connection reset)", re.IGNORECASE)
@@ -25,7 +25,7 @@ def after_kill(engine: Engine, ids: Mapping[str, str], places: Mapping[str, Mapp
     state has another with its attributes, which a kill may leave empty; without that file the state is readable
     (https://pkg.go.dev/gocloud.dev/blob/fileblob#hdr-Attributes).
     """
-    for attributes in (engine.run_dir / "stack" / "state").rglob("*.attrs"):
+    for attributes in (engine.run_dir / STATE).rglob("*.attrs"):
         if not attributes.stat().st_size:
             attributes.unlink()
     engine.run("cancel --yes", "--stack", engine.stack)

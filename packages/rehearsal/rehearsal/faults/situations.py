@@ -16,7 +16,7 @@ import yaml
 
 from facts.concepts.kubernetes import GPU_RESOURCE
 from rehearsal.cluster.api import ApiError, Object, UnreachableError, condition, pod_path
-from rehearsal.engine.engine import CommandResult, EngineError
+from rehearsal.engine.engine import STATE, CommandResult, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.faults.calls import REVERSIBLE, edit
 from rehearsal.faults.session import FaultSession
@@ -301,7 +301,7 @@ def _engine(session: FaultSession, **changed: Any) -> Iterator[None]:
 
 
 def _state(session: FaultSession) -> Path:
-    return session.engine.run_dir / "stack" / "state"
+    return session.engine.run_dir / STATE
 
 
 def _require(result: CommandResult) -> None:
