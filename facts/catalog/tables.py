@@ -24,6 +24,7 @@ table                  columns
                        the ``cluster``
 ``addon_pods.csv``     addon (of a stack file), and the columns of ``system_pods.csv``
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
+``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``
 ``sources.csv``        table, dated (ISO), source: of the tables below, in the folder of all clouds

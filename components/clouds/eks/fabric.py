@@ -18,6 +18,8 @@ from components.clouds.base import GpuDaemon
 from components.clouds.declare import eks as declare
 from components.resources import CustomResource, documents
 from components.settings import Settings
+from facts import catalog
+from facts.catalog.tables import by_key
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 APP: Final = "aws-efa-k8s-device-plugin"
 
-# https://github.com/aws/eks-charts/blob/master/stable/aws-efa-k8s-device-plugin/values.yaml (chart 0.5.30)
-IMAGE: Final = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
+# https://github.com/aws/eks-charts/blob/master/stable/aws-efa-k8s-device-plugin/values.yaml (chart 0.5.30); of the
+# region, as eksctl has it: https://github.com/eksctl-io/eksctl/blob/main/pkg/addons/device_plugin.go
+_IMAGE: Final = "{account}.dkr.ecr.{region}.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
 
 
 def is_placed(pool: Pool) -> bool:
@@ -49,5 +52,18 @@ def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.Reso
 def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """The DaemonSet on the nodes of pools with a fabric; none without such pools."""
     connected = tuple(pool for pool in pools if pool.fabric is not None)
-    (pod,) = documents(Path(__file__).with_name("efa-plugin.yaml"), app=APP, image=IMAGE)
-    return [GpuDaemon(app=APP, variant="efa", pod=pod, pools=connected)] if connected else []
+    if not connected:
+        return []
+    image = _regional(connected[0].zones[0])
+    (pod,) = documents(Path(__file__).with_name("efa-plugin.yaml"), app=APP, image=image)
+    return [GpuDaemon(app=APP, variant="efa", pod=pod, pools=connected)]
+
+
+def _regional(zone: str) -> str:
+    """The image in the zone's region: a network without a way to the internet has endpoints for that registry alone.
+
+    https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
+    """
+    region = next(region for region, zones in catalog.of("eks").regions.items() if zone in zones)
+    account = by_key("eks", "registries", "region")[(region,)]["account"]
+    return _IMAGE.format(account=account, region=region)

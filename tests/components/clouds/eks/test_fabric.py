@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from components.clouds.base import load_cloud
+from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
+from facts import catalog
 from facts.concepts.offer import from_config_map
 from facts.concepts.pool import Fabric, Pool
 from facts.jobs.job import JobRequest, manifests
@@ -103,6 +105,23 @@ def test_the_plugin_runs_on_these_pools_alone() -> None:
         "/dev/infiniband",
     }
     assert "aws-efa-k8s-device-plugin" not in {one.app for one in load_cloud("eks").gpu_daemons([plain])}
+
+
+@pytest.mark.parametrize(
+    ("zone", "account"),
+    [("us-west-2b", "602401143452"), ("eu-north-1a", "602401143452"), ("ap-southeast-3c", "296578399912")],
+)
+def test_the_plugin_comes_from_the_registry_of_the_region(zone: str, account: str) -> None:
+    # A network without a way to the internet has endpoints for the registry of its own region only.
+    (plugin,) = device_plugin([replace(P5, zones=(zone,))])
+    expected = f"{account}.dkr.ecr.{zone[:-1]}.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
+    assert [each["image"] for each in plugin.pod["containers"]] == [expected]
+
+
+def test_each_region_of_the_catalogue_has_a_registry() -> None:
+    for region, zones in catalog.of("eks").regions.items():
+        (plugin,) = device_plugin([replace(P5, zones=zones)])
+        assert f".dkr.ecr.{region}.amazonaws.com/" in plugin.pod["containers"][0]["image"]
 
 
 def test_its_network_test_is_the_job_that_gpu_submit_creates() -> None:
