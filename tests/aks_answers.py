@@ -63,9 +63,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
-        "kubeconfigs": [
-            {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},
-        ]
+        "kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()}]
     },
 }
 

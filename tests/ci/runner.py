@@ -26,10 +26,7 @@ _EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _FILES: Final = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 _RECORDER: Final = Path(__file__).with_name("record.py")
 _PROGRAMS: Final = ("az", "gh", "make", "pulumi", "sudo")
-_CONDITIONS: Final = {
-    "!cancelled()": True,
-    "!cancelled() && hashFiles('build/gate.sarif') != ''": True,
-}
+_CONDITIONS: Final = {"!cancelled()": True, "!cancelled() && hashFiles('build/gate.sarif') != ''": True}
 _ALWAYS: Final = "cancelled()"
 
 

@@ -135,9 +135,7 @@ def test_aks_takes_a_set_as_it_is(secrets: str | None) -> None:
 
 # Of AKS the admin pool is part of the cluster, and Azure encrypts every disk without a class.
 @pytest.mark.parametrize(("cloud", "machine"), [("gke", "e2-standard-4"), ("eks", "m6i.xlarge")])
-def test_charts_come_after_the_class_that_encrypts_their_volumes_and_after_their_nodes(
-    cloud: str, machine: str
-) -> None:
+def test_charts_come_after_the_class_of_their_volumes_and_after_their_nodes(cloud: str, machine: str) -> None:
     tools: dict[str, Any] = {"monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}}
     scaled = {"autoscaling": {"autoscaler": "cluster-autoscaler"}} if cloud == "eks" else {}
     recording = with_key(cloud, workloads=tools, adminPool={"machineType": machine}, **scaled)

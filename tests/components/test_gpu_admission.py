@@ -17,14 +17,7 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool, TimeSharing
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
-from tests.components.gpu_workloads import (
-    PODS,
-    Submit,
-    asking,
-    judging,
-    pod,
-    workload,
-)
+from tests.components.gpu_workloads import PODS, Submit, asking, judging, pod, workload
 from tests.tables import cases
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")

@@ -28,9 +28,7 @@ def made(*, ends_running_pods: bool = True) -> tuple[PolicyManifests, PolicyMani
     ("policy", "binding", "action", "failure"),
     [(PLACEMENT, PLACEMENT_BINDING, "Warn", "Ignore"), (ISOLATION, ISOLATION_BINDING, "Deny", "Fail")],
 )
-def test_each_policy_has_its_binding(
-    policy: Mapping[str, Any], binding: Mapping[str, Any], action: str, failure: str
-) -> None:
+def test_each_policy_is_bound(policy: Mapping[str, Any], binding: Mapping[str, Any], action: str, failure: str) -> None:
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": [action]}
     assert policy["spec"]["failurePolicy"] == failure
 

@@ -89,9 +89,7 @@ def test_no_autoscaler_ends_a_job_that_runs(pool: Pool, autoscaler: str) -> None
 
 
 @cases
-def test_karpenter_leaves_a_job_its_node_until_it_ends_where_the_node_stays(
-    autoscaler: str, spot: bool, held: bool
-) -> None:
+def test_karpenter_leaves_a_job_its_node_where_the_node_stays(autoscaler: str, spot: bool, held: bool) -> None:
     annotations = gpu_job(specs.gpu_pool(spot=spot), autoscaler)["spec"]["template"]["metadata"]["annotations"]
     assert (annotations.get("karpenter.sh/do-not-disrupt") == "true") is held
 

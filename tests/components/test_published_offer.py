@@ -175,9 +175,7 @@ def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_op
 @pytest.mark.parametrize(
     ("addons", "milli_cpu", "memory_mib"), [(("cloudwatch",), 550, 281), (("fsx",), 30, 104), (("efs", "ebs"), 0, 0)]
 )
-def test_what_the_pods_of_addons_ask_for_is_not_offered(
-    addons: tuple[str, ...], milli_cpu: int, memory_mib: int
-) -> None:
+def test_what_addons_pods_ask_for_is_not_offered(addons: tuple[str, ...], milli_cpu: int, memory_mib: int) -> None:
     """https://github.com/aws-observability/helm-charts and https://github.com/kubernetes-sigs/aws-fsx-csi-driver."""
     pool = specs.gpu_pool(gpu="nvidia-a10g", machine_types=("g5.xlarge",))
     settings = replace(specs.cluster_settings(), cloud="eks")

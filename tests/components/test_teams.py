@@ -39,10 +39,7 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
     hard = {
         one["metadata"]["namespace"]: one["spec"]["hard"] for one in quotas(recording) if GPUS in one["spec"]["hard"]
     }
-    assert hard == {
-        "research": {GPUS: "2"},
-        "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"},
-    }
+    assert hard == {"research": {GPUS: "2"}, "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"}}
     made = {
         one.inputs["metadata"]["name"]: one.retain_on_delete
         for one in recording.of_type("kubernetes:core/v1:Namespace")
@@ -74,9 +71,7 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
 
 
 @cases
-def test_a_pod_that_asks_for_no_cpu_is_not_refused_by_a_quota_of_cpus(
-    changes: dict[str, Any], defaults: dict[str, str] | None
-) -> None:
+def test_a_pod_without_cpus_passes_a_quota_of_cpus(changes: dict[str, Any], defaults: dict[str, str] | None) -> None:
     ranges = [one for one in manifests(Team(**team(**changes))) if one["kind"] == "LimitRange"]
     assert [one["spec"]["limits"] for one in ranges] == (
         [] if defaults is None else [[{"type": "Container", "defaultRequest": defaults}]]
@@ -90,9 +85,7 @@ def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
 
 
 @cases
-def test_no_pod_is_more_urgent_than_its_team(
-    priority: Priority, allowed: list[str | None], forbidden: list[str | None]
-) -> None:
+def test_no_pod_outranks_its_team(priority: Priority, allowed: list[str | None], forbidden: list[str | None]) -> None:
     made = list(manifests(Team(**team(priority=priority))))
     [quota] = [one for one in made if one["kind"] == "ResourceQuota" and "scopeSelector" in one["spec"]]
     assert quota["spec"]["hard"] == {"pods": "0"}

@@ -99,9 +99,7 @@ def test_a_reclaimed_run_goes_on_from_its_last_checkpoint(
     assert after[-1] == undisturbed
 
 
-def test_a_run_reclaimed_again_and_again_ends_with_the_same_result(
-    where: tuple[dict[str, str], str], undisturbed: str
-) -> None:
+def test_a_run_reclaimed_repeatedly_ends_the_same(where: tuple[dict[str, str], str], undisturbed: str) -> None:
     for at in (3, EVERY + 2, 2 * EVERY + 1):
         code, _ = run(where, at)
         assert code

@@ -83,9 +83,7 @@ def _of_autoscaler(resources: Sequence[Declared], name: str) -> tuple[Declared, 
 
 
 @pytest.mark.parametrize("name", ["cluster-autoscaler", "karpenter"])
-def test_every_action_that_it_calls_is_needed(
-    resources: list[Declared], with_karpenter: list[Declared], name: str
-) -> None:
+def test_every_action_it_calls_is_needed(resources: list[Declared], with_karpenter: list[Declared], name: str) -> None:
     program = resources if name == "cluster-autoscaler" else with_karpenter
     policy, statements = _of_autoscaler(program, name)
     scalers = [workload.autoscaler for workload in read_stack(program).workloads]

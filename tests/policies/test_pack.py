@@ -17,12 +17,7 @@ from pulumi_policy import (
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import (
-    UNKNOWN_NUMBER_VALUE,
-    UNKNOWN_OBJECT_VALUE,
-    UNKNOWN_STRING_VALUE,
-    unknown_checking_proxy,
-)
+from pulumi_policy.proxy import UNKNOWN_NUMBER_VALUE, UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from facts.concepts.unknown import UNKNOWN
 from policies.config import ConfigError
@@ -117,9 +112,7 @@ def test_a_report_names_the_problem_and_the_remedy(session: Session) -> None:
 
 
 @cases
-def test_an_unknown_value_is_a_note_of_the_rules_it_decides(
-    session: Session, properties: dict[str, Any], notes: list[str]
-) -> None:
+def test_an_unknown_value_is_a_note_of_rules(session: Session, properties: dict[str, Any], notes: list[str]) -> None:
     session.resource(NODE_POOL, properties)
     assert session.reported == []
     assert [note.partition(":")[0] for note in session.undecided] == notes

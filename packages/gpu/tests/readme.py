@@ -37,11 +37,7 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 """What changes nothing: asked again until the answer is the one that the page shows."""
 
 # States that following a job may miss.
-_TRANSIENT: Final = (
-    "no pods created yet",
-    "no node fits; waiting for the autoscaler",
-    "provisioning a node",
-)
+_TRANSIENT: Final = ("no pods created yet", "no node fits; waiting for the autoscaler", "provisioning a node")
 
 
 def comparable(command: str, printed: str) -> str:

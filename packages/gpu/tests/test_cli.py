@@ -235,9 +235,7 @@ def test_bash_completes_commands_options_and_the_names_of_jobs(
     assert (code, out.split()) == (0, [expected])
 
 
-def test_a_cluster_that_does_not_answer_is_reported_in_words(
-    gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_cluster_is_reported_in_words(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu.cluster._TIMEOUT", (0.2, 0.2))
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

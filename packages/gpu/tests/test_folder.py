@@ -152,9 +152,7 @@ def test_the_container_unpacks_its_files_installs_requirements_and_becomes_the_p
     assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
 
 
-def test_a_folder_is_submitted_without_a_builder_on_the_default_image(
-    gpu: Run, cluster: type[FakeCluster], project: Path
-) -> None:
+def test_a_folder_needs_no_builder_on_the_default_image(gpu: Run, cluster: type[FakeCluster], project: Path) -> None:
     code, _, err = gpu("submit", "--name", "train", "--detach", "--", "python", "train.py")
     assert code == 0
     assert "syncing this folder: 3 files, 1 KiB compressed" in err
@@ -187,9 +185,7 @@ def test_which_way_the_folder_goes(
     assert cluster.created == []
 
 
-def test_a_dockerfile_is_built_unless_the_folder_is_to_be_synced(
-    gpu: Run, cluster: type[FakeCluster], project: Path
-) -> None:
+def test_a_dockerfile_is_built_unless_the_folder_is_synced(gpu: Run, cluster: type[FakeCluster], project: Path) -> None:
     (project / "Dockerfile").write_text("FROM scratch")
     plan = ("submit", "--dry-run", "--name", "train")
     image = "REGISTRY/train:"

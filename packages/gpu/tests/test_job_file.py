@@ -104,24 +104,18 @@ def priority_of(team: str | None, priority: str | None) -> str | None:
 
 
 @cases
-def test_a_jobs_priority_is_its_teams_or_one_that_the_team_may_use(
-    team: str | None, priority: str | None, expected: str | None
-) -> None:
+def test_a_jobs_priority_is_one_its_team_may_use(team: str | None, priority: str | None, expected: str | None) -> None:
     assert priority_of(team, priority) == expected
 
 
 @cases
-def test_a_priority_that_the_teams_namespace_would_refuse_is_refused_at_once(
-    team: str, priority: str, message: str
-) -> None:
+def test_a_priority_that_the_team_may_not_use_is_refused_at_once(team: str, priority: str, message: str) -> None:
     with pytest.raises(AskError, match=message):
         priority_of(team, priority)
 
 
 @pytest.mark.parametrize("url", ["gs://data/imagenet", "s3://data", "az://data"])
-def test_a_bucket_is_not_mounted_and_the_answer_says_what_to_do(
-    gpu: Run, cluster: type[FakeCluster], file: Path, url: str
-) -> None:
+def test_a_bucket_is_not_mounted_and_a_way_is_named(gpu: Run, cluster: type[FakeCluster], file: Path, url: str) -> None:
     code, out, err = gpu("submit", "-f", "job.yaml", "--mount", url)
     assert (code, out, cluster.created) == (2, "", [])
     assert f"--mount {url}: jobs mount no buckets. Let the program read it" in " ".join(err.split())

@@ -80,9 +80,7 @@ def test_what_could_not_notify_is_refused_without_printing_the_url(
     assert "very" not in out + err
 
 
-def test_a_dry_run_prints_all_but_the_notifier(
-    gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_prints_all_but_the_secret(gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPU_NOTIFY", URL)
     exit_code, out, err = gpu(*ARGUMENTS, "--dry-run")
     assert (exit_code, cluster.created, "kind: Job" in out) == (0, [], True)

@@ -104,9 +104,7 @@ def test_jobs_get_the_cheapest_type_that_they_ask_for() -> None:
         resolved([TraceJob(submit=0, duration=1, gpu="200GB")], types)
 
 
-def test_without_a_cloud_it_compares_with_the_clusters_pools(
-    gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_cloud_it_compares_with_the_pools(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Cluster(FakeCluster):
         def offer(self) -> Any:
             pools = (pool("t4-1", machine_types=("n1-standard-4",)), pool("t4-4", size=4, hourly_usd=2.0))

@@ -149,9 +149,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
 
 
 @pytest.mark.parametrize("options", [(), ("--no-follow",)])
-def test_a_saved_log_is_read_by_a_pod_that_is_deleted(
-    gpu: Run, cluster: type[Cluster], options: tuple[str, ...]
-) -> None:
+def test_a_saved_log_is_read_by_a_pod_that_goes(gpu: Run, cluster: type[Cluster], options: tuple[str, ...]) -> None:
     code, out, err = gpu("logs", "train", "--index", "1", *options)
     assert (code, out) == (0, "step 1\nstep 2\n")
     assert "deleted with its node" in err

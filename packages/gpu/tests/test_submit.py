@@ -39,11 +39,7 @@ class FakeCluster(ClusterClient):
 
 
 def asked(**changes: Any) -> JobRequest:
-    usual: dict[str, Any] = {
-        "name": "train",
-        "namespace": "team-a",
-        "command": ("python", "x.py"),
-    }
+    usual: dict[str, Any] = {"name": "train", "namespace": "team-a", "command": ("python", "x.py")}
     return JobRequest(**{**usual, **changes})
 
 

@@ -24,9 +24,7 @@ SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=
 
 
 @cases
-def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
-    ids: str, modules: str, branch: str, texts: list[str]
-) -> None:
+def test_kernel_modules_gpus_do_not_take_are_refused(ids: str, modules: str, branch: str, texts: list[str]) -> None:
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids}
     refused = problems([Candidate("gpu1", "worker", 1, facts, branch, modules)], {}, {})
     assert len(refused) == len(texts)
@@ -45,9 +43,7 @@ def of_branch(branch: str, ids: str, inputs: dict[str, Any], **facts: str) -> tu
 
 
 @cases
-def test_a_branch_that_the_machines_package_lists_lack_is_refused(
-    offered: str, ids: str, branch: str, text: str
-) -> None:
+def test_a_branch_that_package_lists_lack_is_refused(offered: str, ids: str, branch: str, text: str) -> None:
     for inputs in (SOURCE, MIRROR):
         refused, warned = of_branch(branch, ids, inputs, os="debian 13", driverBranches=offered)
         assert [text in each for each in refused] == [True] * bool(text)
@@ -58,9 +54,7 @@ def test_a_branch_that_the_machines_package_lists_lack_is_refused(
 
 
 @cases
-def test_where_no_package_list_was_read_a_branch_that_users_miss_is_a_warning(
-    system: str, ids: str, branch: str, remedy: str
-) -> None:
+def test_without_a_package_list_a_missing_branch_is_a_warning(system: str, ids: str, branch: str, remedy: str) -> None:
     refused, warned = of_branch(branch, ids, SOURCE, os=system)
     assert refused == []
     assert [remedy in each for each in warned] == [True] * bool(remedy)
@@ -83,9 +77,7 @@ def test_branches_are_read_from_the_lists_of_the_declared_repository(machine: Pa
 
 
 @cases
-def test_the_gpus_choose_the_drivers_package_unless_the_stack_file_does(
-    ids: str, modules: str | None, package: str
-) -> None:
+def test_the_gpus_choose_the_package_unless_the_stack_file_does(ids: str, modules: str | None, package: str) -> None:
     inputs = worker(GPU1, CP1, nvidia={"driver": "580", **({"kernelModules": modules} if modules else {})})
     assert driver_variables(inputs, {**FACTS, "gpuIds": ids}, False)["DRIVER_PACKAGE"] == package
 
@@ -170,9 +162,7 @@ def test_the_fabric_managers_packages_follow_the_switches_and_the_driver(
 
 
 @cases
-def test_the_fabric_manager_has_the_drivers_very_version(
-    machine: Path, offered: list[str], installed: list[str]
-) -> None:
+def test_the_fabric_manager_has_the_drivers_version(machine: Path, offered: list[str], installed: list[str]) -> None:
     on_pci(machine, SWITCH)
     lines = fabric_manager(machine, "", *offered)
     assert lines[: len(installed)] == installed

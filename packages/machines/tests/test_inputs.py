@@ -112,9 +112,7 @@ def state(inputs: dict[str, Any], **facts: Any) -> dict[str, Any]:
         ({"firewall": {"machines": ["10.0.0.9"]}}, set(), set()),
     ],
 )
-def test_what_changes_in_place_and_what_is_made_anew(
-    change: dict[str, Any], changes: set[str], replaces: set[str]
-) -> None:
+def test_what_changes_in_place_and_what_is_new(change: dict[str, Any], changes: set[str], replaces: set[str]) -> None:
     inputs = worker(GPU1, CP1, firewall={"machines": []})
     diff = difference(WORKER, inputs, state(inputs), {**inputs, **change})
     assert (diff.changes, diff.replaces) == (changes, replaces)
@@ -133,9 +131,7 @@ def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
 
 
 @cases
-def test_what_no_running_node_takes_is_refused_before_anything_happens(
-    kind: str, change: dict[str, Any], text: str
-) -> None:
+def test_what_no_node_takes_is_refused_before_anything_happens(kind: str, change: dict[str, Any], text: str) -> None:
     inputs = control_plane(CP1) if kind == CONTROL_PLANE else worker(GPU1, CP1, nvidia={"driver": "580"})
     news = json.loads(json.dumps({**inputs, **change}))
     cgroup = news.pop("cgroup", "v2")

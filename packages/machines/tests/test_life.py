@@ -11,14 +11,7 @@ import pytest
 from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, WORKER
 from machines.wire import UNKNOWN
-from packages.machines.tests.simulated import (
-    CA_HASH,
-    CORDONED,
-    SimulatedMachine,
-    Site,
-    control_plane,
-    worker,
-)
+from packages.machines.tests.simulated import CA_HASH, CORDONED, SimulatedMachine, Site, control_plane, worker
 from packages.machines.tests.test_resources import joined
 
 

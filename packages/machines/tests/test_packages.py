@@ -50,9 +50,7 @@ def machine(tmp_path: Path) -> Path:
 
 
 @cases
-def test_another_source_of_a_repository_is_reported_with_its_file(
-    name: str, text: str, reported: bool, machine: Path
-) -> None:
+def test_another_source_of_a_repository_is_reported(name: str, text: str, reported: bool, machine: Path) -> None:
     file = machine / "etc/apt/sources.list.d" / name
     file.write_text(f"{text}\n")
     body = "foreign_sources https://other.example/ 'https://mirror.example/deb/{debArchitecture}/'"
@@ -60,9 +58,7 @@ def test_another_source_of_a_repository_is_reported_with_its_file(
 
 
 @cases
-def test_packages_come_from_the_folder_of_the_machines_architecture(
-    machines: str, debian: str, folders: list[str], machine: Path
-) -> None:
+def test_packages_come_from_the_machines_folder(machines: str, debian: str, folders: list[str], machine: Path) -> None:
     program(machine, "uname", f"echo {machines}")
     program(machine, "dpkg", f"echo {debian}")
     places = run_common("where x/{architecture}/; echo; where x/{debArchitecture}/", machine)
@@ -135,9 +131,7 @@ def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine
 
 
 @cases
-def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
-    running: str, own: bool, outcome: str, machine: Path
-) -> None:
+def test_a_driver_that_was_there_is_kept_or_refused(running: str, own: bool, outcome: str, machine: Path) -> None:
     program(machine, "nvidia-smi", f"if [ $1 = -L ]; then echo 'GPU 0: T4'; else echo '{running}'; fi")
     for name in ("modprobe", "modinfo", "nvidia-ctk"):
         program(machine, name, "exit 1")
@@ -256,9 +250,7 @@ def test_folders_that_were_made_are_listed_for_restore(machine: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("mirrored", [True, False])
-def test_containerd_reads_the_folder_by_the_key_of_its_version(
-    machine: Path, version: str, plugin: str, mirrored: bool
-) -> None:
+def test_containerd_reads_the_folder_of_its_version(machine: Path, version: str, plugin: str, mirrored: bool) -> None:
     program(machine, "kubeadm", "echo registry.k8s.io/pause:3.10")
     program(machine, "containerd", f"echo 'containerd github.com/containerd/containerd {version} abc'")
     if mirrored:

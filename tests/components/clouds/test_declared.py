@@ -33,10 +33,7 @@ Specs = Mapping[str, Callable[..., Pool]]
 CLUSTERS = {"gke": gke_cluster, "eks": eks_cluster, "aks": aks_cluster}
 POOLS: dict[str, tuple[Callable[..., recorder.Recording], Specs]] = {
     "gke": (gke_pools.recording, {"gpu": specs.gpu_pool, "cpu": specs.cpu_pool, "admin": specs.admin_pool}),
-    "eks": (
-        eks_pools.recording,
-        {"gpu": eks_specs.gpu_pool, "cpu": eks_specs.cpu_pool, "admin": eks_specs.admin_pool},
-    ),
+    "eks": (eks_pools.recording, {"gpu": eks_specs.gpu_pool, "cpu": eks_specs.cpu_pool, "admin": eks_specs.admin_pool}),
     "aks": (aks_pools.run, {"gpu": aks_pools.gpu_spec, "cpu": aks_pools.cpu_spec}),
 }
 OBJECTS: dict[str, Callable[..., Any]] = {

@@ -74,10 +74,7 @@ def test_the_gate_recognises_it_as_a_device_plugin() -> None:
 
 def test_a_shared_gpu_is_offered_as_often_as_the_pool_says_one_share_to_a_pod() -> None:
     shared = configuration(only(time_sharing=FOUR))["sharing"]["timeSlicing"]
-    assert shared == {
-        "failRequestsGreaterThanOne": True,
-        "resources": [{"name": "nvidia.com/gpu", "replicas": 4}],
-    }
+    assert shared == {"failRequestsGreaterThanOne": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}
     assert replicated(config_map(only(time_sharing=FOUR))) == 4
 
 

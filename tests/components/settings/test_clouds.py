@@ -88,13 +88,8 @@ def test_the_default_admin_machine_is_good_enough_itself(cloud: str) -> None:
 @each_cloud
 def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
     known, settings = catalog.of(cloud), load_stack(cloud)
-    ranges = known.default_ranges
-    network = settings.network
-    assert {
-        "node_cidr": network.node_cidr,
-        "pod_cidr": network.pod_cidr,
-        "service_cidr": network.service_cidr,
-    } == ranges
+    assert {name: getattr(settings.network, name) for name in known.default_ranges} == known.default_ranges
+    assert known.default_ranges.keys() == {"node_cidr", "pod_cidr", "service_cidr"}
     assert settings.autoscaler == known.autoscalers[0]
     assert (settings.unneeded_minutes, settings.addons) == (None, ())
     assert {pool.image for pool in settings.gpu_pools} == {known.images[0]}
@@ -172,27 +167,26 @@ def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
             assert len({pool.max_nodes for pool in pools}) == 1, "each zone grows as far as the entry says"
 
 
-@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
-def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscaler(autoscaler: str) -> None:
-    pools = t4(gpusPerNode=[1, 4], capacity="spot-with-fallback")
+@pytest.mark.parametrize(
+    ("autoscaler", "changes", "names"),
+    [
+        ("karpenter", {"gpusPerNode": [1, 4]}, ["t4-1-spot", "t4-1-ondemand", "t4-4-spot", "t4-4-ondemand"]),
+        (
+            "cluster-autoscaler",
+            {"gpusPerNode": [1, 4]},
+            [f"t4-{size}-{capacity}-{zone}" for size in (1, 4) for capacity in ("spot", "ondemand") for zone in "abc"],
+        ),
+        # On demand in one zone, there is nothing to balance.
+        ("cluster-autoscaler", {"zones": ["us-west-2b"]}, ["t4-1-spot-b", "t4-1-ondemand"]),
+    ],
+)
+def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscaler(
+    autoscaler: str, changes: dict[str, Any], names: list[str]
+) -> None:
+    pools = t4(capacity="spot-with-fallback", **changes)
     settings = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": autoscaler})
-    names = [pool.name for pool in settings.gpu_pools]
-    if autoscaler == "karpenter":
-        assert names == ["t4-1-spot", "t4-1-ondemand", "t4-4-spot", "t4-4-ondemand"]
-    else:
-        expected = [
-            f"t4-{size}-{capacity}-{zone}" for size in (1, 4) for capacity in ("spot", "ondemand") for zone in "abc"
-        ]
-        assert sorted(names) == sorted(expected)
-        assert settings.max_nodes == settings.admin_pool.min_nodes + 12 * 3
-
-
-def test_a_pool_on_demand_in_one_zone_has_nothing_to_balance() -> None:
-    pools = t4(capacity="spot-with-fallback", zones=["us-west-2b"])
-    gpu_pools = load_stack(
-        "eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": "cluster-autoscaler"}
-    ).gpu_pools
-    assert [pool.name for pool in gpu_pools] == ["t4-1-spot-b", "t4-1-ondemand"]
+    assert sorted(pool.name for pool in settings.gpu_pools) == sorted(names)
+    assert settings.max_nodes == settings.admin_pool.min_nodes + 3 * len(names)
 
 
 @cases

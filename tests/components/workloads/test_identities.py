@@ -98,9 +98,7 @@ def test_pods_on_amazon_cannot_delete_old_versions_or_change_the_bucket() -> Non
 
 
 @cases
-def test_pods_on_amazon_use_a_customers_key_through_the_store_alone(
-    key: str, service: str, context: str, actions: list[str]
-) -> None:
+def test_pods_on_amazon_use_keys_through_the_store(key: str, service: str, context: str, actions: list[str]) -> None:
     """https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
     https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html."""
     of_keys = [each for each in statements(with_identity("eks", key)) if ":kms:" in str(each["Resource"])]

@@ -289,9 +289,7 @@ def test_gateways_cost_each() -> None:
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("autoscaler", EKS.autoscalers)
 @pytest.mark.parametrize("zones", [1, 2])
-def test_only_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
-    gpu: bool, spot: bool, zones: int, autoscaler: str
-) -> None:
+def test_only_pools_of_its_autoscaler_are_one_per_zone(gpu: bool, spot: bool, zones: int, autoscaler: str) -> None:
     expected = gpu and (spot or zones > 1) and autoscaler == "cluster-autoscaler"
     assert EKS.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
 

@@ -138,9 +138,7 @@ def test_the_other_machines_are_listed_once_and_no_stack_file_offers_them(cloud:
 
 
 @pytest.mark.parametrize(("cloud", "count"), [("eks", gpus_of), ("aks", gpus_of_size)])
-def test_the_gate_counts_the_gpus_of_every_machine_that_a_stack_file_may_name(
-    cloud: str, count: Callable[[str], Maybe[int]]
-) -> None:
+def test_the_gate_counts_the_gpus_of_every_machine_there_is(cloud: str, count: Callable[[str], Maybe[int]]) -> None:
     machines = catalog.of(cloud).machines
     known = [machine for name in machines.types if (machine := machines.get(name))]
     assert len(known) == len(machines.types)

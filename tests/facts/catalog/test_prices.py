@@ -54,9 +54,7 @@ def test_known_list_prices(cloud: str, region: str, machine: str, gpu: str | Non
 
 
 @cases
-def test_unknown_prices_are_none(
-    cloud: str, region: str, machine: str, gpu: str | None, count: int, spot: bool
-) -> None:
+def test_prices_may_be_unknown(cloud: str, region: str, machine: str, gpu: str | None, count: int, spot: bool) -> None:
     assert catalog.price_per_hour(cloud, region, machine, gpu, count, spot=spot) is None
 
 

@@ -98,9 +98,7 @@ def test_general_knowledge_is_listed() -> None:
 
 
 @cases
-def test_quotas_have_room_for_the_nodes_that_an_upgrade_adds(
-    role: str, changes: dict[str, Any], gke: int, eks: int | None
-) -> None:
+def test_quotas_have_room_for_an_upgrades_nodes(role: str, changes: dict[str, Any], gke: int, eks: int | None) -> None:
     pool = specs.pool_of(role, changes)
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
         known = catalog.of(cloud)

@@ -107,9 +107,7 @@ gcp.container.NodePool(
 """
 
 
-def test_it_refuses_an_idle_gpu_node_and_lets_the_program_through_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_refuses_an_idle_gpu_node_and_lets_the_rest_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)
     pack = built_pack(tmp_path / "pack")
     (tmp_path / "config.json").write_text('{"gpu-stack-ceiling": {"enforcementLevel": "mandatory", "maxGpus": 7}}')

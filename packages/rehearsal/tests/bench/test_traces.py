@@ -48,17 +48,8 @@ def test_designs_are_built_as_they_are_described() -> None:
     )
     built = {seed["name"]: built_design(seed, jobs, market, 0) for seed in seeds()}
     sizes = {name: [pool.gpus_per_node for pool in design.offer.pools] for name, design in built.items()}
-    assert sizes == {
-        "GKE tips": [2],
-        "acs-engine": [1, 2],
-        "bare VMs": [2],
-        "GKE auto-scale": [1, 2],
-        "EKS spot": [4],
-    }
-    assert {name for name, design in built.items() if design.offer.pools[0].spot} == {
-        "GKE auto-scale",
-        "EKS spot",
-    }
+    assert sizes == {"GKE tips": [2], "acs-engine": [1, 2], "bare VMs": [2], "GKE auto-scale": [1, 2], "EKS spot": [4]}
+    assert {name for name, design in built.items() if design.offer.pools[0].spot} == {"GKE auto-scale", "EKS spot"}
     assert built["acs-engine"].always_on == {"t4-1": 1, "t4-2": 1}
     assert built["bare VMs"].always_on == {"t4-2": 2}
     assert [pool.max_nodes for pool in built["GKE auto-scale"].offer.pools] == [8, 8]

@@ -208,9 +208,7 @@ def test_a_pod_placed_instead_of_waiting_fails_the_check(cluster: Cluster) -> No
         (SubmissionReply(False, "remove the toleration of gpucluster.dev/gpus-per-node=4"), True),
     ],
 )
-def test_a_blanket_toleration_must_be_refused_for_that_reason(
-    cluster: Cluster, reply: SubmissionReply, passed: bool
-) -> None:
+def test_a_blanket_toleration_is_refused_for_its_reason(cluster: Cluster, reply: SubmissionReply, passed: bool) -> None:
     played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
     check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
     assert check.passed is passed

@@ -20,9 +20,7 @@ def install(home: Path, lock: str) -> None:
 
 
 @pytest.mark.parametrize("installed", [None, "another==1\n"])
-def test_a_client_that_is_not_there_is_skipped_with_a_warning(
-    installed: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_clients_are_skipped(installed: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     if installed is not None:
         install(tmp_path / "build" / "clients" / CLIENT, installed)

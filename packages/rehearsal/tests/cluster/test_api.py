@@ -111,9 +111,7 @@ def test_a_client_certificate_is_shown_instead_of_a_token(server: Server) -> Non
     assert server.requests == [("GET", "/a", "")]
 
 
-def test_a_busy_server_is_asked_again_and_other_refusals_are_not(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_server_is_asked_again_others_are_not(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.0)
     busy: Answer = (429, {"Retry-After": "1"}, {"reason": "TooManyRequests", "message": "later"})
     answers = iter([busy, busy, (200, {}, {"metadata": {}})])

@@ -249,9 +249,7 @@ def test_missing_programs_are_named(tmp_path: Path) -> None:
         ControlPlane(tmp_path, tools=tmp_path)
 
 
-def test_by_name_the_server_proves_itself_to_everybody_and_not_by_the_clusters_own_authority(
-    plane: ControlPlane,
-) -> None:
+def test_by_name_the_server_proves_itself_to_everybody_not_by_its_own_authority(plane: ControlPlane) -> None:
     server = {"server": f"https://{plane.named_endpoint}"}
     user = {"token": plane.token}
     public = plane.kubeconfig.parent / "pki" / PUBLIC_AUTHORITY.name

@@ -84,9 +84,7 @@ def test_an_expired_token_is_renewed(plugin: Plugin, tmp_path: Path, minutes: in
     assert asked(tmp_path) == runs
 
 
-def test_the_plugin_gets_its_arguments_and_environment_and_nothing_of_ours(
-    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_plugin_gets_its_environment_and_nothing_of_ours(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     answer = credential("$1,$PROFILE,$AWS_SECRET_ACCESS_KEY,$PATH").replace('"', '\\"')
     entry = {"args": ["get-token"], "env": [{"name": "PROFILE", "value": "dev"}, {"name": "PATH", "value": "/usr/bin"}]}
@@ -112,9 +110,7 @@ def test_a_plugin_that_fails_is_reported_in_its_own_words(plugin: Plugin, script
 
 
 @pytest.mark.parametrize("plugin", PLUGINS.values(), ids=lambda plugin: plugin.command)
-def test_a_clouds_plugin_gives_the_token_only_to_who_asks_as_the_kubeconfig_must(
-    plugin: CredentialPlugin, tmp_path: Path
-) -> None:
+def test_a_clouds_plugin_gives_the_token_to_who_asks_as_it_must(plugin: CredentialPlugin, tmp_path: Path) -> None:
     write_credential_plugins(tmp_path, "the token")
 
     def ask(*arguments: str) -> str:

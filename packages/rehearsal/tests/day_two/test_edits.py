@@ -42,9 +42,7 @@ def target(file: Path) -> Target:
         *(name for name in one_stack.VARIANTS if name.endswith("ladder")),
     ],
 )
-def test_every_update_is_a_stack_that_settings_take_and_differs_from_the_one_before(
-    stack: str, which: DayTwoSet, tmp_path: Path
-) -> None:
+def test_every_update_is_a_valid_stack_and_differs_from_the_last(stack: str, which: DayTwoSet, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.edited.yaml"
     source = one_stack.variant(stack) if stack in one_stack.VARIANTS else locate(stack, ROOT)
     file.write_text(source.read_text())
@@ -117,9 +115,7 @@ def test_a_job_ends_only_where_the_preview_announced_it(
 
 
 @cases
-def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(
-    announced: list[str], expected: str
-) -> None:
+def test_of_many_steps_the_first_few_are_named_and_none_of_another(announced: list[str], expected: str) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
     assert judged(pod, tuple(announced), ends=False)[1].endswith(expected)
 

@@ -166,9 +166,7 @@ def test_what_goes_with_the_cluster_does_not_outlive_it() -> None:
     assert outliving(state) == {"b", "o"}
 
 
-def test_a_damaged_tools_folder_is_an_error_that_says_what_to_delete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_tools_folder_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     damaged = tmp_path / "tools"
     damaged.mkdir()

@@ -83,9 +83,7 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
 
 
 @cases
-def test_an_autoscalers_size_is_labelled_and_never_hides_another_change(
-    changes: dict[str, Any], updates: int, expected: str
-) -> None:
+def test_an_autoscalers_size_hides_no_other_change(changes: dict[str, Any], updates: int, expected: str) -> None:
     event = pre("update", "a:b:C")
     event["resourcePreEvent"]["metadata"]["detailedDiff"] = changes
     summary = {"summaryEvent": {"resourceChanges": {"same": 3, "update": updates}}}

@@ -33,9 +33,7 @@ def session(tools: Path, tmp_path: Path) -> FaultSession:
 
 
 @pytest.mark.rehearsal
-def test_faults_of_the_engines_files_are_refused_in_words_and_leave_the_state(
-    session: FaultSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faults_of_the_engines_files_leave_the_state(session: FaultSession, monkeypatch: pytest.MonkeyPatch) -> None:
     before = session.engine.deployment()["resources"]
     for refused in (situations.two_updates, situations.state_truncated, situations.full_disk):
         refused(session)

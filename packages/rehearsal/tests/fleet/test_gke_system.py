@@ -18,10 +18,7 @@ pytestmark = pytest.mark.rehearsal
 
 _RBAC = "rbac.authorization.k8s.io"
 _BINDINGS = f"/apis/{_RBAC}/v1/namespaces/default/rolebindings"
-SWITCHES = {
-    "enableInsecureBindingSystemAuthenticated": False,
-    "enableInsecureBindingSystemUnauthenticated": False,
-}
+SWITCHES = {"enableInsecureBindingSystemAuthenticated": False, "enableInsecureBindingSystemUnauthenticated": False}
 
 
 def replicas(api: Api) -> dict[str, int]:

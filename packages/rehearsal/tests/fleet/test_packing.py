@@ -10,16 +10,7 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
-from packages.rehearsal.tests.simulated_cluster import (
-    GPU_TAINT,
-    JOBS,
-    PODS,
-    eventually,
-    gpu_group,
-    job,
-    nodes,
-    pod,
-)
+from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, JOBS, PODS, eventually, gpu_group, job, nodes, pod
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.packing import Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing

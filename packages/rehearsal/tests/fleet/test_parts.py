@@ -212,9 +212,7 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
 
 
 @cases
-def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_plane(
-    requested: str, reported: str
-) -> None:
+def test_a_kubelet_is_whole_and_no_newer_minor_than_the_control_plane(requested: str, reported: str) -> None:
     assert kubelet_version(requested, "v1.34.4") == reported
 
 
@@ -263,9 +261,7 @@ def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: s
 
 
 @cases
-def test_which_pods_a_group_would_take(
-    gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool
-) -> None:
+def test_what_a_group_takes(gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool) -> None:
     assert would_fit(pod_spec(gpus, **pod_fields), NodeTemplate(gpu_group("pool", **group_fields), FACTS)) is fits
 
 

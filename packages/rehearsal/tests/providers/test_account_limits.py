@@ -120,9 +120,7 @@ def test_two_pools_share_a_quota(case: Case) -> None:
 
 @every_cloud
 @cases
-def test_a_reservation_must_exist_and_gives_what_it_holds(
-    case: Case, held: Mapping[str, int], most: int, why: str
-) -> None:
+def test_a_reservation_exists_and_gives_what_it_holds(case: Case, held: Mapping[str, int], most: int, why: str) -> None:
     limited = case.limited(case.group(reservation="mine"), reservations=held)
     assert (limited.max_nodes if limited.autoscaled else 0) == most
     assert bool(limited.not_scaled_because) is bool(why)

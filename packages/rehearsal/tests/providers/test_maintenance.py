@@ -24,9 +24,7 @@ IMAGES = window(maintenanceWindow={**window()["maintenanceWindow"], "durationHou
 @pytest.mark.parametrize(
     ("channel", "night"), [("NodeImage", True), ("SecurityPatch", True), ("None", False), ("Unmanaged", False)]
 )
-def test_aks_renews_nodes_by_its_channel_at_any_hour_without_a_window(
-    azure: Microsoft, channel: str, night: bool
-) -> None:
+def test_aks_renews_nodes_by_its_channel_whenever_without_a_window(azure: Microsoft, channel: str, night: bool) -> None:
     azure.cluster(autoUpgradeProfile={"nodeOSUpgradeChannel": channel})
     assert azure.provider.maintain() == (Night("any hour") if night else None)
     azure.create(MAINTENANCE, IMAGES)
@@ -89,9 +87,7 @@ WINDOW = Night("sunday 02:00 12 h")
         ([BUSY], Night(WINDOW.window, refused="no"), {}, "the cloud renews no node: no"),
     ],
 )
-def test_what_goes_wrong_in_a_night(
-    after: list[PodRecord], begun: Night | None, nodes: dict[str, str], wrong: str
-) -> None:
+def test_what_fails_in_a_night(after: list[PodRecord], begun: Night | None, nodes: dict[str, str], wrong: str) -> None:
     messages = problems([BUSY, IDLE], after, begun, nodes, WINDOW.window)
     assert [wrong in each for each in messages] == ([True] if wrong else [])
 

@@ -51,9 +51,7 @@ def test_the_offered_version_is_the_one_that_is_built(cloud: str) -> None:
     [(cloud, step, call) for cloud, step in ROWS for call in FAILS.get(step.type, ())],
     ids=[f"{step.type}-{call}" for _, step in ROWS for call in FAILS.get(step.type, ())],
 )
-def test_what_fails_half_way_is_recorded_and_resumed(
-    cloud: type[Account], step: Step, call: str, tmp_path: Path
-) -> None:
+def test_what_fails_half_way_is_resumed(cloud: type[Account], step: Step, call: str, tmp_path: Path) -> None:
     account = before(cloud, step, tmp_path / "half").account
     account.fleet.fail = call
     with pytest.raises(ProviderError, match="no machines left") as failed:

@@ -26,9 +26,7 @@ def test_the_rehearsal_notices_it_without_the_gate(case: Case, tools: Path) -> N
 
 @pytest.mark.rehearsal
 @pytest.mark.exhaustive
-def test_after_faults_the_stack_is_as_without_them(
-    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faults_leave_the_stack_as_without_them(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``make faults STACK=dev SEED=1 N=8``: it draws three kills, one in the update of a Kubernetes object.
 
     Nine faults of the complete cluster and of the engine's files follow the creation.

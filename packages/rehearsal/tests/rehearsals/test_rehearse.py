@@ -225,9 +225,7 @@ class _Edited(Rehearsal):
         ("aks-research", {"labels": {"day": "two"}}, None),
     ],
 )
-def test_an_edit_replaces_nothing(
-    stack: str, edit: Mapping[str, Any], altered: set[str] | None, tmp_path: Path
-) -> None:
+def test_no_edit_replaces_any(stack: str, edit: Mapping[str, Any], altered: set[str] | None, tmp_path: Path) -> None:
     """``altered``: all that the update alters, where that is little."""
     rehearsal = _Edited(stack, edit, tmp_path)
     finished = rehearsal.run()

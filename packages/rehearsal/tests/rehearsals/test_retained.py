@@ -39,9 +39,7 @@ def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:
     retained.replay(README, NAME)
 
 
-def test_the_page_of_each_cloud_shows_what_people_see_on_gke(
-    retained: RetainedCluster, installed: Path, project: Path
-) -> None:
+def test_each_clouds_page_shows_what_is_seen_on_gke(retained: RetainedCluster, installed: Path, project: Path) -> None:
     assert CLOUDS["gke"].stack == README.stack
     retained.with_gpu_of(installed, project).replay(CLOUDS["gke"], NAME)
 

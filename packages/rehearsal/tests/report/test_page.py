@@ -355,9 +355,7 @@ def test_a_comparison_shows_both_and_names_the_command_for_a_missing_one(
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on PATH (Debian's package chromium)")
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_browser_shows_the_page_without_scrolling_sideways(
-    report: dict[str, Any], tmp_path: Path, width: int
-) -> None:
+def test_a_browser_shows_it_without_scrolling_sideways(report: dict[str, Any], tmp_path: Path, width: int) -> None:
     page.write(report, tmp_path)
     text = (tmp_path / "report.html").read_text()
     measured = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)

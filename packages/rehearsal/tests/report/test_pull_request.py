@@ -71,9 +71,7 @@ def test_a_comment_is_the_approved_one(case: str) -> None:
 @pytest.mark.parametrize(
     "case", [case if case == "dearer-gpu" else pytest.param(case, marks=pytest.mark.exhaustive) for case in CASES]
 )
-def test_the_real_engine_gives_the_approved_comment(
-    case: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_real_engine_approves(case: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = yaml.safe_load(DEV.file.read_text())
     CASES[case](content["config"])
     file = tmp_path / "Pulumi.dev.yaml"

@@ -185,9 +185,7 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
         assert ("the cloud's autoscaler" in subjects) is not karpenter
 
 
-def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_charts_that_are_not_here_are_named_the_users_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = resolve("examples/research-lab.yaml").settings
     assert "kueue 0.19.2" in scope_of(settings).not_rehearsed["charts"]
     assert "charts" not in scope_of(resolve("examples/gke-research.yaml").settings).not_rehearsed

@@ -88,9 +88,7 @@ def test_a_process_that_only_has_a_recorded_id_is_left_alone(tmp_path: Path) -> 
         assert process.poll() is None
 
 
-def test_a_sandbox_that_ctrl_c_caught_while_it_started_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_that_ctrl_c_caught_at_its_start_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[subprocess.Popen[str]] = []
 
     def start(run_dir: Path, **_: object) -> None:

@@ -130,9 +130,7 @@ def _install(environ: dict[str, str], modules: tuple[Module, ...]) -> tuple[dict
 COMPILED_LINT = "#!/bin/sh\necho example.org/lint"
 
 
-def test_what_has_an_archive_is_downloaded_and_the_rest_compiled(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_what_has_an_archive_is_not_compiled(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     programs, printed = _install(environ, modules)
     assert programs == {
         "lint": "the released lint",
@@ -146,18 +144,14 @@ def test_what_has_an_archive_is_downloaded_and_the_rest_compiled(
     assert [path.name for path in Path(environ["GPUCLUSTER_CACHE"]).glob("tmp-*")] == []
 
 
-def test_what_is_installed_is_not_asked_for_again(
-    environ: dict[str, str], server: Server, modules: tuple[Module, ...]
-) -> None:
+def test_what_is_there_is_not_asked_for(environ: dict[str, str], server: Server, modules: tuple[Module, ...]) -> None:
     _install(environ, modules)
     server.asked.clear()
     assert _install(environ, modules)[1] == ""
     assert server.asked == []
 
 
-def test_what_was_compiled_before_needs_no_network(
-    environ: dict[str, str], server: Server, modules: tuple[Module, ...]
-) -> None:
+def test_what_was_compiled_needs_no_net(environ: dict[str, str], server: Server, modules: tuple[Module, ...]) -> None:
     compiled = install(Progress(io.StringIO()), {**environ, "GPUCLUSTER_TOOLS_FROM": "source"}, modules)
     assert server.asked == []
     assert install(Progress(io.StringIO()), environ, modules) == compiled
@@ -175,9 +169,7 @@ def test_a_wrong_hash_is_reported_never_installed_and_compiled_instead(
     assert programs["store"] == "the released store"
 
 
-def test_a_truncated_archive_is_compiled_instead(
-    environ: dict[str, str], server: Server, modules: tuple[Module, ...]
-) -> None:
+def test_a_truncated_archive_is_compiled(environ: dict[str, str], server: Server, modules: tuple[Module, ...]) -> None:
     server.truncated.add("/example.org/v1.2.3/lint.tar.gz")
     programs, printed = _install(environ, modules)
     assert programs["lint"] == COMPILED_LINT
@@ -194,9 +186,7 @@ def test_an_absent_archive_is_compiled_instead_and_its_host_is_asked_for_the_nex
     assert "/example.org/v1.2.3/lint.tar.gz: 404 Not Found" in printed
 
 
-def test_a_server_that_never_answers_is_asked_once(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_a_silent_server_is_asked_once(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         _, printed = _install({**environ, "GPUCLUSTER_TOOLS_MIRROR": f"http://127.0.0.1:{port}"}, modules)
@@ -240,9 +230,7 @@ def test_a_mirror_may_be_a_folder(environ: dict[str, str], tmp_path: Path, modul
     assert _install(environ, modules[:1])[0] == {"lint": "the released lint"}
 
 
-def test_a_raised_pin_is_compiled_until_the_table_follows(
-    environ: dict[str, str], server: Server, modules: tuple[Module, ...]
-) -> None:
+def test_a_raised_pin_is_compiled_first(environ: dict[str, str], server: Server, modules: tuple[Module, ...]) -> None:
     go_mod = modules[0].directory / "go.mod"
     go_mod.write_text(go_mod.read_text().replace("v1.2.3", "v1.2.4"))
     assert archives_of(modules[0]) == "archives.csv has example.org/lint v1.2.3, go.mod v1.2.4"

@@ -116,9 +116,7 @@ def test_another_version_of_uv_is_installed_before_it_is_used(project: Path, com
 
 
 @pytest.mark.parametrize("stamp", ["", "{", "[]", '{"locks": {}}', "0" * 64])
-def test_a_stamp_that_is_no_stamp_of_ours_is_no_installation(
-    project: Path, commands: list[list[str]], stamp: str
-) -> None:
+def test_a_stamp_that_is_not_ours_is_no_installation(project: Path, commands: list[list[str]], stamp: str) -> None:
     _prepare(project)
     (project / ".venv" / ".installed").write_text(stamp)
     assert _prepare(project)

@@ -223,9 +223,7 @@ def test_a_failing_build_shows_command_output_and_advice(
     assert folders == ["bin", "lock", "store"]
 
 
-def test_too_little_disk_space_is_refused_before_the_build(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_too_little_disk_space_is_refused(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     huge = dataclasses.replace(modules[0], build_gib=1e6)
     with pytest.raises(NoSpace, match=r"1000000\.0 GiB are needed for .*GiB are free.*GPUCLUSTER_CACHE"):
         install(Progress(io.StringIO()), environ, (huge,))
@@ -308,9 +306,7 @@ def test_a_stack_gets_what_its_autoscaler_and_its_charts_need_and_nothing_else(s
     assert extra == {name for name, needed in (("helm", helm), ("karpenter-aws", karpenter)) if needed}
 
 
-def test_what_is_not_asked_for_is_neither_built_nor_missed(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_what_is_not_asked_for_is_not_built(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     folder = rehearsal.tools.provide(modules[1:], environ)
     assert [path.name for path in folder.iterdir()] == ["lint"]
     assert len(go.calls("build")) == 1

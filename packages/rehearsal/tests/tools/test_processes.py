@@ -106,9 +106,7 @@ def test_what_a_killed_build_leaves_is_removed_by_the_next(
     assert (Path(output.strip()) / "actionlint").exists()
 
 
-def test_of_two_at_a_time_the_second_waits_and_uses_the_result(
-    start: Callable[[], subprocess.Popen[str]], go: FakeGo
-) -> None:
+def test_of_two_at_once_the_second_uses_the_result(start: Callable[[], subprocess.Popen[str]], go: FakeGo) -> None:
     go.steer("hang")
     first = start()
     eventually("the build hangs", (go.folder / "hanging").exists)

@@ -44,9 +44,7 @@ def run(index: int, began: float, **other: Any) -> PodRecord:
 
 
 SWEPT = SweepOutcome(
-    JOB,
-    tuple((run(index, index), pool) for index, pool in enumerate(("t4-1", "t4-1-spot", "t4-1"))),
-    {"succeeded": 3},
+    JOB, tuple((run(index, index), pool) for index, pool in enumerate(("t4-1", "t4-1-spot", "t4-1"))), {"succeeded": 3}
 )
 
 

@@ -43,33 +43,20 @@ def test_aks_must_reach_the_vault(
     assert words in message
 
 
-def _other_region(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(aks_answers.VAULT, "location", "West US 2")
-
-
-def _no_purge_protection(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(aks_answers.VAULT, "properties", {"enableRbacAuthorization": True})
-
-
-def _curve(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(aks_answers.KEY, "kty", "EC")
-
-
-def _short(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(aks_answers.KEY, "keySize", 1024)
+OTHER_REGION = (aks_answers.VAULT, "location", "West US 2")
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (_other_region, "the vault is in westus2, but disks need a key in their own region, eastus"),
-        (_no_purge_protection, "purge protection"),
-        (_curve, "an RSA key of 2048, 3072 or 4096 bits, not EC"),
-        (_short, "not RSA 1024"),
+        (OTHER_REGION, "the vault is in westus2, but disks need a key in their own region, eastus"),
+        ((aks_answers.VAULT, "properties", {"enableRbacAuthorization": True}), "purge protection"),
+        ((aks_answers.KEY, "kty", "EC"), "an RSA key of 2048, 3072 or 4096 bits, not EC"),
+        ((aks_answers.KEY, "keySize", 1024), "not RSA 1024"),
     ],
 )
 def test_disks_need_more_of_the_key_than_secrets(wrong: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong(monkeypatch)
+    monkeypatch.setitem(*wrong)
     assert words in refusal()
     assert run(disk_key=DISK_KEY).resources, "the disks have another key"
 
@@ -82,7 +69,7 @@ def test_a_usable_key_is_taken(usable: dict[str, Any], monkeypatch: pytest.Monke
 
 
 def test_all_problems_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    _other_region(monkeypatch)
+    monkeypatch.setitem(*OTHER_REGION)
     monkeypatch.setitem(aks_answers.VAULT, "properties", FIREWALL)
     assert refusal().count("security.kmsKey: ") == 4
 

@@ -201,9 +201,7 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
 
 
 @cases
-def test_governance_says_what_was_declared(
-    kind: str, changes: dict[str, Any], cluster: dict[str, Any], phrase: str
-) -> None:
+def test_governance_says_what_is_so(kind: str, changes: dict[str, Any], cluster: dict[str, Any], phrase: str) -> None:
     pool = (eks_specs.gpu_pool if kind == "gpu" else eks_specs.cpu_pool)(**changes)
     rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output(pool)
     assert any(phrase in str(value) for value in rows.values())

@@ -45,50 +45,34 @@ def test_a_new_cluster_that_nobody_could_reach_is_refused_with_the_way_there() -
 
 
 @pytest.mark.usefixtures("existing")
-def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc() -> None:
-    recording = run_cluster(private_endpoint=True, authorized_networks=(VPN,))
+@pytest.mark.parametrize(
+    ("written", "cidr", "description"),
+    [
+        ((VPN,), "10.99.0.0/16", "vpn"),
+        # No description takes every character.
+        ((AuthorizedNetworkSetting(name="Ann's \u2013 home", cidr="10.99.0.0/16"),), "10.99.0.0/16", "Ann-s - home"),
+        ((), "10.0.0.0/16", "the network"),
+    ],
+)
+def test_a_private_endpoint_is_reached_from_the_written_networks_or_else_from_its_own(
+    written: tuple[AuthorizedNetworkSetting, ...], cidr: str, description: str
+) -> None:
+    recording = run_cluster(private_endpoint=True, authorized_networks=written)
     network = recording.only(CLUSTER).inputs["vpcConfig"]
     assert network["endpointPublicAccess"] is False
     assert "publicAccessCidrs" not in network
-    (group,) = [
-        one
-        for one in recording.of_type("aws:ec2/securityGroup:SecurityGroup")
-        if f"{one.name}-id" in network["securityGroupIds"]
-    ]
-    assert [(rule["cidrBlocks"], rule["fromPort"], rule["toPort"]) for rule in group.inputs["ingress"]] == [
-        (["10.99.0.0/16"], 443, 443)
-    ]
-
-
-@pytest.mark.usefixtures("existing")
-def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
-    named = AuthorizedNetworkSetting(name="Ann's \u2013 home", cidr="10.99.0.0/16")
-    recording = run_cluster(private_endpoint=True, authorized_networks=(named,))
-    groups = [group.inputs for group in recording.of_type("aws:ec2/securityGroup:SecurityGroup")]
-    assert "Ann-s - home" in {rule["description"] for group in groups for rule in group["ingress"]}
-
-
-@pytest.mark.usefixtures("existing")
-def test_with_a_private_endpoint_and_no_written_network_its_own_reaches_it() -> None:
-    recording = run_cluster(private_endpoint=True, authorized_networks=())
-    network = recording.only(CLUSTER).inputs["vpcConfig"]
-    assert network["endpointPublicAccess"] is False
     groups = {f"{one.name}-id": one.inputs for one in recording.of_type("aws:ec2/securityGroup:SecurityGroup")}
     (group,) = network["securityGroupIds"]
-    assert [rule["cidrBlocks"] for rule in groups[group]["ingress"]] == [["10.0.0.0/16"]]
+    (rule,) = groups[group]["ingress"]
+    assert (rule["cidrBlocks"], rule["fromPort"], rule["toPort"]) == ([cidr], 443, 443)
+    assert rule["description"] == description
 
 
 def test_every_log_of_the_control_plane_is_kept_for_a_while() -> None:
     recording = run_cluster()
-    cluster = recording.only(CLUSTER)
-    logs = recording.only("aws:cloudwatch/logGroup:LogGroup")
-    assert set(cluster.inputs["enabledClusterLogTypes"]) == {
-        "api",
-        "audit",
-        "authenticator",
-        "controllerManager",
-        "scheduler",
-    }
+    cluster, logs = recording.only(CLUSTER), recording.only(LOG_GROUP)
+    every = {"api", "audit", "authenticator", "controllerManager", "scheduler"}
+    assert set(cluster.inputs["enabledClusterLogTypes"]) == every
     assert logs.inputs["name"] == f"/aws/eks/{cluster.inputs['name']}/cluster"
     assert logs.inputs["retentionInDays"] == 30
     assert logs.urn in cluster.depends_on
@@ -105,54 +89,29 @@ def test_a_company_chooses_logs_and_how_long_they_are_retained() -> None:
     assert len(load(own_keys("eks"), stack="one", project="us-west-2").control_plane_logs) == 5
 
 
-def test_secrets_are_in_an_envelope_of_a_key_of_the_clusters_own() -> None:
-    recording = run_cluster()
-    key = recording.only("aws:kms/key:Key")
-    assert key.inputs["enableKeyRotation"] is True
-    encryption = recording.only(CLUSTER).inputs["encryptionConfig"]
-    assert encryption["resources"] == ["secrets"]
-    assert encryption["provider"]["keyArn"].endswith(key.name)
-
-
-def test_a_written_key_takes_its_place() -> None:
-    recording = run_cluster(kms_key=KEY)
-    assert recording.of_type("aws:kms/key:Key") == []
-    assert recording.only(CLUSTER).inputs["encryptionConfig"]["provider"]["keyArn"] == KEY
-
-
 @pytest.mark.parametrize("key", [None, KEY])
-def test_the_control_plane_may_use_the_key_before_it_exists(key: str | None) -> None:
+def test_secrets_are_in_an_envelope_of_the_written_key_or_one_of_the_clusters_own(key: str | None) -> None:
     recording = run_cluster(kms_key=key)
-    cluster = recording.only(CLUSTER)
+    cluster, own = recording.only(CLUSTER), recording.of_type("aws:kms/key:Key")
+    encryption = cluster.inputs["encryptionConfig"]
+    assert encryption["resources"] == ["secrets"]
+    assert [one.inputs["enableKeyRotation"] for one in own] == ([] if key else [True])
+    arn = encryption["provider"]["keyArn"]
+    assert arn == key if key else arn.endswith(own[0].name)
+    # The control plane may use it before it exists.
     (use,) = [one for one in recording.of_type(ROLE_POLICY) if one.inputs["name"] == "secrets-key"]
     (statement,) = json.loads(use.inputs["policy"])["Statement"]
-    assert statement["Resource"] == cluster.inputs["encryptionConfig"]["provider"]["keyArn"]
+    assert statement["Resource"] == arn
     assert use.urn in cluster.depends_on
 
 
-def test_nodes_have_three_policies_and_the_network_plugin_its_own() -> None:
-    recording = eks_specs.everything()
-    groups = recording.of_type(NODE_GROUP)
-    (role,) = {one.inputs["nodeRoleArn"].rpartition("/")[2] for one in groups}
-    attached = [one.inputs["policyArn"] for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role]
-    assert sorted(attached) == sorted(f"arn:aws:iam::aws:policy/{name}" for name in identity.NODE_POLICIES)
-    assert not any("CNI" in name for name in identity.NODE_POLICIES)
-    assert [one for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role] == []
-
-
-def test_every_role_is_assumed_by_exactly_one_service() -> None:
+def test_every_role_is_assumed_by_one_service_and_by_pods_with_the_tags_of_their_session() -> None:
     roles = eks_specs.everything().of_type(ROLE)
-    services = {one.inputs["name"].removeprefix("gpu-test-"): eks_specs.trusted_by(one)[0] for one in roles}
-    assert services.pop("control-plane") == "eks.amazonaws.com"
-    assert services.pop("nodes") == "ec2.amazonaws.com"
-    assert set(services.values()) == {"pods.eks.amazonaws.com"}
-
-
-def test_pods_get_their_rights_with_the_tags_of_their_session() -> None:
-    for role in eks_specs.everything().of_type(ROLE):
-        service, actions = eks_specs.trusted_by(role)
-        expected = ["sts:AssumeRole", "sts:TagSession"] if service == "pods.eks.amazonaws.com" else ["sts:AssumeRole"]
-        assert actions == expected
+    trusted = {one.inputs["name"].removeprefix("gpu-test-"): eks_specs.trusted_by(one) for one in roles}
+    assert trusted.pop("control-plane") == ("eks.amazonaws.com", ["sts:AssumeRole"])
+    assert trusted.pop("nodes") == ("ec2.amazonaws.com", ["sts:AssumeRole"])
+    assert trusted
+    assert all(each == ("pods.eks.amazonaws.com", ["sts:AssumeRole", "sts:TagSession"]) for each in trusted.values())
 
 
 @pytest.mark.parametrize("name", ["gpu-dev", "a" * 49, "a" * 50, "g" + "p" * 62])
@@ -177,9 +136,7 @@ ONE_ROLE = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}])}
         (PROFILE | ONE_ROLE, "team-a", ROLE_OF_CI),
     ],
 )
-def test_the_kubeconfig_logs_in_as_the_provider_does(
-    config: dict[str, str], profile: str | None, role: str | None
-) -> None:
+def test_the_kubeconfig_logs_in_as_providers_do(config: dict[str, str], profile: str | None, role: str | None) -> None:
     recording = recorder.run(specs.declare_cluster(eks_specs.cluster_settings()), config=config)
     (outputs,) = [values for urn, values in recording.outputs.items() if urn.endswith("::cluster")]
     plugin = json.loads(outputs["kubeconfig"])["users"][0]["user"]["exec"]
@@ -198,7 +155,12 @@ LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
 OURS = "/aws/eks/gpu-test/cluster"
 
 
-def logs(monkeypatch: pytest.MonkeyPatch, *, exist: bool, cluster: bool) -> recorder.Recording:
+@pytest.mark.parametrize(
+    ("exist", "cluster", "taken_over"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_a_group_that_an_earlier_cluster_left_is_taken_over(
+    monkeypatch: pytest.MonkeyPatch, exist: bool, cluster: bool, taken_over: bool
+) -> None:
     answers = {
         "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNames": [OURS] if exist else [f"{OURS}-of-another"]},
         "aws:eks/getClusters:getClusters": {"names": ["gpu-test"] if cluster else []},
@@ -206,18 +168,9 @@ def logs(monkeypatch: pytest.MonkeyPatch, *, exist: bool, cluster: bool) -> reco
     }
     for token, answer in answers.items():
         monkeypatch.setitem(eks_answers.CALLS, token, answer)
-    return eks_specs.run()
-
-
-@pytest.mark.parametrize(
-    ("exist", "cluster", "taken_over"), [(True, False, True), (False, False, False), (True, True, False)]
-)
-def test_a_group_that_an_earlier_cluster_left_is_taken_over(
-    monkeypatch: pytest.MonkeyPatch, exist: bool, cluster: bool, taken_over: bool
-) -> None:
-    recording = logs(monkeypatch, exist=exist, cluster=cluster)
+    recording = eks_specs.run()
     group = recording.only(LOG_GROUP)
     assert group.imported == (OURS if taken_over else "")
     # What is taken over has to be as it is declared, or the engine refuses it.
     assert set(group.ignore_changes) == ({"retentionInDays", "tags"} if taken_over else set())
-    assert group.urn in recording.only("aws:eks/cluster:Cluster").depends_on
+    assert group.urn in recording.only(CLUSTER).depends_on

@@ -65,9 +65,7 @@ def test_a_new_cluster_may_be_private_and_admits_its_network(monkeypatch: pytest
 
 
 @cases
-def test_a_vpc_that_does_not_fit_is_refused_before_anything_is_made(
-    vpc: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vpc_that_does_not_fit_is_refused(vpc: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in vpc.items():
         monkeypatch.setitem(eks_answers.VPC, key, value)
     with pytest.raises(pulumi.RunError, match=words):

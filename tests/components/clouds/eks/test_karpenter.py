@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from components.clouds import node_pools
-from components.clouds.eks import karpenter_objects
-from components.settings.maintenance import Maintenance
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
@@ -79,36 +76,37 @@ def test_machines_are_those_of_the_spec(pool: Pool, capacity: str) -> None:
     assert required["karpenter.sh/capacity-type"] == [capacity]
 
 
-def test_no_pool_mixes_machines_with_different_numbers_of_gpus() -> None:
-    known = catalog.of("eks")
-    for pool in (SPOT, BIG):
-        types = requirements(pool)["node.kubernetes.io/instance-type"]
-        assert {machine.gpus for type in types if (machine := known.machines.get(type))} == {pool.gpus_per_node}
-
-
-@pytest.mark.parametrize(("pool", "gpus"), [(SPOT, "2"), (BIG, "12")])
-def test_a_pool_never_has_more_gpus_than_its_nodes_would(pool: Pool, gpus: str) -> None:
-    assert pool_spec(pool)["limits"] == {"nvidia.com/gpu": gpus, "nodes": str(pool.max_nodes)}
-
-
-def test_a_cpu_pool_is_limited_by_its_cpus() -> None:
-    assert pool_spec(CPU)["limits"] == {"cpu": str(CPU.max_nodes * 4), "nodes": str(CPU.max_nodes)}
+@pytest.mark.parametrize(
+    ("pool", "limits"),
+    [
+        (SPOT, {"nvidia.com/gpu": "2", "nodes": "2"}),
+        (BIG, {"nvidia.com/gpu": "12", "nodes": "3"}),
+        (CPU, {"cpu": "12", "nodes": "3"}),
+        # As many nodes of the largest type.
+        (eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), spot=True), {"cpu": "24", "nodes": "3"}),
+    ],
+)
+def test_a_pool_never_has_more_than_its_nodes_would(pool: Pool, limits: dict[str, str]) -> None:
+    assert pool_spec(pool)["limits"] == limits
 
 
 @pytest.mark.parametrize(
-    ("pool", "cluster", "after"),
+    ("pool", "cluster", "after", "renewed"),
     [
-        (SPOT, {"autoscaling_profile": "balanced"}, "10m"),
-        (SPOT, {"unneeded_minutes": 3}, "3m"),
-        (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9m"),
+        (SPOT, {"autoscaling_profile": "balanced"}, "10m", "0"),
+        (SPOT, {"unneeded_minutes": 3}, "3m", "0"),
+        (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9m", "0"),
+        # Nodes without GPUs get newer images one after the other.
+        (CPU, {"unneeded_minutes": 3}, "3m", "1"),
     ],
 )
-def test_idle_nodes_go_all_at_once_and_working_ones_stay(pool: Pool, cluster: dict[str, Any], after: str) -> None:
+def test_idle_nodes_go_and_working_ones_stay(pool: Pool, cluster: dict[str, Any], after: str, renewed: str) -> None:
     spec = pool_spec(pool, **cluster)
     assert spec["disruption"]["consolidationPolicy"] == "WhenEmpty"
     assert spec["disruption"]["consolidateAfter"] == after
-    most = {reason: one["nodes"] for one in spec["disruption"]["budgets"] for reason in one["reasons"]}
-    assert most == {"Empty": "100%", "Drifted": "0", "Underutilized": "0"}
+    always = [one for one in spec["disruption"]["budgets"] if "schedule" not in one]
+    most = {reason: one["nodes"] for one in always for reason in one["reasons"]}
+    assert most == {"Empty": "100%", "Drifted": renewed, "Underutilized": "0"}
     assert spec["template"]["spec"]["expireAfter"] == "Never"
     assert "terminationGracePeriod" not in spec["template"]["spec"]
 
@@ -242,7 +240,8 @@ def test_it_hears_of_every_interruption() -> None:
     assert {target["rule"] for target in targets} == set(rules)
     (policy,) = recording.of_type("aws:sqs/queuePolicy:QueuePolicy")
     allowed, denied = json.loads(policy.inputs["policy"])["Statement"]
-    assert {target["arn"] for target in targets} == {allowed["Resource"]} == {denied["Resource"]}
+    (hears,) = [one["Resource"] for one in statements(recording) if "sqs:ReceiveMessage" in one["Action"]]
+    assert {target["arn"] for target in targets} == {allowed["Resource"]} == {denied["Resource"]} == {hears}
     assert {one.split("/")[1] for one in allowed["Condition"]["ArnEquals"]["aws:SourceArn"]} == set(rules)
     assert (denied["Effect"], denied["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
@@ -299,13 +298,6 @@ def test_it_changes_machines_of_its_own_cluster_alone() -> None:
         assert reads or own_tag in condition or named or uses_what_others_made, statement
 
 
-def test_what_it_hears_from_is_the_queue_that_there_is() -> None:
-    recording = run()
-    (hears,) = [statement for statement in statements(recording) if "sqs:ReceiveMessage" in statement["Action"]]
-    targets = {one.inputs["arn"] for one in recording.of_type("aws:cloudwatch/eventTarget:EventTarget")}
-    assert targets == {hears["Resource"]}
-
-
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
@@ -319,19 +311,17 @@ def test_it_makes_machines_only_with_the_clusters_tag() -> None:
             assert statement["Condition"]["StringEquals"]["aws:RequestTag/kubernetes.io/cluster/gpu-test"] == "owned"
 
 
-def test_it_gives_nodes_one_role_and_manages_no_profile() -> None:
+def test_it_gives_nodes_one_role_which_an_access_entry_of_its_own_lets_in() -> None:
     recording = run(FALLBACK)
-    actions = {action for statement in statements(recording) for action in statement["Action"]}
-    assert {action for action in actions if action.startswith("iam:")} == {
-        "iam:PassRole",
-        "iam:GetInstanceProfile",
-        "iam:ListInstanceProfiles",
-    }
     (passed,) = [statement for statement in statements(recording) if "iam:PassRole" in statement["Action"]]
+    entry = recording.only("aws:eks/accessEntry:AccessEntry").inputs
     profile = recording.only("aws:iam/instanceProfile:InstanceProfile").inputs
-    assert passed["Resource"] == recording.only("aws:eks/accessEntry:AccessEntry").inputs["principalArn"]
-    assert passed["Resource"].endswith(f"role/{profile['role']}")
+    assert (entry["type"], entry["principalArn"].rpartition("/")[2]) == ("EC2_LINUX", profile["role"])
+    assert passed["Resource"] == entry["principalArn"]
     assert recording.only(NODE_CLASS).inputs["spec"]["instanceProfile"] == profile["name"]
+    # EKS makes the entry of a managed group's role itself, and refuses a second one.
+    (admin,) = recording.of_type("aws:eks/nodeGroup:NodeGroup")
+    assert admin.inputs["nodeRoleArn"] != entry["principalArn"]
 
 
 @pytest.mark.parametrize(("pools", "spot"), [((SPOT, FALLBACK), True), ((FALLBACK, CPU, RESERVED), False)])
@@ -344,42 +334,7 @@ def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...],
 
 
 def test_subnets_and_reservations_may_be_another_accounts() -> None:
-    (used,) = [
-        one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "AllowScopedEC2InstanceAccessActions"
-    ]
-    accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used}
+    (used,) = [one for one in statements(run(RESERVED)) if one["Sid"] == "AllowScopedEC2InstanceAccessActions"]
+    accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used["Resource"]}
     assert accounts["capacity-reservation"] == accounts["subnet"] == "*"
     assert accounts["security-group"] == "123456789012"
-
-
-def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:
-    recording = run()
-    entry = recording.only("aws:eks/accessEntry:AccessEntry").inputs
-    profile = recording.only("aws:iam/instanceProfile:InstanceProfile").inputs
-    assert (entry["type"], entry["principalArn"].rpartition("/")[2]) == ("EC2_LINUX", profile["role"])
-    # EKS makes the entry of a managed group's role itself, and refuses a second one.
-    (admin,) = recording.of_type("aws:eks/nodeGroup:NodeGroup")
-    assert admin.inputs["nodeRoleArn"] != entry["principalArn"]
-
-
-def test_nodes_without_gpus_get_newer_images_one_after_the_other() -> None:
-    for pool, renewed in ((eks_specs.cpu_pool(), "1"), (eks_specs.gpu_pool(), "0")):
-        spec = karpenter_objects.node_pool(pool, weight=1, unneeded_minutes=5, maintenance=Maintenance())["spec"]
-        always = [one for one in spec["disruption"]["budgets"] if "schedule" not in one]
-        budgets = {reason: one["nodes"] for one in always for reason in one["reasons"]}
-        assert budgets == {"Empty": "100%", "Drifted": renewed, "Underutilized": "0"}
-
-
-def test_a_mixed_cpu_pool_may_have_as_many_nodes_of_its_largest_type() -> None:
-    mixed = eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), spot=True, max_nodes=3)
-    assert node_pools.limits(mixed, catalog.of("eks")) == {"cpu": "24", "nodes": "3"}
-
-
-def test_a_node_of_few_addresses_takes_few_pods() -> None:
-    def most(*types: str) -> int:
-        pool = eks_specs.cpu_pool(machine_types=types, spot=True)
-        made = karpenter_objects.node_class(pool, instance_profile="p", subnets=[], security_group="g", tags={})
-        return int(made["spec"]["kubelet"]["maxPods"])
-
-    assert most("m6i.xlarge", "m6i.2xlarge") == 110
-    assert most("t3.micro", "t3.small") == 34

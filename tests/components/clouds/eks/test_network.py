@@ -85,12 +85,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 @pytest.mark.parametrize(
     ("letters", "zones", "private"),
-    [
-        ("abc", (A,), (A, B, C)),
-        ("abd", (A, B), (A, B, D)),
-        ("abd", (C,), (A, B, C, D)),
-        ("acd", (A, B), (A, B, C, D)),
-    ],
+    [("abc", (A,), (A, B, C)), ("abd", (A, B), (A, B, D)), ("abd", (C,), (A, B, C, D)), ("acd", (A, B), (A, B, C, D))],
 )
 def test_a_control_plane_stays_in_its_zones(
     letters: str, zones: tuple[str, ...], private: tuple[str, ...], running: Callable[[str], None]

@@ -118,9 +118,7 @@ def test_the_autoscaler_learns_of_the_disk_that_an_empty_group_will_have(image: 
     ("types", "milli_cpu"),
     [(("g4dn.xlarge",), 3920), (("g4dn.2xlarge",), 7910), (("g4dn.2xlarge", "g4dn.xlarge"), 3920)],
 )
-def test_the_autoscaler_plans_with_what_the_image_leaves_of_the_smallest_type(
-    types: tuple[str, ...], milli_cpu: int
-) -> None:
+def test_the_autoscaler_plans_with_what_is_left_of_the_smallest_type(types: tuple[str, ...], milli_cpu: int) -> None:
     advertised = resources(eks_specs.gpu_pool(machine_types=types))
     assert advertised["cpu"] == f"{milli_cpu}m"
     whole = 1024 * min(machine.memory_gib for name in types if (machine := catalog.of("eks").machines.get(name)))

@@ -60,9 +60,7 @@ def declared(pool: Pool, **cluster: Any) -> recorder.Registration:
 
 
 @pytest.mark.parametrize(("nodes", "minimum", "sent"), [(0, 0, 0), (2, 0, 2), (2, 1, 2), (2, 3, 3), (9, 0, 9)])
-def test_the_size_that_is_sent_is_the_autoscalers_or_the_minimum(
-    account: Any, nodes: int, minimum: int, sent: int
-) -> None:
+def test_the_size_that_is_sent_is_the_autoscalers_or_minimum(account: Any, nodes: int, minimum: int, sent: int) -> None:
     account["cpu"] = {"nodes": nodes, "image": "AL2023_x86_64_STANDARD", "types": ["m6i.xlarge"]}
     scaling = declared(eks_specs.cpu_pool(min_nodes=minimum)).inputs["scalingConfig"]
     assert scaling == {"minSize": minimum, "maxSize": 3, "desiredSize": sent}
@@ -175,9 +173,7 @@ def running_version(running: str, monkeypatch: pytest.MonkeyPatch, **cluster: An
 @pytest.mark.parametrize(
     ("running", "declared"), [(f"1.{NUMBER - 1}", OURS), (OURS, OURS), (LATER, LATER), ("1.99", "1.99")]
 )
-def test_a_control_plane_that_somebody_upgraded_is_not_sent_back(
-    running: str, declared: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgraded_plane_is_not_sent_back(running: str, declared: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = running_version(running, monkeypatch).only(CLUSTER).inputs
     assert cluster["version"] == declared
     # It stays EKS's to upgrade: nobody wrote a version.

@@ -29,11 +29,7 @@ def spec(recording: Recording, name: str) -> dict[str, Any]:
 
 def test_google_tries_the_pools_in_the_order_written_makes_none_and_moves_no_pod() -> None:
     assert spec(declared({"name": "l4", **FLEX, "computeClass": True}), "l4") == {
-        "priorities": [
-            {"nodepools": ["l4-1-spot"]},
-            {"nodepools": ["l4-1-flex"]},
-            {"nodepools": ["l4-1-ondemand"]},
-        ],
+        "priorities": [{"nodepools": [f"l4-1-{capacity}"]} for capacity in ("spot", "flex", "ondemand")],
         "nodePoolAutoCreation": {"enabled": False},
         "whenUnsatisfiable": "DoNotScaleUp",
         "activeMigration": {"optimizeRulePriority": False},

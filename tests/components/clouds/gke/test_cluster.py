@@ -52,12 +52,9 @@ def test_a_kms_key_encrypts_secrets_once_the_service_agent_may_use_it() -> None:
     cluster = recording.only(CLUSTER)
     assert cluster.inputs["databaseEncryption"] == {"state": "ENCRYPTED", "keyName": KEY}
     assert grant.urn in cluster.depends_on
-
-
-def test_without_a_kms_key_nothing_is_asked_of_the_project() -> None:
-    recording = run_cluster()
-    assert recording.calls == []
-    assert recording.only(CLUSTER).inputs["databaseEncryption"] == {"state": "DECRYPTED"}
+    without = run_cluster()
+    assert without.calls == [], "nothing is asked of the project"
+    assert without.only(CLUSTER).inputs["databaseEncryption"] == {"state": "DECRYPTED"}
 
 
 @pytest.mark.parametrize(("written", "collected"), [({}, False), ({"monitoring": {"gpuMetrics": True}}, True)])

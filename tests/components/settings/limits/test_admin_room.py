@@ -44,9 +44,7 @@ def test_what_does_not_fit_is_refused(machine: str, nodes: int, workloads: dict[
 
 
 @cases
-def test_the_pods_of_a_larger_cluster_come_before_the_tools(
-    machine: str, gpu_nodes: int, volume: bool, paths: list[str]
-) -> None:
+def test_pods_of_larger_clusters_precede_tools(machine: str, gpu_nodes: int, volume: bool, paths: list[str]) -> None:
     pool = admin_pool(machine_types=(machine,), nodes=1)
     tools = ALL.model_copy(update={"shared_volume": SharedVolume() if volume else None})
     pools = (gpu_pool(max_nodes=gpu_nodes),) if gpu_nodes else ()
@@ -131,9 +129,7 @@ def loaded(**changes: Any) -> Settings:
 
 
 @cases
-def test_a_minimum_is_one_that_as_many_nodes_in_every_zone_make(
-    zones: int, minimum: int, maximum: int, accepted: bool
-) -> None:
+def test_a_minimum_is_what_nodes_in_every_zone_make(zones: int, minimum: int, maximum: int, accepted: bool) -> None:
     pool = {"name": "web", "minNodes": minimum, "maxNodes": maximum, "zones": ZONES[:zones]}
     if accepted:
         assert loaded(cpuPools=[pool]).cpu_pools[0].min_nodes == minimum

@@ -89,9 +89,7 @@ def server_settings(written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("minutes", [5, 60, 1440])
-def test_a_notebook_ends_when_nothing_runs_in_it_even_if_a_browser_is_open(
-    minutes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_ends_when_nothing_runs_even_in_a_browser(minutes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chart_values = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)
     (written,) = chart_values["singleuser"]["extraFiles"].values()
     settings, handler = server_settings(written, monkeypatch)

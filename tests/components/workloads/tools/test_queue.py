@@ -65,9 +65,7 @@ def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[M
 
 @pytest.mark.parametrize(("cloud", "pool_count"), [("gke", 2), ("eks", 2 * 3), ("aks", 2)])
 @pytest.mark.parametrize("gpus", [1, 4])
-def test_every_flavor_leaves_each_fallback_pool_and_zone_open_to_the_job(
-    cloud: str, pool_count: int, gpus: int
-) -> None:
+def test_every_flavor_leaves_each_fallback_and_zone_open_to_the_job(cloud: str, pool_count: int, gpus: int) -> None:
     """Kueue gives the same flavor over and over, also where the cloud has no machine of that pool:
     https://github.com/kubernetes-sigs/kueue/issues/2560."""
     settings = load_stack(cloud, **({"autoscaling": {"autoscaler": "cluster-autoscaler"}} if cloud == "eks" else {}))

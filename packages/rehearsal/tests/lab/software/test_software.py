@@ -178,9 +178,7 @@ def test_nvidia_smi_without_a_loaded_driver_fails_as_the_real_one(binaries: Path
 @pytest.mark.parametrize(
     ("visible", "code"), [("", 0), ("NVIDIA_VISIBLE_DEVICES=void", 0), ("NVIDIA_VISIBLE_DEVICES=all", 1)]
 )
-def test_the_container_runtime_touches_only_containers_with_gpus(
-    binaries: Path, tmp_path: Path, visible: str, code: int
-) -> None:
+def test_the_runtime_touches_only_containers_with_gpus(binaries: Path, tmp_path: Path, visible: str, code: int) -> None:
     bundle, programs = tmp_path / "bundle", tmp_path / "bin"
     bundle.mkdir()
     programs.mkdir()

@@ -172,9 +172,7 @@ def test_a_new_pool_without_a_count_has_one_node() -> None:
 
 
 @cases
-def test_a_node_has_the_disk_of_its_pool_or_that_of_its_size(
-    azure: aks.Microsoft, declared: int | None, vm_size: str, gib: int
-) -> None:
+def test_a_node_has_its_pools_or_sizes_disk(azure: aks.Microsoft, declared: int | None, vm_size: str, gib: int) -> None:
     assert group(azure, vmSize=vm_size, osDiskSizeGB=declared).machine.disk_mib == gib * 1024
 
 
@@ -197,9 +195,7 @@ def has(azure: aks.Microsoft, **nodes: int) -> None:
 
 @pytest.mark.parametrize("nodes", [0, 2])
 @pytest.mark.parametrize("sent", [None, 0, 1, 2, 3])
-def test_an_update_may_only_send_the_size_that_an_autoscaled_pool_has(
-    azure: aks.Microsoft, nodes: int, sent: int | None
-) -> None:
+def test_an_update_sends_the_size_an_autoscaled_pool_has(azure: aks.Microsoft, nodes: int, sent: int | None) -> None:
     azure.cluster()
     pool = azure.create(aks.POOL, aks.gpu_pool())
     has(azure, t4spot=nodes, other=7)

@@ -80,9 +80,7 @@ def test_a_new_private_cluster_is_refused_before_anything_is_made(run: Run, monk
     assert len(Sent.azure.provider.inventory()) == 1, "there is the group of the vault, as before"
 
 
-def test_a_vault_of_another_region_is_refused_before_anything_is_made(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vault_of_another_region_is_refused_before_all_else(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STACKS, "elsewhere", {"security": {"kmsKey": KEY.replace("/keys/providers", "/far/providers")}})
     Sent.azure.create(aks.GROUP, {"resourceGroupName": "far", "location": "westus2"})
     with pytest.raises(pulumi.RunError, match=r"security\.kmsKey: the vault is in westus2"):
@@ -103,9 +101,7 @@ def test_the_simulated_provider_accepts_the_whole_program(run: Run, stack: str) 
     assert all(group.min_nodes == group.initial_nodes == 0 and group.autoscaled for group in empty)
 
 
-def test_the_simulated_provider_accepts_a_cluster_in_a_companys_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_provider_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose DNS servers are its own, and whose disks have its own key."""
     company = ROOT / "examples" / "aks-company.yaml"
     azure = aks.Microsoft(tmp_path)

@@ -55,9 +55,7 @@ def test_subnets_inside_a_network_are_subnets(azure: aks.Microsoft) -> None:
 
 
 @cases
-def test_pods_and_services_have_ranges_of_their_own(
-    azure: aks.Microsoft, key: str, cidr: str, other: str | None
-) -> None:
+def test_pods_and_services_have_own_ranges(azure: aks.Microsoft, key: str, cidr: str, other: str | None) -> None:
     azure.network()
     azure.identity()
     profile = {**aks.cluster()["networkProfile"], key: cidr, "dnsServiceIP": None}
@@ -105,9 +103,7 @@ def test_nodes_that_leave_by_a_route_table_have_a_default_route(
 
 
 @cases
-def test_a_nat_gateway_takes_addresses_of_its_kind_and_region(
-    changes: dict[str, Any], words: str, azure: aks.Microsoft
-) -> None:
+def test_a_nat_gateway_takes_addresses_of_its_kind(changes: dict[str, Any], words: str, azure: aks.Microsoft) -> None:
     azure.group()
     azure.create(aks.ADDRESS, aks.address(**changes))
     azure.refuses(aks.NAT, aks.nat(), words)
@@ -173,9 +169,7 @@ def test_role_assignments(azure: aks.Microsoft) -> None:
     with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
         azure.create(aks.ROLE_ASSIGNMENT, granted, name="two")
     azure.refuses(
-        aks.ROLE_ASSIGNMENT,
-        aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION),
-        "ResourceNotFound",
+        aks.ROLE_ASSIGNMENT, aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION), "ResourceNotFound"
     )
     vault = f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
     azure.refuses(aks.ROLE_ASSIGNMENT, {**granted, "scope": vault, "principalType": "Group"}, "UnmatchedPrincipalType")
@@ -224,9 +218,7 @@ CONTRIBUTOR = f"{aks.ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
 
 
 @cases
-def test_nodes_join_the_subnet_by_right(
-    azure: aks.Microsoft, scope: str | None, granted: str | None, allowed: bool
-) -> None:
+def test_nodes_join_their_subnet(azure: aks.Microsoft, scope: str | None, granted: str | None, allowed: bool) -> None:
     azure.network()
     azure.create(aks.SUBNET, aks.subnet(subnetName="nodesx", addressPrefix="10.0.16.0/20"))
     principal = azure.identity(joins=False).state["principalId"]
@@ -261,9 +253,7 @@ def test_the_route_table_of_the_subnet_is_changed_by_right(azure: aks.Microsoft,
 
 
 @cases
-def test_the_control_plane_uses_a_disk_encryption_set_that_it_may_read(
-    azure: aks.Microsoft, granted: str | None, allowed: bool
-) -> None:
+def test_the_control_plane_reads_its_encryption_set(azure: aks.Microsoft, granted: str | None, allowed: bool) -> None:
     azure.network()
     principal = azure.identity().state["principalId"]
     disks = azure.create(aks.ENCRYPTION_SET, aks.encryption_set()).id

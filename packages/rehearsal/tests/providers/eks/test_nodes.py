@@ -164,9 +164,7 @@ def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version
     assert amazon.fleet.recreated == ["t4-1"]
 
 
-def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
-    amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_has_as_many_groups_as_an_account_may(amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
     assert node_group.GROUPS_PER_CLUSTER == 30
     monkeypatch.setattr(node_group, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
     amazon.cluster()

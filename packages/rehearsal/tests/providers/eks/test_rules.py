@@ -92,9 +92,7 @@ def test_a_rule_waits_for_what_is_not_known_yet(amazon: eks.Amazon) -> None:
 
 
 @cases
-def test_what_the_models_do_not_know_is_refused_by_name(
-    amazon: eks.Amazon, type_: str, inputs: Properties, path: str
-) -> None:
+def test_what_models_do_not_know_is_refused(amazon: eks.Amazon, type_: str, inputs: Properties, path: str) -> None:
     with pytest.raises(ProviderError, match=f"^{path}"):
         amazon.check(type_, inputs)
 

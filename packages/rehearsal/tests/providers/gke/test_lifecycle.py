@@ -98,9 +98,7 @@ def test_an_update_keeps_the_control_plane(google: gke.Google) -> None:
     ("config", "recreated"),
     [({"diskSizeGb": 200}, True), ({"labels": {"team": "speech"}}, False), ({"resourceLabels": {"team": "a"}}, False)],
 )
-def test_google_replaces_nodes_for_what_the_provider_calls_an_update(
-    google: gke.Google, config: dict[str, object], recreated: bool
-) -> None:
+def test_google_replaces_nodes_for_some_updates(google: gke.Google, config: dict[str, object], recreated: bool) -> None:
     google.cluster()
     pool = google.create(gke.POOL, gke.gpu_pool())
     google.update(gke.POOL, pool, gke.gpu_pool(nodeConfig=config))

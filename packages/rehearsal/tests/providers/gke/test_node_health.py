@@ -58,9 +58,7 @@ def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) 
         ("roles/serviceusage.serviceUsageConsumer", True, True),
     ],
 )
-def test_nodes_that_stream_images_use_the_projects_services(
-    google: gke.Google, role: str, enabled: bool, works: bool
-) -> None:
+def test_nodes_that_stream_images_use_its_services(google: gke.Google, role: str, enabled: bool, works: bool) -> None:
     with_roles(google, "roles/container.defaultNodeServiceAccount", role)
     google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": EMAIL, "gcfsConfig": {"enabled": enabled}}))
     because = google.fleet.groups["t4-1"].not_scaled_because

@@ -107,9 +107,7 @@ def test_a_cluster_brings_its_system_pods(google: Google) -> None:
 
 
 @cases
-def test_what_a_cluster_is_asked_for_brings_its_pods(
-    changes: Properties, there: list[str], not_there: list[str]
-) -> None:
+def test_what_a_cluster_asks_for_brings_its_pods(changes: Properties, there: list[str], not_there: list[str]) -> None:
     names = {item["metadata"]["name"] for item in system_objects(cluster(**changes))}
     assert names.issuperset(there)
     assert names.isdisjoint(not_there)

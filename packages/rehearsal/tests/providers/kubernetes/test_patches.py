@@ -11,9 +11,7 @@ from rehearsal.providers.kubernetes import SimulatedKubernetes
 pytestmark = pytest.mark.rehearsal
 
 
-def test_a_patch_shares_what_another_manager_has_set_and_leaves_it(
-    provider: SimulatedKubernetes, control_plane: ControlPlane
-) -> None:
+def test_a_patch_shares_what_another_has_set(provider: SimulatedKubernetes, control_plane: ControlPlane) -> None:
     api = control_plane.api
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "shared-node", "labels": {"a": "1"}}}
     api.create("/api/v1/nodes", node)
@@ -28,9 +26,7 @@ def test_a_patch_shares_what_another_manager_has_set_and_leaves_it(
     patch.delete()
 
 
-def test_a_patch_of_taints_loses_them_to_the_next_who_changes_the_list(
-    provider: SimulatedKubernetes, control_plane: ControlPlane
-) -> None:
+def test_a_patch_of_taints_loses_them_to_the_next(provider: SimulatedKubernetes, control_plane: ControlPlane) -> None:
     """The API has a node's taints as one list with one owner, so the program patches no taints."""
     api, path, ours = control_plane.api, "/api/v1/nodes/tainted", {"key": "ours", "effect": "NoSchedule"}
     api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tainted"}})

@@ -60,9 +60,7 @@ def test_deleting_what_no_longer_exists_is_no_error(provider: SimulatedKubernete
     thing.delete()
 
 
-def test_a_generated_name_survives_updates_and_changes_with_replacements(
-    provider: SimulatedKubernetes, namespace: str
-) -> None:
+def test_a_generated_name_survives_updates_and_no_replacement(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP, name="settings")
     first = thing.create(config_map(a="1"))["metadata"]["name"]
     assert first.startswith("settings-")
@@ -74,9 +72,7 @@ def test_a_generated_name_survives_updates_and_changes_with_replacements(
     assert thing.check(config_map(a="2"))["metadata"]["name"] == first
 
 
-def test_an_object_with_a_declared_name_is_deleted_before_it_is_replaced(
-    provider: SimulatedKubernetes, namespace: str
-) -> None:
+def test_an_object_with_its_own_name_is_deleted_before_replaced(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create({**workload("web", replicas=0)})
     other = workload("web", {"app": "other"}, replicas=0)
@@ -87,9 +83,7 @@ def test_an_object_with_a_declared_name_is_deleted_before_it_is_replaced(
         thing.update(other)
 
 
-def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(
-    provider: SimulatedKubernetes, namespace: str
-) -> None:
+def test_a_wrong_manifest_fails_with_the_servers_words(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     with pytest.raises(ProviderError, match=r'Deployment .*/web: .*unknown field "spec\.replica"'):
         thing.preview(workload("web", replica=2))
@@ -146,9 +140,7 @@ def test_any_input_may_be_unknown_in_a_preview(provider: SimulatedKubernetes, ty
         assert has_unknown(made.preview(unknown))
 
 
-def test_what_exists_already_is_not_taken_over(
-    provider: SimulatedKubernetes, control_plane: ControlPlane, namespace: str
-) -> None:
+def test_what_exists_is_not_taken(provider: SimulatedKubernetes, control_plane: ControlPlane, namespace: str) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("shared", a="1"))
     with pytest.raises(ProviderError, match=r"(?s)already exists.*upsertExistingObjects"):
         Resource(provider, CONFIG_MAP).create(config_map("shared", a="2"))

@@ -71,11 +71,7 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
     with answers(amazon), pytest.MonkeyPatch.context() as patch:
         # The provider's own autoscaler simulation would look at every step on the way.
         patch.setattr(Background, "start", lambda self, account: None)
-        cluster = {
-            "cluster_name": name,
-            "autoscaler": "cluster-autoscaler",
-            "zones": eks_specs.THREE_ZONES,
-        }
+        cluster = {"cluster_name": name, "autoscaler": "cluster-autoscaler", "zones": eks_specs.THREE_ZONES}
         recording = eks_specs.run(*pools, cluster=cluster)
     amazon.provider.close()
     yield Stage(amazon.account, in_cluster(recording, amazon.fleet.applied))
@@ -131,9 +127,7 @@ def test_the_priority_expander_orders_the_programs_pools(stage: Stage) -> None:
     ("kind", "name", "reason"),
     [("Deployment", "cluster-autoscaler", "no autoscaler runs"), ("DaemonSet", AGENT, f"no pod of {AGENT} is ready")],
 )
-def test_what_the_cluster_lacks_turns_the_groups_off_and_on_again(
-    stage: Stage, kind: str, name: str, reason: str
-) -> None:
+def test_what_the_cluster_lacks_turns_groups_off_and_on(stage: Stage, kind: str, name: str, reason: str) -> None:
     assert stage.groups()["t4-1"].autoscaled
     taken = stage.one(kind, name)
     stage.remove(kind, name)

@@ -85,9 +85,7 @@ def test_labels_of_describe_nodegroup_win_over_tags() -> None:
 
 
 @cases
-def test_gpus_of_the_type_unless_a_tag_says_otherwise(
-    tags: dict[str, str], node_group_tags: dict[str, str], gpus: int
-) -> None:
+def test_gpus_of_the_type_or_of_a_tag(tags: dict[str, str], node_group_tags: dict[str, str], gpus: int) -> None:
     base = declared().base
     base = replace(base, machine=replace(base.machine, gpus=2))
     group = view(tags, described=True, nodegroup_tags=node_group_tags, base=base)

@@ -134,9 +134,7 @@ def test_spot_fails_where_its_role_may_not_be_made(controller: Controller) -> No
     assert karpenter.fleet(ec2, template, spot=True)["Errors"] == []
 
 
-def test_spot_with_a_key_of_the_customer_s_starts_once_its_role_is_granted_the_key(
-    karpenter: Karpenter, ec2: Any
-) -> None:
+def test_spot_with_a_customers_key_starts_once_its_role_is_granted_it(karpenter: Karpenter, ec2: Any) -> None:
     amazon = karpenter.controller.amazon
     key = amazon.create(KEY, {}).state["arn"]
     disk = {"VolumeSize": 100, "VolumeType": "gp3", "Encrypted": True, "KmsKeyId": key}

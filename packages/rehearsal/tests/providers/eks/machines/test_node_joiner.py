@@ -207,9 +207,7 @@ def _own_image(stage: Stage) -> dict[str, Any]:
         (lambda stage: {"ImageId": stage.image(), "InstanceType": "m7g.large"}, "its image is for x86_64"),
     ],
 )
-def test_without_one_of_its_conditions_it_stays_a_machine_and_says_why(
-    stage: Stage, broken: Break, reason: str
-) -> None:
+def test_without_one_of_its_conditions_it_stays_a_machine(stage: Stage, broken: Break, reason: str) -> None:
     stage.run(**broken(stage))
     stage.look()
     stage.look()

@@ -217,9 +217,7 @@ def _image(spec: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [_disk, _tag, _image])
-def test_a_job_keeps_its_node_when_what_nodes_are_made_from_changes(
-    sandbox: KarpenterSandbox, change: Callable[[Any], None]
-) -> None:
+def test_a_job_keeps_its_node_when_its_class_changes(sandbox: KarpenterSandbox, change: Callable[[Any], None]) -> None:
     submit(sandbox, "long", STEADY)
     node = node_of(sandbox, "long")
     with changed(sandbox, class_path(sandbox, STEADY), change):

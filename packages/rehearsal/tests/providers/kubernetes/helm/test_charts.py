@@ -86,9 +86,7 @@ def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, t
 
 
 @cases
-def test_what_is_not_here_is_named_with_what_to_do(
-    inputs: dict[str, Any], property: str, message: str, tools: Path
-) -> None:
+def test_what_is_not_here_is_named_with_a_way(inputs: dict[str, Any], property: str, message: str, tools: Path) -> None:
     with pytest.raises(ChartError, match=message) as caught:
         locate(inputs, tools)
     assert caught.value.property == property
@@ -175,9 +173,7 @@ def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
 @pytest.mark.rehearsal
 @pytest.mark.skipif(_HELM is None, reason="helm is not on PATH (make tools builds it)")
 @cases
-def test_helm_itself_refuses_what_the_chart_does_not_take(
-    values: dict[str, Any], message: str | None, tmp_path: Path
-) -> None:
+def test_helm_refuses_what_the_chart_does_not_take(values: dict[str, Any], message: str | None, tmp_path: Path) -> None:
     assert _HELM is not None
     (tmp_path / "values.json").write_text(json.dumps(values))
     command = [_HELM, "template", "x", str(placeholder(KUEUE)), "--values", str(tmp_path / "values.json")]

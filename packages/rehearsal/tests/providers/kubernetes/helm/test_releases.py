@@ -156,9 +156,7 @@ def serve_everything(control_plane: ControlPlane) -> None:
             control_plane.api.list(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
 
 
-def test_the_real_charts_of_karpenter(
-    control_plane: ControlPlane, provider: SimulatedKubernetes, release: Resource
-) -> None:
+def test_karpenters_real_charts(control_plane: ControlPlane, provider: SimulatedKubernetes, release: Resource) -> None:
     """Its definitions, served and validated; its controller's objects, accepted by the API server.
 
     Nothing is awaited: Karpenter is ready when its program is, and there is no AWS for it here.
@@ -287,9 +285,7 @@ def test_values_lie_over_those_of_files(control_plane: ControlPlane, release: Re
     assert [each.property for each in failures] == ["valueYamlFiles[0]"]
 
 
-def test_a_name_in_use_and_foreign_objects_are_refused(
-    provider: SimulatedKubernetes, release: Resource, chart: Path
-) -> None:
+def test_a_name_in_use_and_others_are_refused(provider: SimulatedKubernetes, release: Resource, chart: Path) -> None:
     release.create(inputs(chart))
     with pytest.raises(ProviderError, match="cannot re-use a name that is still in use") as caught:
         Resource(provider, RELEASE).create(inputs(chart))
@@ -305,9 +301,7 @@ def test_what_a_template_refuses_is_helms_word(release: Resource, chart: Path) -
         release.create(inputs(chart))
 
 
-def test_somebody_elses_upgrade_shows_and_is_undone(
-    control_plane: ControlPlane, release: Resource, chart: Path
-) -> None:
+def test_somebody_elses_upgrade_is_seen_and_undone(control_plane: ControlPlane, release: Resource, chart: Path) -> None:
     release.create(inputs(chart, {"size": "big"}))
     assert release.refresh().inputs == release.inputs
     assert release.diff(inputs(chart, {"size": "big"})).changes == ()
@@ -318,9 +312,7 @@ def test_somebody_elses_upgrade_shows_and_is_undone(
     assert control_plane.api.get(f"{CONFIG_MAPS}/web-red")["data"] == {"size": "big"}
 
 
-def test_a_refresh_drops_a_release_uninstalled_by_hand(
-    control_plane: ControlPlane, release: Resource, chart: Path
-) -> None:
+def test_a_refresh_drops_what_is_uninstalled(control_plane: ControlPlane, release: Resource, chart: Path) -> None:
     release.create(inputs(chart))
     helm(control_plane, "uninstall", "web")
     with pytest.raises(ProviderError, match="release: not found"):
