@@ -84,8 +84,9 @@ class Cluster:
         change: str = "ADDED",
         labels: Mapping[str, str] | None = None,
         limits: Mapping[str, str] | None = None,
+        uid: str = "",
     ) -> None:
-        metadata: dict[str, Any] = {"uid": f"{namespace}/{name}", "name": name, "namespace": namespace}
+        metadata: dict[str, Any] = {"uid": uid or f"{namespace}/{name}", "name": name, "namespace": namespace}
         metadata["labels"] = dict(labels or {})
         if owner is not None:
             metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]

@@ -128,6 +128,8 @@ class Player:
             self._submit(one)
         came = self._wait_running(burst.fill)
         # An idle node may get a pod at the moment of its removal, and the pod is deleted with it.
+        if came:
+            self._until(lambda: all(self._stays(one) or not self._present(one) for one in burst.fill))
         lost = [one for one in burst.fill if came and not self._present(one)]
         for one in lost:
             self._submit(one)
@@ -210,6 +212,10 @@ class Player:
 
     def _present(self, submission: Submission) -> bool:
         return any(pod.running is not None and pod.deleted is None for pod in self._pods(submission))
+
+    def _stays(self, submission: Submission) -> bool:
+        pods = [pod for pod in self._pods(submission) if pod.running is not None and pod.deleted is None]
+        return any(node is not None and not node.leaves() for node in map(self.timeline.node_of, pods))
 
     def _finished(self, submission: Submission) -> bool:
         pods = self._pods(submission)

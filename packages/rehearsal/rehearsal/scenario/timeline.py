@@ -72,6 +72,10 @@ class NodeRecord:
         """Whether the node existed at ``moment`` and was not being deleted."""
         return self.exists_at(moment) and (self.leaving is None or moment < self.leaving)
 
+    def leaves(self) -> bool:
+        """Whether its deletion has begun or is announced by Karpenter's taint: its pods will be deleted."""
+        return self.leaving is not None or any(taint.startswith("karpenter.sh/disrupted") for taint in self.taints)
+
 
 @dataclass(frozen=True)
 class PodRecord:
