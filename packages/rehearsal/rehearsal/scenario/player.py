@@ -93,7 +93,7 @@ class Player:
             self._submit(one)
         self._wait_running([scenario.gpu_limit_only])
         self._jobs(scenario)
-        self._burst(scenario.burst)
+        self.fill(scenario.burst)
         self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
         self._scale_down()
         self._again(scenario)
@@ -123,7 +123,8 @@ class Player:
             self._wait_running([test])
             self._delete([test])
 
-    def _burst(self, burst: Burst) -> None:
+    def fill(self, burst: Burst) -> None:
+        """Fill a pool; the next pod then waits, or runs on the fallback pool."""
         for one in burst.fill:
             self._submit(one)
         came = self._wait_running(burst.fill)

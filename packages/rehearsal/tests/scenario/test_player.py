@@ -42,7 +42,7 @@ def pod(name: str) -> Submission:
 
 def play(cluster: Cluster, user: Submits, alive: Callable[[], None]) -> Player:
     player = Player(user, cluster.timeline, lambda _: None, alive, lambda: None, lambda _: None)
-    player._burst(Burst("t4-1", 2, 2, (pod("one"), pod("two")), pod("extra"), None))
+    player.fill(Burst("t4-1", 2, 2, (pod("one"), pod("two")), pod("extra"), None))
     return player
 
 
