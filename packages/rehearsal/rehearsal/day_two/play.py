@@ -99,7 +99,9 @@ class DayTwo:
         if ends:
             # The watch shows changes to nodes a moment later.
             self._wait(lambda: not _survived(self._by(pod.uid)), PATIENCE_SECONDS)
-        return judged(self._by(pod.uid), _ended(planned), ends=ends)
+        now = self._timeline.node_of(pod) or node
+        lost = sorted(node.labels.keys() - now.labels.keys())
+        return judged(self._by(pod.uid), _ended(planned), ends=ends, lost=lost)
 
     def _running(self, job: Submission) -> PodRecord | None:
         """The job's pod, recreated if it has ended."""
@@ -120,12 +122,15 @@ class DayTwo:
         return next(each for each in self._timeline.pods if each.uid == uid)
 
 
-def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool) -> tuple[bool, str]:
+def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool, lost: Sequence[str] = ()) -> tuple[bool, str]:
     """Whether the present state of the job's pod is as documented, and a sentence about it.
 
-    Nothing may end it unannounced, and it must not survive a change that is documented to end it.
+    Nothing may end it unannounced, and it must not survive a change that is documented to end it. Its node may have
+    ``lost`` no label, which pods select; AKS takes its own from running nodes (https://github.com/Azure/AKS/issues/3152).
     """
     preview = f"the preview announced: {_shortly(announced)}"
+    if _survived(pod) and lost:
+        return False, f"the job kept running, and its node lost the label {', '.join(lost)}"
     if _survived(pod):
         return not ends, f"the job kept running; {preview}"
     return ends and bool(announced), f"the job ended; {preview}"

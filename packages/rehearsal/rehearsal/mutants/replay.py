@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -21,7 +22,7 @@ from rehearsal.fleet.drivers import missing
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.mutants.mutation import Registered
 from rehearsal.providers import cloud_provider
-from rehearsal.providers.base import CallContext, Created, Properties
+from rehearsal.providers.base import CallContext, Created, Previous, Properties
 from rehearsal.scenario.check import Pools
 from rehearsal.simulation import Endpoint, SimulatedNodeGroup, makers_rights
 from rehearsal.work.maintenance import window_check
@@ -190,7 +191,8 @@ class _Creation:
             self.add_all(rest, borrowed)
         except Exception as error:  # a defect of the simulated provider ends an update, too
             return str(error), ""
-        return "", self._wrong() or self._refused_destroy(self._there[before:])
+        there = self._there[before:]
+        return "", self._wrong() or self._taken(*there[0]) or self._refused_destroy(there)
 
     def delete(self, urns: Collection[str]) -> None:
         """Delete these resources, the last first. Raises as ``add``."""
@@ -212,6 +214,28 @@ class _Creation:
             return wrong
         listed = (self._fleet.list_objects(f"/apis/apps/v1/{kind}") for kind in ("deployments", "daemonsets"))
         return misplaced(groups, *listed)
+
+    def _taken(self, each: Registered, inputs: Properties, created: Created) -> str:
+        """The first label that running nodes of a pool lose when its tags change, as on day two."""
+        name = created.state.get("name")
+        if "tags" not in inputs or name not in self._fleet.groups:
+            return ""
+        before = self._fleet.groups[name].labels
+        news = {**inputs, "tags": {**(inputs["tags"] or {}), "day": "two"}}
+        self._provider.update(call(each), created.id, Previous(inputs, created.state), news, 0)
+        lost = sorted(before.keys() - self._fleet.groups[name].labels.keys())
+        return f"day-two:tag: the nodes of {name} lose the label {lost[0]}" if lost else ""
+
+    def at_once(self, one: Registered, other: Registered) -> str:
+        """The cloud's refusal of one while it makes the other; empty if there is none."""
+        try:
+            with self._operation(other), self._operation(one):
+                return ""
+        except Exception as error:  # as when it is created
+            return str(error)
+
+    def _operation(self, each: Registered) -> AbstractContextManager[None]:
+        return self._provider.operation(call(each), each.id, "Creating")
 
     def _refused_destroy(self, there: Sequence[_There]) -> str:
         try:
@@ -235,9 +259,7 @@ def _every(replay: Replay, program: Sequence[Made], variants: Numbered) -> Answe
         empty = _Creation(replay, Path(folder))
         answers: Answers = _forked(_inserted, empty, program, [one for one in variants if not one[1].hasty])
         others = [(number, one) for number, one in variants if number not in answers]
-        return answers | {
-            number: _forked(empty.finished, _in_order(program, one), one.borrowed) for number, one in others
-        }
+        return answers | {number: _forked(_from_nothing, empty, program, one) for number, one in others}
 
 
 def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) -> Answers:
@@ -283,14 +305,29 @@ def _needing(urn: str, program: Iterable[Made], *, waiting: bool) -> list[Made]:
     return needing
 
 
-def _in_order(program: Sequence[Made], variant: Variant) -> list[Made]:
-    """The program with a variant; a hasty one comes right after what its inputs refer to."""
-    place = next(number for number, (each, _) in enumerate(program) if each.urn == variant.urn)
-    mutated, others = program[place][0], [*program[:place], *program[place + 1 :]]
+def _from_nothing(creation: _Creation, program: Sequence[Made], variant: Variant) -> Refusal:
+    """Of the program with a variant. A hasty one comes before all that its inputs do not refer to, or beside it."""
+    mutated = next(each for each, _ in program if each.urn == variant.urn)
+    with_it = [(each, variant.inputs if each is mutated else inputs) for each, inputs in program]
     if variant.hasty:
-        referred = {urn for urns in mutated.dependencies.values() for urn in urns}
-        place = max((number for number, (each, _) in enumerate(others, 1) if each.urn in referred), default=0)
-    return [*others[:place], (mutated, variant.inputs), *others[place:]]
+        needed = _needed(mutated, program)
+        needing = {each.urn for each, _ in _needing(mutated.urn, program, waiting=True)}
+        for each, _ in program:
+            if each.urn not in needed | needing and (refusal := creation.at_once(mutated, each)):
+                return refusal, ""
+        with_it.sort(key=lambda made: (made[0].urn not in needed, made[0] is not mutated))
+    return creation.finished(with_it, variant.borrowed)
+
+
+def _needed(mutated: Registered, program: Iterable[Made]) -> set[str]:
+    """What a resource's inputs refer to, and all that this needs or waits for."""
+    by_urn, needed = {each.urn: each for each, _ in program}, set[str]()
+    waiting = [urn for urns in mutated.dependencies.values() for urn in urns]
+    while waiting:
+        if (urn := waiting.pop()) not in needed and urn in by_urn:
+            needed.add(urn)
+            waiting += by_urn[urn].after
+    return needed
 
 
 def _forked(task: Callable[..., T], *args: Any, **kwargs: Any) -> T:

@@ -158,8 +158,13 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     unnoticed = [one for one, row in rows.items() if row["noticed_by"] in ("nobody", "advisory")]
     left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
     random.Random(seed).shuffle(left)  # other groups with another seed, in which others hide what one does
+    console.print(table.summary(rows.values()), highlight=False)
     console.out(f"{len(mutants)} mutants of {stack.name}; {len(left)} of them only a rehearsal can judge")
     noticed = {key for key, row in committed.items() if row["noticed_by"] in table.NOTICED}
+    old = {one.key: committed[one.key] for one in every if one.key in committed}
+    if update:  # rehearsals take hours: what they noticed before stays until they are done
+        sure = {one.key: row for one, row in rows.items() if one not in left or one.key not in noticed}
+        table.write(stack.name, {**old, **sure}.values())
     rehearsed = _rehearsed(left, noticed, trials, console)
     rows |= {one: table.row_of(one, verdict, judgements) for one, verdict in rehearsed.items()}
     console.print(table.summary(rows.values()), highlight=False)
@@ -167,7 +172,6 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     for row in lost:
         console.out(f"no longer noticed: {' '.join(table.key_of(row))}; in the table by {row['noticed_by']}")
     if update:
-        old = {one.key: committed[one.key] for one in every if one.key in committed}
         new = {**old, **{one.key: row for one, row in rows.items()}}
         console.out(f"Table: {table.write(stack.name, new.values())}")
     return not lost

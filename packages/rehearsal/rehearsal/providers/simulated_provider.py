@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -101,6 +102,10 @@ class SimulatedProvider(Vendor[CloudT]):
         replaces = (*input_diff.replaces, *more)
         first = bool(replaces) and self.deletes_first(row, request, before.inputs, news)
         return replace(input_diff, replaces=replaces, delete_before_replace=first)
+
+    def operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
+        """Meanwhile the resource ``id`` is made or changed (``action``): the cloud may refuse others with it."""
+        return nullcontext()
 
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:

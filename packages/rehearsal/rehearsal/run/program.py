@@ -15,7 +15,7 @@ from rich.console import Console
 
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup
-from rehearsal.checks import leftover_checks
+from rehearsal.checks import account_checks, leftover_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import CommandResult, Engine, PolicyPack, policy_pack
@@ -89,6 +89,7 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
                 groups = self._up(engine, gate)
             with self._stage("GPU pools"):
                 self._pools(engine, gate, groups, User(admin))
+                self._account(sandbox)
             with self._stage("pulumi destroy"):
                 self._destroy(engine, sandbox)
         finally:
@@ -220,6 +221,9 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         again = engine.up(gate, name="up-again", expect_no_changes=True)
         self._engine_check("second-up-no-changes", title, again)
         self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
+
+    def _account(self, sandbox: SandboxHandle) -> None:
+        self._record.checks += account_checks(sandbox.problems())
 
     def _destroy(self, engine: Engine, sandbox: SandboxHandle) -> None:
         retained = engine.retained()

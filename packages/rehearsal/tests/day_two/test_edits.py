@@ -114,6 +114,13 @@ def test_a_job_ends_only_where_the_preview_announced_it(
     assert judged(pod, tuple(announced), ends=ends)[0] is passed
 
 
+def test_a_job_that_runs_on_a_node_without_its_labels_is_no_pass() -> None:
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
+    passed, words = judged(pod, (), ends=False, lost=["kubernetes.azure.com/scalesetpriority"])
+    assert (passed, "lost the label kubernetes.azure.com/scalesetpriority" in words) == (False, True)
+    assert judged(pod, (), ends=False)[0]
+
+
 @cases
 def test_of_many_steps_the_first_few_are_named_and_none_of_another(announced: list[str], expected: str) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)

@@ -11,15 +11,18 @@ from typing import Any
 
 import pytest
 
+from packages.rehearsal.tests.providers.aks import account as aks
+from packages.rehearsal.tests.providers.aks.test_program import Sent
 from policies.offline import OfflineGate
 from rehearsal.engine.engine import gate_for
-from rehearsal.engine.stack import ROOT, resolve
+from rehearsal.engine.stack import ROOT, Stack, resolve
 from rehearsal.mutants import program, table
 from rehearsal.mutants.judges import QuickJudges, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered, mutants_of
 from rehearsal.mutants.replay import misplaced
 from rehearsal.report.record import scope_of
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+from tests import recorder
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
 from tests.tables import beside
@@ -29,12 +32,12 @@ POOL = "gcp:container/nodePool:NodePool"
 CLUSTER = "gcp:container/cluster:Cluster"
 
 
-def run(folder: Path, *mutants: Mutant) -> tuple[Recording, list[Registered]]:
+def run(folder: Path, *mutants: Mutant, stack: Stack = STACK) -> tuple[Recording, list[Registered]]:
     """What the program registers with these mutants, and what it recorded before them."""
     plan, record = folder / "plan.json", folder / "record.jsonl"
     plan.write_text(json.dumps([asdict(one) for one in mutants]))
     record.write_text("")
-    recording = run_with_fault(STACK.file, lambda _: program.run(str(ROOT / "__main__.py"), str(plan), str(record)))
+    recording = run_with_fault(stack.file, lambda _: program.run(str(ROOT / "__main__.py"), str(plan), str(record)))
     return recording, [Registered(**json.loads(line)) for line in record.read_text().splitlines()]
 
 
@@ -69,6 +72,26 @@ def test_who_notices_what(quick: QuickJudges) -> None:
     types = {"cluster": CLUSTER, "pool": POOL}
     expected = {
         Mutant(types[of], name, tuple(path), *how): its for of, name, path, how, *its in beside(__file__)["who_notices"]
+    }
+    verdicts = quick.verdicts(list(expected))
+    assert {one: verdict.judge for one, verdict in verdicts.items()} == {one: its[0] for one, its in expected.items()}
+    assert [one for one, verdict in verdicts.items() if expected[one][1] not in verdict.detail] == []
+
+
+def test_what_azure_refuses_beside_another_operation_or_takes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = resolve("examples/aks-train-infer.yaml")
+    azure = aks.Microsoft(tmp_path / "azure", subscriptionId=stack.settings.project)
+    monkeypatch.setattr(Sent, "azure", azure, raising=False)
+    monkeypatch.setattr(recorder, "Cloud", Sent)
+    gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
+    quick = QuickJudges(stack, run(tmp_path, stack=stack)[1], gate, tmp_path)
+    azure.provider.close()
+    assert quick.refusal == ""
+    of = "azure-native:containerservice:"
+    expected = {
+        Mutant(of + kind, name, tuple(path), *how): its for kind, name, path, how, *its in beside(__file__)["on_azure"]
     }
     verdicts = quick.verdicts(list(expected))
     assert {one: verdict.judge for one, verdict in verdicts.items()} == {one: its[0] for one, its in expected.items()}

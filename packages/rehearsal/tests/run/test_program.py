@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,28 @@ class _Engine:
 
     def drift(self) -> CommandResult:
         return CommandResult("refresh", 0, 1.0, Outcome(), Path("refresh.log"))
+
+
+@dataclass(frozen=True)
+class _Sandbox:
+    """Of a cloud whose account has these problems; ``None`` where nobody evaluates it."""
+
+    reported: tuple[str, ...] | None
+
+    def problems(self) -> tuple[str, ...] | None:
+        return self.reported
+
+
+@cases
+def test_problems_in_the_account_fail_the_program(
+    tmp_path: Path, reported: list[str] | None, passed: list[bool]
+) -> None:
+    options = Options(tools=tmp_path, gate=None, build=tmp_path)
+    rehearsal: Any = ProgramRehearsal(program(tmp_path), options, Console(file=io.StringIO()))
+    rehearsal._account(_Sandbox(None if reported is None else tuple(reported)))
+    checks = rehearsal._record.checks
+    assert [(check.id, check.passed) for check in checks] == [("cloud-problems", each) for each in passed]
+    assert all(each in checks[0].detail for each in reported or ())
 
 
 def test_without_a_gpu_node_the_program_is_updated_a_second_time_all_the_same(tmp_path: Path) -> None:

@@ -112,20 +112,21 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         id = "" if request.preview else self.new_resource(self.row(request.type), inputs).id
-        with self._operation(request, id, "Creating"):
+        with self.operation(request, id, "Creating"):
             return super().create(request, inputs, timeout)
 
     @override
     def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
-        with self._operation(request, id, "Updating"):
+        with self.operation(request, id, "Updating"):
             return super().update(request, id, before, news, timeout)
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
-        with self._operation(request, id, "Deleting"):
+        with self.operation(request, id, "Deleting"):
             super().delete(request, id, inputs, state, timeout)
 
-    def _operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
+    @override
+    def operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
         """Lock the cluster for an operation on it or on one of its pools."""
         if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
             return nullcontext()

@@ -32,14 +32,16 @@ _NOT_THERE: Final = (POOL_LABEL, f"{PREFIX}agentpool", f"{PREFIX}nodepool-type")
 
 
 def provisions(cluster: Mapping[str, Any]) -> bool:
-    """Whether the cluster has node auto-provisioning."""
-    return at(cluster, "nodeProvisioningProfile.mode") == "Auto"
+    """Whether the cluster has node auto-provisioning, which AKS Automatic brings with it."""
+    mode, automatic = at(cluster, "nodeProvisioningProfile.mode"), at(cluster, "sku.name") == "Automatic"
+    return mode == "Auto" or (mode is None and automatic)
 
 
 def require_one_autoscaler(cluster: Properties, pools: list[Properties]) -> None:
     """400 if one of the pools has the cluster autoscaler beside node auto-provisioning.
 
-    Both need a preview feature (https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning).
+    "Autoscaling Node Pools cannot be" created (https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update,
+    NodeProvisioningMode); both need a preview feature (https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning).
     Azure's words are not quoted anywhere.
     """
     if provisions(cluster) and any(pool.get("enableAutoScaling") for pool in pools):

@@ -49,7 +49,9 @@ def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> 
 def test_no_pool_has_the_cluster_autoscaler_beside_it(azure: aks.Microsoft) -> None:
     growing = {**aks.system_pool(), "enableAutoScaling": True, "minCount": 1, "maxCount": 3}
     azure.cluster()
-    azure.refuses(aks.CLUSTER, aks.cluster(**AUTO, resourceName="other", agentPoolProfiles=[growing]), REFUSED)
+    automatic = {"sku": {"name": "Automatic", "tier": "Standard"}}
+    for with_it in (AUTO, automatic):
+        azure.refuses(aks.CLUSTER, aks.cluster(**with_it, resourceName="other", agentPoolProfiles=[growing]), REFUSED)
     made = azure.create(aks.POOL, aks.gpu_pool())
     with pytest.raises(Exception, match=REFUSED):
         azure.update(aks.CLUSTER, azure.read(aks.CLUSTER, aks.CLUSTER_ID), aks.cluster(**AUTO))
