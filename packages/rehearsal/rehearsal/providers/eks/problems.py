@@ -23,7 +23,7 @@ from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.node_joiner import default_route, way
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
-from rehearsal.providers.eks.resources.iam import KEY
+from rehearsal.providers.eks.resources.iam import KEY, ROLE
 from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -70,8 +70,16 @@ def _rights(account: Account, cluster: Record, groups: list[Properties], roles: 
             if problem := _no_session(role, arn, cluster, who):
                 yield problem
                 continue
-            for call in program["calls"]:
-                yield from _denied(who, arn, role, _with(call, known), account)
+            for call in (_with(each, known) for each in program["calls"]):
+                if call.get("undocumented") is None or _is_given(call, account, roles):
+                    yield from _denied(who, arn, role, call, account)
+
+
+def _is_given(call: Mapping[str, Any], account: Account, roles: Roles) -> bool:
+    """Whether the program gives one of a call's rights to some role: it is then meant for the one that makes it."""
+    arns = [each.outputs["arn"] for each in account.store.all(ROLE)]
+    tries = [(arn, action) for arn in arns for action in call["actions"].split() if call["to"]]
+    return any(not _refused(Caller(arn, arn), roles.get(arn), action, call["to"], {}, account) for arn, action in tries)
 
 
 def _with(call: Any, known: Mapping[str, str]) -> Any:

@@ -51,7 +51,9 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
     role = aws.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
     nodes = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly"]
     aws.role("nodes", "ec2.amazonaws.com", *changes.get("nodes", {}).get("policies", nodes))
-    aws.create(eks.CLUSTER, {**eks.cluster(role, private), **changes.get("cluster", {})}, "cluster")
+    key = create(eks.KEY, "key").state["arn"]
+    encrypted = {"encryptionConfig": {"provider": {"keyArn": key}, "resources": ["secrets"]}}
+    aws.create(eks.CLUSTER, {**eks.cluster(role, private), **encrypted, **changes.get("cluster", {})}, "cluster")
     create(eks.ADDON, "cni", clusterName="gpu-dev", addonName="vpc-cni")
     balancer = aws.role("balancer", "pods.eks.amazonaws.com")
     values = {"partition": "aws", "region": eks.REGION, "account": eks.ACCOUNT, "vpc": vpc.id, "cluster": "gpu-dev"}
@@ -73,6 +75,9 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
     for resource, amount in {"cpu": "1930m", "ephemeral-storage": "43Gi", **changes.get("plan", {})}.items():
         tag = {"key": RESOURCES + resource, "value": amount, "propagateAtLaunch": False}
         create(eks.ASG_TAG, resource, autoscalingGroupName=name, tag=tag)
+    for user in changes.get("users of the key", ()):
+        use = {"Effect": "Allow", "Action": ["kms:Encrypt", "kms:Decrypt", "kms:ListGrants"], "Resource": key}
+        create(eks.ROLE_POLICY, f"key of {user}", role=user, name="key", policy=eks.document(use))
     return list(problems(aws.account, Roles(aws.account)))
 
 
@@ -83,6 +88,13 @@ def test_an_account_in_which_all_works(tmp_path: Path) -> None:
 def test_without_any_tag_load_balancers_find_subnets_by_their_routes(tmp_path: Path) -> None:
     places = [f"{kind} {zone}" for kind in ("public", "private") for zone in ZONES]
     assert made(tmp_path, {place: {"tags": {"Name": place}} for place in places}) == []
+
+
+def test_a_right_that_aws_does_not_document_counts_where_a_role_has_it(tmp_path: Path) -> None:
+    assert made(tmp_path / "right", {"users of the key": {"control-plane": ()}}) == []
+    (first, *_) = made(tmp_path / "wrong", {"users of the key": {"balancer": ()}})
+    assert first.startswith("control plane: User: arn:aws:iam::123456789012:role/control-plane is not authorized")
+    assert "kms:Encrypt" in first
 
 
 @cases
