@@ -18,7 +18,7 @@ from facts.jobs.sweep import SweepError
 from facts.jobs.trace import TraceError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import dev, jobs, offer, plan, submission, top
+from gpu.commands import dev, fit, jobs, offer, plan, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -66,7 +66,7 @@ def completion(
 
 
 app.command()(offer.pools)
-app.command()(offer.fit)
+app.command()(fit.fit)
 app.command()(plan.plan)
 app.command()(plan.trace)
 app.command()(submission.submit)

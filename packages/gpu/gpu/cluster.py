@@ -53,8 +53,10 @@ def _contexts() -> tuple[list[Object], Object]:
     return contexts, current
 
 
-def all_clusters() -> list[ClusterClient]:
+def all_clusters(namespace: str | None = None) -> list[ClusterClient]:
     """A client of each cluster of the kubeconfig, the current one first; of several contexts of a cluster the first.
+
+    ``namespace`` is that of all of them; default: each context's own.
 
     Raises:
         ClusterError: no usable kubeconfig.
@@ -63,11 +65,14 @@ def all_clusters() -> list[ClusterClient]:
     by_cluster: dict[str, str] = {}
     for each in (current, *contexts):
         by_cluster.setdefault(each["context"]["cluster"], each["name"])
-    return [ClusterClient(context) for context in by_cluster.values()]
+    return [ClusterClient(context, namespace) for context in by_cluster.values()]
 
 
 class ClusterClient:
     """One cluster, by a context of the kubeconfig, and a namespace of it. Default: the current context, and its own."""
+
+    option: str = ""
+    """What other commands need to find this cluster: ``--context`` if it is not the current one."""
 
     def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
         """Read the kubeconfig, without a request to the cluster.
@@ -82,6 +87,7 @@ class ClusterClient:
         chosen = known[context] if context is not None else current
         self.context: str = chosen["name"]
         self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
+        self.option = "" if chosen["name"] == current["name"] else f" --context {chosen['name']}"
         self.others: int = len(known) - 1
         """Number of other contexts in the kubeconfig."""
 

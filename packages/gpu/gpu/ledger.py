@@ -144,11 +144,12 @@ def _pool(pod: Object, node: Object | None, pools: Mapping[str, PoolOffer]) -> P
     """The pool in its node's label; of a deleted node, the most expensive pool that the pod may use."""
     if node is not None:
         return pools.get(at(node, "metadata", "labels", POOL_LABEL))
-    allowed = [pools[name] for name in _allowed(pod) if name in pools]
+    allowed = [pools[name] for name in allowed_pools(pod) if name in pools]
     return max(allowed, key=lambda pool: pool.hourly_usd or 0, default=None)
 
 
-def _allowed(pod: Object) -> list[str]:
+def allowed_pools(pod: Object) -> list[str]:
+    """The pools that a pod selects; empty if it names none."""
     named = at(pod, "spec", "nodeSelector", POOL_LABEL)
     required = at(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     listed = [

@@ -15,8 +15,8 @@ import yaml
 
 from gpu import cli
 from gpu.cluster import ClusterClient, ClusterError, Reply
+from gpu.commands import fit, submission
 from gpu.commands import offer as offer_commands
-from gpu.commands import submission
 from gpu.commands.submission import SweepPrice
 from packages.gpu.tests.api_server import kubeconfig
 from packages.gpu.tests.offers import offer, pool
@@ -62,7 +62,7 @@ def in_place(monkeypatch: pytest.MonkeyPatch, cluster: type[ClusterClient], *mod
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
-    return in_place(monkeypatch, FakeCluster, offer_commands, submission)
+    return in_place(monkeypatch, FakeCluster, fit, offer_commands, submission)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,16 +104,44 @@ __all__ = ["gpu"]
 DEAD = "http://127.0.0.1:1"
 
 
+READY = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"nvidia.com/gpu": "1"}}
+NAMESPACE, JOBS = "/api/v1/namespaces/default", "/apis/batch/v1/namespaces/default/jobs"
+
+
+def node(name: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"gpucluster.dev/pool": "t4-1"}}, "status": status or READY}
+
+
+def a_pod(on: str | None = None, **selector: str) -> dict[str, Any]:
+    limits = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    place = {"nodeName": on} if on else {"nodeSelector": selector or {"gpucluster.dev/pool": "t4-1"}}
+    return {
+        "metadata": {"uid": "p"},
+        "spec": {"containers": [limits], **place},
+        "status": {"phase": "Running" if on else "Pending"},
+    }
+
+
 @pytest.fixture
-def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def contents() -> dict[str, dict[str, Any]]:
     """``cheap`` has no node, ``warm`` has one and costs more, ``large`` has no T4, ``other`` has no pools of ours."""
-    warm = inventory(offer(pool("t4-1", hourly_usd=2.0)))
-    warm["/api/v1/nodes"] = [{"metadata": {"name": "n", "labels": {"gpucluster.dev/pool": "t4-1"}}}]
-    cheap = inventory(offer(pool("t4-1", hourly_usd=0.5)))
-    cheap["/api/v1/nodes"] = 403
-    contents = {"cheap": cheap, "warm": warm, "large": inventory(offer(pool("h100-8", gpu="nvidia-h100"))), "other": {}}
+    cheap, warm = (inventory(offer(pool("t4-1", hourly_usd=usd))) for usd in (0.5, 2.0))
+    for each in (cheap, warm):
+        each.update({NAMESPACE: {}, JOBS: {"metadata": {"uid": "u"}}, "/api/v1/pods": []})
+    warm["/api/v1/nodes"] = [node("n")]
+    large = inventory(offer(pool("h100-8", gpu="nvidia-h100")))
+    return {"cheap": cheap, "warm": warm, "large": large, "other": {}}
+
+
+POSTED: list[Any] = []
+
+
+@pytest.fixture
+def clusters(contents: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A kubeconfig of these clusters, one that does not answer, and a second context of ``warm``."""
+    POSTED.clear()
     with ExitStack() as stack:
-        servers = {name: stack.enter_context(serving(content)) for name, content in contents.items()}
+        servers = {name: stack.enter_context(serving(content, POSTED)) for name, content in contents.items()}
         file = kubeconfig(tmp_path / "config", {**servers, "dead": DEAD}, again="warm")
         monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
         yield
@@ -124,8 +153,8 @@ def test_the_soonest_comes_first_and_the_cheapest_is_named(gpu: Run) -> None:
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert [line.split()[0] for line in out.splitlines()[1:3]] == ["warm", "cheap"]
-    assert "soonest: --context warm (starts at once if a node has room)" in out
-    assert "cheapest: --context cheap" in out
+    assert "soonest: --context warm (starts at once: a node has 1 GPU free)" in out
+    assert "cheapest: --context cheap (no node is up; a node takes some minutes)" in out
     assert "again" not in out, "a second context of the same cluster"
     problems = dict(line.split(": ", 1) for line in err.splitlines())
     assert "no answer" in problems["dead"]
@@ -137,11 +166,76 @@ def test_the_soonest_comes_first_and_the_cheapest_is_named(gpu: Run) -> None:
 def test_a_job_of_several_nodes_is_compared_by_all_of_them(gpu: Run) -> None:
     _, out, _ = gpu("fit", "--all", "--gpu", "t4", "--workers", "3", "--json")
     answer = json.loads(out)
-    assert [(each["context"], each["hourlyUsd"], each["nodesUp"]) for each in answer["fits"]] == [
-        ("warm", 6.0, 1),
-        ("cheap", 1.5, None),
+    assert [(each["context"], each["hourlyUsd"], each["nodesUp"], each["start"]) for each in answer["fits"]] == [
+        ("cheap", 1.5, 0, "minutes"),
+        ("warm", 6.0, 1, "minutes"),
     ]
     assert set(answer["others"]) == {"large", "other", "dead"}
+
+
+FULL = {"involvedObject": {"kind": "Pod", "uid": "p"}, "lastTimestamp": "2026-01-01T09:05:00Z"}
+DRY = {**FULL, "reason": "FailedScaleUp", "message": "GCE out of resources"}
+
+
+@pytest.mark.parametrize(
+    ("of_warm", "stage", "why"),
+    [
+        ({"pods": [a_pod("n")]}, "minutes", "no node has room"),
+        ({"nodes": [node("n"), node("m")], "pods": [a_pod("n")]}, "now", "a node has 1 GPU free"),
+        ({"nodes": [node("n", conditions=[], allocatable={"nvidia.com/gpu": "1"})]}, "minutes", "no node has room"),
+        ({"nodes": [node(n) for n in "nml"], "pods": [a_pod(n) for n in "nml"]}, "waits", "3 nodes of at most 3"),
+        ({"pods": [a_pod("n"), a_pod()], "events": [DRY]}, "waits", "last attempt 2026-01-01 09:05 UTC"),
+        ({"pods": [a_pod("n"), a_pod(elsewhere="x")], "events": [DRY]}, "minutes", "no node has room"),
+        ({"pods": 403}, "if-room", "starts at once if a node has room"),
+        ({"pods": 403, "nodes": 403}, "unknown", "you may not list nodes"),
+        ({"namespaces/default/resourcequotas": [{"status": {"hard": {"requests.nvidia.com/gpu": "2"},
+          "used": {"requests.nvidia.com/gpu": "2"}}}]}, "waits", "the namespace's quota has 0 GPUs left"),
+    ],
+)  # fmt: skip
+def test_when_it_starts_is_what_free_gpus_and_pods_that_wait_tell(
+    gpu: Run, contents: dict[str, Any], request: pytest.FixtureRequest, of_warm: dict[str, Any], stage: str, why: str
+) -> None:
+    contents["warm"].update({f"/api/v1/{path}": content for path, content in of_warm.items()})
+    request.getfixturevalue("clusters")
+    _, out, _ = gpu("fit", "--all", "--gpu", "t4", "--json")
+    (warm,) = [each for each in json.loads(out)["fits"] if each["context"] == "warm"]
+    assert (warm["start"], why in warm["startReason"]) == (stage, True), warm["startReason"]
+
+
+SUBMIT = ("submit", "--image", "x", "--name", "train", "--gpu", "t4", "--detach")
+
+
+@pytest.mark.usefixtures("clusters")
+@pytest.mark.parametrize(("choice", "context"), [("soonest", "warm"), ("cheapest", "cheap")])
+def test_a_job_goes_to_the_cluster_that_was_asked_for(gpu: Run, choice: str, context: str) -> None:
+    code, out, err = gpu(*SUBMIT, "--cluster", choice, "--json")
+    assert code == 0, err
+    assert json.loads(out)["context"] == context
+    assert f"context {context}: " in err
+    hint = "`gpu stop train --context warm`" if context == "warm" else "`gpu stop train`"
+    assert hint in " ".join(err.split()), "the current context needs no option"
+    assert [each["kind"] for each in POSTED] == ["Job"]
+
+
+def test_a_full_cluster_or_one_without_the_namespace_gets_no_job(
+    gpu: Run, contents: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    contents["warm"]["/api/v1/pods"] = [a_pod("n"), a_pod()]
+    contents["warm"]["/api/v1/events"] = [DRY]
+    del contents["cheap"][NAMESPACE]
+    request.getfixturevalue("clusters")
+    code, out, err = gpu(*SUBMIT, "--cluster", "cheapest", "--json")
+    assert (code, json.loads(out)["context"]) == (0, "warm")
+    assert "cheap: has no namespace default" in err
+    assert "context warm: waits: the cloud is out of capacity" in err
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_job_that_fits_nowhere_or_names_a_context_too_is_refused(gpu: Run) -> None:
+    assert gpu(*SUBMIT, "--cluster", "soonest", "--gpus", "8")[0] == 1
+    code, _, err = gpu(*SUBMIT, "--cluster", "soonest", "--context", "warm")
+    assert (code, "write one of them" in err) == (2, True)
+    assert POSTED == []
 
 
 @pytest.mark.usefixtures("clusters")

@@ -27,6 +27,7 @@ from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
+from gpu.commands.fit import Choice, choose
 from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
@@ -131,6 +132,10 @@ def submit(
     ] = None,
     team: options.Team = None,
     context: options.Context = None,
+    cluster: Annotated[
+        Choice | None,
+        typer.Option(metavar="WHICH", help="Of all clusters of your kubeconfig: soonest or cheapest."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")
     ] = False,
@@ -160,11 +165,13 @@ def submit(
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
-    cluster = ClusterClient(context, team)
+    if cluster is not None and context is not None:
+        fail("--cluster chooses among all clusters, --context names one; write one of them", EXIT_BAD_INPUT)
+    target = ClusterClient(context, team) if cluster is None else choose(cluster, team, request)
     job_request = JobRequest(
         **vars(request),
         name=name or name_for(program, image),
-        namespace=cluster.namespace,
+        namespace=target.namespace,
         command=program,
         sweep=parse(sweep or ()),
         at_once=at_once,
@@ -176,13 +183,13 @@ def submit(
         service_account=service_account,
         files=archive.content if archive else b"",
     )
-    offer = cluster.offer()
+    offer = target.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
     if notify and dry_run:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
     elif notify:
-        check_notify(cluster, notify)
+        check_notify(target, notify)
     if dry_run:
         tag = images.tag_for(registry or offer.registry or _PLACEHOLDER, job_request.name)
         planned = image or (tag if build else IMAGE)
@@ -190,8 +197,8 @@ def submit(
         budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
         return
-    confirm_cluster(cluster, offer, chosen=context is not None or yes)
-    console.print(escape(described(fit, request, nodes_up(cluster))))
+    confirm_cluster(target, offer, chosen=context is not None or cluster is not None or yes)
+    console.print(escape(described(fit, request, nodes_up(target))))
     if price := sweep_price(training_job(job_request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=yes)
     if archive is not None and archive.files:
@@ -203,16 +210,15 @@ def submit(
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
     if (slow := slow_network(job, fit)) is not None:
         console.print(f"[yellow]warning:[/] {escape(slow)}")
-    for warning in _created(cluster, job, offer, notify_manifests(job, notify) if notify else ()):
+    for warning in _created(target, job, offer, notify_manifests(job, notify) if notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
-    console.print(
-        f"job {job.name} created in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`"
-    )
+    hints = ", ".join(f"`gpu {verb} {job.name}{target.option}`" for verb in ("why", "logs", "stop"))
+    console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
     if json:
-        created = {"name": job.name, "namespace": job.namespace, "image": job.image}
+        created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
         print_json({**created, **as_json(fit, request, None)})
     elif not detach:
-        follow(cluster, job.name)
+        follow(target, job.name)
 
 
 def _created(

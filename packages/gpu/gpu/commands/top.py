@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -15,7 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from facts.concepts.kubernetes import GPU_RESOURCE, gpu_limit
+from facts.concepts.kubernetes import gpu_limit
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
@@ -24,6 +23,7 @@ from gpu.commands.common import dollars, out, table_of
 from gpu.commands.jobs import gpus_per_pod, with_reasons
 from gpu.commands.offer import node_of
 from gpu.ledger import hourly_usd, on_node
+from gpu.start import gpus_in_use, gpus_of, node_state, pool_of
 from gpu.why import Reason
 
 _ENDED: Final = ("succeeded", "failed")
@@ -43,7 +43,7 @@ class Snapshot:
 
     def nodes_of(self, pool: PoolOffer) -> list[str]:
         """Names of the pool's nodes."""
-        return [name for name, node in (self.nodes or {}).items() if _pool(node) == pool.name]
+        return [name for name, node in (self.nodes or {}).items() if pool_of(node) == pool.name]
 
 
 def top(
@@ -87,14 +87,11 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
         jobs, pods = cluster.list(job_path(namespace)), cluster.list(pod_path(namespace))
     known = with_reasons(cluster, namespace, [job for job in jobs if gpus_per_pod(job)], pods)
     nodes = cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL)
-    used: Counter[str] = Counter()
-    for pod in filter(on_node, pods):
-        used[pod["spec"]["nodeName"]] += gpu_limit(pod["spec"])
     names = {pool.name for pool in offer.pools}
     return Snapshot(
         offer=offer,
-        nodes=None if nodes is None else {node["metadata"]["name"]: node for node in nodes if _pool(node) in names},
-        used=used,
+        nodes=None if nodes is None else {node["metadata"]["name"]: node for node in nodes if pool_of(node) in names},
+        used=gpus_in_use(pods),
         jobs=[each for each in known if each[2].kind not in _ENDED],
         namespace=namespace,
         at=datetime.now(timezone.utc),
@@ -134,27 +131,13 @@ def _pools(snapshot: Snapshot) -> Table:
 
 def _nodes(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Table:
     table = table_of("node", "pool", "state", "GPUs used", "age", numbers=("GPUs used", "age"))
-    for name, node in sorted(nodes.items(), key=lambda each: (_pool(each[1]), each[0])):
+    for name, node in sorted(nodes.items(), key=lambda each: (pool_of(each[1]), each[0])):
         used = snapshot.used.get(name, 0)
         created = datetime.fromisoformat(node["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
         hours, minutes = divmod(int((snapshot.at - created).total_seconds() // 60), 60)
         age = f"{hours}h{minutes:02}m" if hours else f"{minutes}m"
-        table.add_row(name, _pool(node), _state(node, used), f"{used}/{_gpus(node)}", age)
+        table.add_row(name, pool_of(node), node_state(node, used), f"{used}/{gpus_of(node)}", age)
     return table
-
-
-def _state(node: Object, used: int) -> str:
-    """What a node does now, or what it waits for."""
-    conditions = {each["type"]: each["status"] for each in (node.get("status") or {}).get("conditions") or ()}
-    if node["metadata"].get("deletionTimestamp"):
-        return "terminating"
-    if conditions.get("Ready") != "True":
-        return "not ready"
-    if not _gpus(node):
-        return "waits for its GPU driver"
-    if (node.get("spec") or {}).get("unschedulable"):
-        return "cordoned"
-    return "in use" if used else "idle"
 
 
 def _jobs(snapshot: Snapshot) -> Table:
@@ -170,11 +153,3 @@ def _jobs(snapshot: Snapshot) -> Table:
             escape(reason.summary),
         )
     return table
-
-
-def _pool(node: Object) -> str:
-    return str(node["metadata"]["labels"][POOL_LABEL])
-
-
-def _gpus(node: Object) -> int:
-    return int(((node.get("status") or {}).get("allocatable") or {}).get(GPU_RESOURCE, 0))

@@ -98,6 +98,9 @@ def test_a_folder_of_the_user_that_is_none_is_named(tools: Path, monkeypatch: py
         locate({"chart": KARPENTER.published, "version": NUMBER}, tools)
 
 
+KUEUE_KINDS = {
+    "AdmissionCheck", "ClusterQueue", "LocalQueue", "MultiKueueCluster", "MultiKueueConfig", "ResourceFlavor",
+}  # fmt: skip
 KUEUE = "oci://registry.k8s.io/kueue/charts/kueue"
 _TEMPLATE = """\
 {{- /* a comment
@@ -164,7 +167,7 @@ def test_the_users_own_copy_is_the_real_one(tmp_path: Path, monkeypatch: pytest.
 
 def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
     definitions = [yaml.safe_load(file.read_text()) for file in (placeholder(KUEUE) / "crds").iterdir()]
-    assert {each["spec"]["names"]["kind"] for each in definitions} == {"ClusterQueue", "LocalQueue", "ResourceFlavor"}
+    assert {each["spec"]["names"]["kind"] for each in definitions} == KUEUE_KINDS
     for each in definitions:
         assert each["metadata"]["name"] == f"{each['spec']['names']['plural']}.kueue.x-k8s.io"
         assert [version["name"] for version in each["spec"]["versions"]] == ["v1beta2"]

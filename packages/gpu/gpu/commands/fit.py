@@ -1,0 +1,217 @@
+"""``gpu fit``: where a job would run, in one cluster or in all; and which of the clusters ``gpu submit`` takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from facts.concepts.offer import OfferError
+from facts.concepts.rest import resource_path
+from facts.jobs.fit import Fit, PodRequest, fits, misses
+from facts.jobs.job import AskError, JobRequest
+from facts.jobs.plan import NothingFits, place, team_of
+from gpu.cluster import ClusterClient, ClusterError, all_clusters, pod_path
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, err, fail, out, print_json, table_of
+from gpu.commands.following import events_around
+from gpu.commands.offer import as_json, described, list_nodes, node_of, nodes_up, request_of
+from gpu.start import Start, Usage, pool_of, start_of, waits_for_node
+
+_AT_ONCE: Final = 16
+_NOWHERE: Final = "no pool fits in any cluster of your kubeconfig that answered"
+_SHORT: Final = {"now": "now", "if-room": "now, if room", "minutes": "minutes", "unknown": "?", "waits": "waits"}
+
+
+class Choice(str, Enum):
+    """Which cluster gets a job."""
+
+    SOONEST = "soonest"
+    CHEAPEST = "cheapest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A cluster that can run the job, and when it would start there."""
+
+    cluster: ClusterClient
+    fit: Fit
+    nodes: Mapping[str, int] | None
+    start: Start
+    hourly_usd: float | None
+
+    @property
+    def price_order(self) -> tuple[bool, float]:
+        """Cheapest first, unknown prices last."""
+        return self.hourly_usd is None, self.hourly_usd or 0.0
+
+
+def fit(
+    gpus: options.Gpus = 1,
+    gpu: options.Gpu = None,
+    memory: options.Memory = None,
+    cpus: options.Cpus = None,
+    disk: options.Disk = None,
+    spot: options.Spot = None,
+    workers: options.Workers = 1,
+    everywhere: Annotated[bool, typer.Option("--all", help="Compare all clusters of your kubeconfig.")] = False,
+    context: options.Context = None,
+    json: options.Json = False,
+) -> None:
+    """Show where a job would run, its price and when it starts.
+
+    Exit code 1 if no pool fits.
+    """
+    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
+    if everywhere:
+        if context is not None:
+            fail("--all asks all clusters, --context one; write one of them", EXIT_BAD_INPUT)
+        if not _compare(request, json=json):
+            raise typer.Exit(EXIT_NO)
+        return
+    cluster = ClusterClient(context)
+    offer = cluster.offer()
+    fitting, others = fits(offer, request), misses(offer, request)
+    nodes = nodes_up(cluster)
+    if json:
+        lacking = [{"pool": each.pool.name, "lacks": list(each.lacks)} for each in others]
+        print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
+    elif fitting:
+        for each in fitting:
+            out().print(described(each, request, nodes))
+    else:
+        out().print(str(NothingFits(others)))
+        for miss in others[1:]:
+            out().print(f"  {miss.pool.name}: {'; '.join(miss.lacks)}")
+    if not fitting:
+        raise typer.Exit(EXIT_NO)
+
+
+def choose(choice: Choice, team: str | None, request: PodRequest) -> ClusterClient:
+    """The cluster of the kubeconfig that gets the job; prints which and why, and what is wrong with others.
+
+    Clusters without the job's namespace, or whose quota for it is too small, are left out.
+
+    Raises:
+        ClusterError: no usable kubeconfig.
+        typer.Exit: the job fits nowhere.
+    """
+    places, problems = _places(request, all_clusters(team), submits=True)
+    _print_problems(problems)
+    if not places:
+        fail(_NOWHERE, EXIT_NO)
+    chosen = places[0] if choice is Choice.SOONEST else min(places, key=lambda place: place.price_order)
+    err().print(escape(f"context {chosen.cluster.context}: {_when(chosen.start)}"))
+    return chosen.cluster
+
+
+def _compare(request: PodRequest, *, json: bool) -> bool:
+    """Print where the job fits, soonest first, and why not elsewhere; whether it fits anywhere. Raises ClusterError."""
+    places, problems = _places(request, all_clusters())
+    if json:
+        print_json({"fits": [_as_json(each, request) for each in places], "others": problems})
+        return bool(places)
+    if places:
+        out().print(_table(places))
+        out().print(escape(_advice(places)))
+    _print_problems(problems)
+    if not places:
+        out().print(_NOWHERE)
+    return bool(places)
+
+
+def _places(
+    request: PodRequest, clusters: Sequence[ClusterClient], *, submits: bool = False
+) -> tuple[list[Place], dict[str, str]]:
+    """Where the job fits, soonest first, then cheapest; and by context why not elsewhere."""
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        answers = list(threads.map(lambda each: _ask(each, request, submits=submits), clusters))
+    places = [answer for answer in answers if isinstance(answer, Place)]
+    places.sort(key=lambda place: (place.start.rank, place.price_order))
+    by_context = zip((cluster.context for cluster in clusters), answers, strict=True)
+    return places, {context: answer for context, answer in by_context if isinstance(answer, str)}
+
+
+def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place | str:
+    """Where ``gpu submit`` would put the job in a cluster, or why it fits nowhere."""
+    try:
+        offer = cluster.offer()
+        if submits and cluster.find(resource_path("v1", "namespaces", cluster.namespace)) is None:
+            return f"has no namespace {cluster.namespace}"
+        fit = place(offer, request)
+        team_of(offer, JobRequest(**vars(request), name="any", namespace=cluster.namespace))
+        nodes = list_nodes(cluster)
+        return Place(
+            cluster=cluster,
+            fit=fit,
+            nodes=None if nodes is None else Counter(map(pool_of, nodes)),
+            start=start_of(fit, request, _usage(cluster, nodes)),
+            hourly_usd=as_json(fit, request, None)["hourlyUsd"],
+        )
+    except (AskError, ClusterError, NothingFits, OfferError) as error:
+        if isinstance(error, ClusterError) and error.status == HTTPStatus.NOT_FOUND:
+            return "publishes no GPU pools"
+        return str(error).removeprefix(f"context {cluster.context}: ")
+
+
+def _usage(cluster: ClusterClient, nodes: Sequence[dict[str, Any]] | None) -> Usage:
+    """Raises ClusterError."""
+    everywhere = cluster.list_if_allowed(pod_path(""))
+    namespace = cluster.namespace if everywhere is None else ""
+    pods = (cluster.list_if_allowed(pod_path(namespace)) or []) if everywhere is None else everywhere
+    return Usage(
+        nodes=nodes,
+        pods=pods,
+        events=events_around(cluster, namespace) if any(map(waits_for_node, pods)) else (),
+        quotas=cluster.list_if_allowed(resource_path("v1", "resourcequotas", None, cluster.namespace)) or (),
+        everywhere=everywhere is not None,
+    )
+
+
+def _print_problems(problems: Mapping[str, str]) -> None:
+    for context, problem in problems.items():
+        err().print(f"[dim]{escape(f'{context}: {problem}')}[/]")
+
+
+def _as_json(place: Place, request: PodRequest) -> dict[str, Any]:
+    return {
+        "context": place.cluster.context,
+        "node": node_of(place.fit.pools[0]),
+        **as_json(place.fit, request, place.nodes),
+        "start": place.start.stage,
+        "startReason": place.start.why,
+    }
+
+
+def _table(places: Sequence[Place]) -> Table:
+    table = table_of("context", "pools", "node", "$/h", "start", numbers=("$/h",))
+    for each in places:
+        pools = ", then ".join(pool.name for pool in each.fit.pools)
+        price = dollars(each.hourly_usd)
+        table.add_row(escape(each.cluster.context), pools, node_of(each.fit.pools[0]), price, _SHORT[each.start.stage])
+    return table
+
+
+def _when(start: Start) -> str:
+    if start.stage == "now":
+        return f"starts at once: {start.why}"
+    if start.stage == "minutes":
+        return f"{start.why}; a node takes some minutes"
+    return f"waits: {start.why}" if start.stage == "waits" else start.why
+
+
+def _advice(places: Sequence[Place]) -> str:
+    """Where it starts soonest and where it is cheapest, and the option that chooses the cluster."""
+    soonest, cheapest = places[0], min(places, key=lambda place: place.price_order)
+    when = f"--context {soonest.cluster.context} ({_when(soonest.start)})"
+    if soonest is cheapest:
+        return f"soonest and cheapest: {when}"
+    return f"soonest: {when}\ncheapest: --context {cheapest.cluster.context} ({_when(cheapest.start)})"
