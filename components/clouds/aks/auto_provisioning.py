@@ -75,4 +75,17 @@ class NodeAutoProvisioning:
             unneeded_minutes=pool.unneeded_minutes or settings.idle_minutes,
             maintenance=settings.maintenance,
         )
+        if settings.network.dataplane == "cilium":
+            _wait_for_cilium(pool_manifest["spec"]["template"])
         return self._objects.declare(name, pool_manifest, opts.parent, made_of)
+
+
+def _wait_for_cilium(template: dict[str, Any]) -> None:
+    """Have Karpenter reckon with Cilium's agent, which taints a new node until it is ready.
+
+    Without the taint Karpenter starts a second node for the same pods, without the label it does not count the agent's
+    requests: https://github.com/Azure/karpenter-provider-azure/issues/1442
+    """
+    template["metadata"]["labels"]["kubernetes.azure.com/ebpf-dataplane"] = "cilium"
+    taint = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+    template["spec"]["startupTaints"] = [taint]

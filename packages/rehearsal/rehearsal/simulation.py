@@ -141,12 +141,14 @@ class ManagedKarpenter:
     ``node_class`` is the group, version and kind of the cloud's node classes, whose CustomResourceDefinition is
     ``definition``. ``offers`` has a group for each machine type in each market: its shape, zones and price. ``node``
     says what a node is, from its labels and the spec of its node class: labels, size, who advertises its GPUs.
+    ``agent_taint``: key of the startup taint that the cluster's network agent removes from a node.
     """
 
     node_class: tuple[str, str, str]
     definition: Mapping[str, Any]
     offers: tuple[SimulatedNodeGroup, ...]
     node: Callable[[Mapping[str, str], Mapping[str, Any]], SimulatedNodeGroup]
+    agent_taint: str | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from rehearsal.fleet.nodes import INSTANCE_TYPE, PREFIX, REGION, ClusterFacts, N
 from rehearsal.simulation import ManagedKarpenter
 
 _POOL: Final = "karpenter.sh/nodepool"
+# Karpenter puts the startup taints on a node that joins, together with this label.
+_JOINED: Final = "karpenter.sh/registered"
 _SIZED: Final = PREFIX + "capacity"
 
 
@@ -60,6 +62,8 @@ class ProvisionedNodes(WatchingThread):
     def notice(self, kind: str, node: Object, /) -> None:
         """Complete a node that has no size yet."""
         labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+        if kind != "DELETED" and _JOINED in labels:
+            self._agent_starts(node)
         if kind == "DELETED" or _POOL not in labels or _SIZED in (node["metadata"].get("annotations") or {}):
             return
         pool = self._api.find(pool_path(labels[_POOL]))
@@ -71,3 +75,10 @@ class ProvisionedNodes(WatchingThread):
         own: dict[str, Any] = {**group.labels, REGION: self._cluster.region, **dict.fromkeys(OF_NO_CLOUD)}
         completed = {"labels": own, "annotations": NodeTemplate(group, self._cluster).annotations}
         self._api.merge_if_there(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": completed})
+
+    def _agent_starts(self, node: Object) -> None:
+        """The network agent is ready at once, and removes its startup taint."""
+        taints = (node.get("spec") or {}).get("taints") or []
+        others = [taint for taint in taints if taint["key"] != self._karpenter.agent_taint]
+        if len(others) < len(taints):
+            self._api.merge_if_there(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": others}})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
+
+import pytest
 
 from packages.rehearsal.tests.simulated_cluster import gpu_group
 from rehearsal.cluster.api import Api
@@ -59,8 +61,8 @@ KARPENTER = ManagedKarpenter(
 )
 
 
-def watch(server: Server) -> ProvisionedNodes:
-    return ProvisionedNodes(cast(Api, server), KARPENTER, ClusterFacts("demo", "r", "1.34.4"))
+def watch(server: Server, karpenter: ManagedKarpenter = KARPENTER) -> ProvisionedNodes:
+    return ProvisionedNodes(cast(Api, server), karpenter, ClusterFacts("demo", "r", "1.34.4"))
 
 
 def test_a_node_gets_labels_and_a_size_by_its_node_class() -> None:
@@ -72,6 +74,19 @@ def test_a_node_gets_labels_and_a_size_by_its_node_class() -> None:
     assert (labels["pods"], labels["of"], labels["topology.kubernetes.io/region"]) == ("30", "ml", "r")
     assert '"nvidia.com/gpu": "0"' in annotations["rehearsal.gpucluster.dev/capacity"]
     assert annotations["rehearsal.gpucluster.dev/gpus"] == "1"
+
+
+@pytest.mark.parametrize(("labels", "removed"), [({}, False), ({"karpenter.sh/registered": "true"}, True)])
+def test_the_network_agent_removes_its_own_taint_of_a_node_that_has_joined(
+    labels: dict[str, str], removed: bool
+) -> None:
+    server = Server({f"{POOL}/t4": node_pool(), CLASS: {"spec": {"pods": 30}}})
+    joined = node(**{"rehearsal.gpucluster.dev/capacity": "{}"})
+    joined["metadata"]["labels"] |= labels
+    joined["spec"] = {"taints": [{"key": "agent-not-ready"}, {"key": "nvidia.com/gpu"}]}
+    watch(server, replace(KARPENTER, agent_taint="agent-not-ready")).notice("MODIFIED", joined)
+    watch(server).notice("MODIFIED", joined)
+    assert server.sent == [("/api/v1/nodes/n", {"spec": {"taints": [{"key": "nvidia.com/gpu"}]}})] * removed
 
 
 def test_nothing_else_is_touched() -> None:

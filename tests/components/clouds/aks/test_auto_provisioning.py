@@ -63,6 +63,15 @@ def test_a_pool_is_a_node_pool_with_its_labels_taints_machines_and_limits() -> N
     assert spec["limits"] == {"nodes": "3", "nvidia.com/gpu": "3"}
 
 
+def test_with_cilium_a_node_waits_for_its_agent() -> None:
+    """https://github.com/Azure/karpenter-provider-azure/issues/1442"""
+    template = spec_of(NODE_POOL, gpu_spec(), dataplane="cilium")["template"]
+    assert template["metadata"]["labels"] == {**gpu_spec().labels, "kubernetes.azure.com/ebpf-dataplane": "cilium"}
+    taint = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+    assert template["spec"]["startupTaints"] == [taint]
+    assert "startupTaints" not in spec_of(NODE_POOL, gpu_spec())["template"]["spec"]
+
+
 def test_a_busy_gpu_node_stays_and_an_idle_one_goes() -> None:
     spec = spec_of(NODE_POOL, gpu_spec(unneeded_minutes=7))
     assert spec["template"]["spec"]["expireAfter"] == "Never"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.aks import agent_pool, cluster, data, errors, identity, maintenance, network
+from rehearsal.providers.aks import agent_pool, cluster, data, errors, identity, maintenance, network, provisioning
 from rehearsal.providers.aks.agent_pool import Operations
 from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of
 from rehearsal.providers.aks.functions import FUNCTIONS
@@ -100,6 +100,11 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     @override
     def maintain(self) -> Night | None:
         return maintenance.night(self._cloud)
+
+    @override
+    def problems(self) -> Iterable[str] | None:
+        evaluated = [provisioning.problems(self._cloud, each) for each in self._cloud.store.all(cluster.CLUSTER)]
+        return next((found for found in evaluated if found is not None), None)
 
     @override
     def current(self, row: SimulatedResource[Subscription], record: Record) -> Record:

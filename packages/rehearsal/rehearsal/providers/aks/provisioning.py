@@ -24,6 +24,8 @@ from rehearsal.simulation import ManagedKarpenter, SimulatedNodeGroup
 _NODE_CLASS: Final = ("karpenter.azure.com", "v1beta1", "AKSNodeClass")
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _MARKET: Final = "karpenter.sh/capacity-type"
+_AGENT_TAINT: Final = "node.cilium.io/agent-not-ready"
+_DATAPLANE: Final = f"{PREFIX}ebpf-dataplane"
 _PLANNED_DISK_GB: Final = 2048
 """The largest. Azure's provider plans with the node class's, kwok with one size for all pools of a machine type."""
 
@@ -35,6 +37,29 @@ def provisions(cluster: Mapping[str, Any]) -> bool:
     """Whether the cluster has node auto-provisioning, which AKS Automatic brings with it."""
     mode, automatic = at(cluster, "nodeProvisioningProfile.mode"), at(cluster, "sku.name") == "Automatic"
     return mode == "Auto" or (mode is None and automatic)
+
+
+def problems(cloud: Subscription, cluster: Record) -> list[str] | None:
+    """NodePools that do not reckon with Cilium, whose agent taints each node until it is ready; ``None`` without it.
+
+    https://github.com/Azure/karpenter-provider-azure/issues/1442, https://karpenter.sh/docs/faq (extra nodes)
+    """
+    if not provisions(cluster.inputs) or not _has_cilium(cluster.inputs):
+        return None
+    found = []
+    for pool in cloud.machines().list_objects("/apis/karpenter.sh/v1/nodepools"):
+        template, name = pool["spec"]["template"], f"NodePool {pool['metadata']['name']}"
+        if _AGENT_TAINT not in [taint["key"] for taint in at(template, "spec.startupTaints") or ()]:
+            found.append(
+                f"{name}: without the startup taint {_AGENT_TAINT} Karpenter starts a second node for its pods"
+            )
+        if ((template.get("metadata") or {}).get("labels") or {}).get(_DATAPLANE) != "cilium":
+            found.append(f"{name}: without the label {_DATAPLANE}=cilium Karpenter does not count what Cilium requests")
+    return found
+
+
+def _has_cilium(cluster: Mapping[str, Any]) -> bool:
+    return at(cluster, "networkProfile.networkDataplane") == "cilium"
 
 
 def require_one_autoscaler(cluster: Properties, pools: list[Properties]) -> None:
@@ -63,7 +88,8 @@ def karpenter(cloud: Subscription, cluster: Record) -> ManagedKarpenter:
         own |= {f"{PREFIX}scalesetpriority": priority, f"{PREFIX}priority": priority}
         return replace(group, labels={**own, "karpenter.azure.com/sku-name": group.machine.type}, renewal="")
 
-    return ManagedKarpenter(_NODE_CLASS, definition, tuple(_offers(cloud, cluster)), node)
+    agent_taint = _AGENT_TAINT if _has_cilium(cluster.inputs) else None
+    return ManagedKarpenter(_NODE_CLASS, definition, tuple(_offers(cloud, cluster)), node, agent_taint)
 
 
 def _offers(cloud: Subscription, cluster: Record) -> Iterator[SimulatedNodeGroup]:

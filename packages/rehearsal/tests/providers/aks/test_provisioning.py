@@ -46,6 +46,35 @@ def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> 
     assert without.machine.max_pods == 250
 
 
+CILIUM = {"networkDataplane": "cilium", "networkPolicy": "cilium"}
+READY = {
+    "metadata": {"labels": {"kubernetes.azure.com/ebpf-dataplane": "cilium"}},
+    "spec": {"startupTaints": [{"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "problems"),
+    [(READY, []), ({**READY, "spec": {}}, ["startup taint"]), ({**READY, "metadata": {}}, ["label"]), ({}, ["", ""])],
+)
+def test_with_cilium_a_node_pool_plans_with_its_agent(
+    azure: aks.Microsoft, monkeypatch: pytest.MonkeyPatch, template: dict[str, Any], problems: list[str]
+) -> None:
+    pool = {"metadata": {"name": "t4"}, "spec": {"template": template}}
+    monkeypatch.setattr(azure.fleet, "list_objects", lambda path: [pool] if path.endswith("/nodepools") else [])
+    network = {**aks.cluster()["networkProfile"], **CILIUM}
+    assert karpenter(azure, networkProfile=network).agent_taint == "node.cilium.io/agent-not-ready"
+    found = [*(azure.provider.problems() or ())]
+    assert [part in each for part, each in zip(problems, found, strict=True)] == [True] * len(problems), found
+    assert all("NodePool t4" in each for each in found)
+
+
+def test_without_cilium_or_node_auto_provisioning_nothing_is_evaluated(azure: aks.Microsoft) -> None:
+    assert azure.provider.problems() is None
+    assert karpenter(azure).agent_taint is None
+    assert azure.provider.problems() is None
+
+
 def test_no_pool_has_the_cluster_autoscaler_beside_it(azure: aks.Microsoft) -> None:
     growing = {**aks.system_pool(), "enableAutoScaling": True, "minCount": 1, "maxCount": 3}
     azure.cluster()
