@@ -75,9 +75,12 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "nodeLocations": list(pool.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
         "management": {"autoRepair": pool.capacity_type != "flex-start", "autoUpgrade": True},
-        "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }
+    if pool.capacity_type != "flex-start":
+        # Of those GKE keeps a strategy of its own, and a declared one would be a change in every preview:
+        # https://github.com/crossplane-contrib/provider-upjet-gcp/issues/1028
+        inputs["upgradeSettings"] = _upgrade(pool)
     if pool.upgrade is not None and pool.upgrade.drain_minutes is not None:
         # Without it GKE waits an hour: https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
         drain = f"{60 * pool.upgrade.drain_minutes}s"

@@ -149,10 +149,24 @@ def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> 
         return
     # The default: https://github.com/crossplane-contrib/provider-upjet-gcp/issues/324
     off = [key for key in ("autoUpgrade", "autoRepair") if key in management and not management[key]]
-    by_hand = at(pending.inputs, "nodeConfig.flexStart") or at(pending.inputs, "queuedProvisioning.enabled")
-    if "autoUpgrade" in off or (off and not by_hand):
+    if "autoUpgrade" in off or (off and not _lent(pending.inputs)):
         channel = channel or "REGULAR"
         raise bad_request(f"Auto_upgrade and auto_repair cannot be false when release_channel {channel} is set.")
+
+
+def as_answered(pool: Record) -> Record:
+    """A pool as GKE answers it: one of flex-start or queued machines has their upgrade strategy, whatever was sent.
+
+    https://github.com/crossplane-contrib/provider-upjet-gcp/issues/1028
+    """
+    if not _lent(pool.inputs):
+        return pool
+    settings = {"strategy": "SHORT_LIVED", "maxSurge": 0, "maxUnavailable": 0}
+    return replace(pool, inputs={**pool.inputs, "upgradeSettings": settings})
+
+
+def _lent(pool: Properties) -> bool:
+    return bool(at(pool, "nodeConfig.flexStart") or at(pool, "queuedProvisioning.enabled"))
 
 
 def _require_workload_pool(pending: Pending[SimulatedCloud], cluster: Properties) -> None:

@@ -21,6 +21,7 @@ from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
+from rehearsal.providers.store import Record
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 from rehearsal.simulation import Fleet, Night, UserInfo
 
@@ -106,6 +107,10 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def maintain(self) -> Night:
         return cluster.night(self._cloud)
+
+    @override
+    def current(self, row: SimulatedResource[SimulatedCloud], record: Record) -> Record:
+        return node_pool.as_answered(record) if row.token == node_pool.POOL else record
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:

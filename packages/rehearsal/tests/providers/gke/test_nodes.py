@@ -40,6 +40,23 @@ def test_spot_is_cheaper_than_on_demand(google: Google) -> None:
     assert 0 < spot.hourly_usd < on_demand.hourly_usd
 
 
+FLEX_START = {"spot": False, "flexStart": True, "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
+
+
+@pytest.mark.parametrize(("config", "strategy"), [({}, "SURGE"), (FLEX_START, "SHORT_LIVED")])
+def test_flex_start_nodes_have_an_upgrade_strategy_of_their_own(
+    google: Google, config: Properties, strategy: str
+) -> None:
+    google.cluster()
+    surge = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    management = {"autoRepair": not config, "autoUpgrade": True}
+    pool = gpu_pool(nodeConfig=config, upgradeSettings=surge, management=management)
+    made = google.create(POOL, pool)
+    assert at(google.read(POOL, made.id, pool).inputs or {}, "upgradeSettings.strategy") == strategy
+    without = {key: value for key, value in pool.items() if key != "upgradeSettings"}
+    assert google.read(POOL, made.id, without).inputs == without, "what is left out is no change"
+
+
 def test_gke_adds_its_gpu_taint_beside_a_cpu_pool(google: Google) -> None:
     google.cluster()
     google.create(POOL, cpu_pool())
