@@ -7,16 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-_NAMES: Final = (
-    "agentPoolName",
-    "subnetName",
-    "virtualNetworkName",
-    "natGatewayName",
-    "publicIpAddressName",
-    "diskEncryptionSetName",
-    "resourceName",
-    "resourceGroupName",
-)
+_KINDS: Final = "agentPool subnet virtualNetwork natGateway publicIpAddress diskEncryptionSet resource resourceGroup"
+_NAMES: Final = tuple(f"{kind}Name" for kind in _KINDS.split())
 """The input that names a resource, where several are there the most specific first."""
 
 _KUBECONFIG: Final = {

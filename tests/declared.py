@@ -11,11 +11,8 @@ from tests.recorder import Recording
 
 def declarations(recording: Recording) -> list[Declared]:
     """The custom resources, each with those that complete it."""
-    return linked(
-        Declared(resource.type, resource.name, resource.urn, resource.inputs, resource.property_dependencies)
-        for resource in recording.resources
-        if resource.custom
-    )
+    own = [each for each in recording.resources if each.custom]
+    return linked(Declared(each.type, each.name, each.urn, each.inputs, each.property_dependencies) for each in own)
 
 
 def items(recording: Recording) -> list[Item]:

@@ -82,6 +82,11 @@ class Recording:
         (resource,) = [resource for resource in self.resources if resource.name == name]
         return resource
 
+    def called(self, type_token: str, name: str) -> Registration:
+        """The only resource of a type that the cloud or the cluster calls so."""
+        (resource,) = [each for each in self.of_type(type_token) if name in _names(each.inputs)]
+        return resource
+
     def before(self, resource: Registration) -> set[str]:
         """URNs of all that is there before it and goes after it, whatever it is that says so."""
         by_urn = {each.urn: each for each in self.resources}
@@ -293,6 +298,10 @@ def _registration(urn: str, request: Any) -> Registration:
         imported=request.importId,
         version=request.version,
     )
+
+
+def _names(inputs: Properties) -> tuple[Any, ...]:
+    return inputs.get("name"), inputs.get("addonName"), inputs.get("metadata", {}).get("name")
 
 
 def _reveal(struct: Any) -> tuple[Properties, frozenset[str]]:

@@ -186,12 +186,8 @@ def test_nobody_imports_what_the_table_does_not_allow() -> None:
 
 def test_the_rehearsal_imports_downwards_only() -> None:
     order = [*storeys()]
-    upwards = {
-        (part, each)
-        for part, allowed in storeys().items()
-        for each in allowed
-        if each in order and order.index(each) <= order.index(part)
-    }
+    places = {(part, each) for part, allowed in storeys().items() for each in allowed if each in order}
+    upwards = {(part, each) for part, each in places if order.index(each) <= order.index(part)}
     assert upwards == set()
 
 
@@ -202,10 +198,10 @@ def test_every_folder_of_the_rehearsal_is_a_storey() -> None:
 
 def test_no_row_allows_what_nobody_of_the_rehearsal_imports() -> None:
     used = {(part_of(one), f"{part_of(other)}.") for one, others in imports().items() for other in others}
+    rows = [(part, each) for part, allowed in storeys().items() for each in allowed]
     idle = [
         (part, each)
-        for part, allowed in storeys().items()
-        for each in allowed
+        for part, each in rows
         if not any(one == part and other.startswith(f"{each}.") for one, other in used)
     ]
     assert idle == []
@@ -213,24 +209,19 @@ def test_no_row_allows_what_nobody_of_the_rehearsal_imports() -> None:
 
 def test_the_rehearsal_imports_exactly_the_listed_modules_of_program_gate_and_command() -> None:
     ours = ("facts", "rehearsal", "schemas")
-    imported = {
-        (other, part_of(one))
-        for one, others in imports().items()
-        for other in others
-        if part_of(one) in storeys() and not any(_inside(other, each) for each in ours)
-    }
+    of_parts = [(part_of(one), others) for one, others in imports().items() if part_of(one) in storeys()]
+    pairs = {(other, part) for part, others in of_parts for other in others}
+    imported = {(other, part) for other, part in pairs if not any(_inside(other, each) for each in ours)}
     assert imported == {(module, part) for module, parts in program_imports().items() for part in parts}
     assert len(program_imports()) <= 13, "a short list that only gets shorter"
 
 
 def test_an_import_against_the_table_is_found() -> None:
-    assert forbidden({"facts.concepts.pool": ["facts.catalog.cloud"]}) == [
-        "facts.concepts.pool imports facts.catalog.cloud"
-    ]
+    upward = "facts.concepts.pool imports facts.catalog.cloud"
+    assert forbidden({"facts.concepts.pool": ["facts.catalog.cloud"]}) == [upward]
     assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
-    assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [
-        "rehearsal.cluster.api imports rehearsal.fleet.nodes"
-    ]
+    upward = "rehearsal.cluster.api imports rehearsal.fleet.nodes"
+    assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [upward]
     assert forbidden({"rehearsal.checks.permissions": ["components.settings.teams", "components.settings.pools"]}) == [
         "rehearsal.checks.permissions imports components.settings.pools"
     ]

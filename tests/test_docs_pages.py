@@ -112,23 +112,9 @@ def test_the_readme_shows_the_words_of_the_rule() -> None:
 
 def test_code_and_settings_name_pages_that_exist() -> None:
     """Messages and comments name pages as ``docs/….md``; those of other repositories come with their address."""
-    listed = subprocess.run(
-        [
-            "git",
-            "grep",
-            "-hoE",
-            r"(^|[^/A-Za-z0-9_.-])docs/[a-zA-Z0-9/_-]+\.md",
-            "--",
-            "*.py",
-            "*.yaml",
-            "*.yml",
-            "Makefile",
-        ],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    pattern, files = r"(^|[^/A-Za-z0-9_.-])docs/[a-zA-Z0-9/_-]+\.md", ("*.py", "*.yaml", "*.yml", "Makefile")
+    command = ["git", "grep", "-hoE", pattern, "--", *files]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     named = {line[line.index("docs/") :] for line in listed.splitlines()}
     assert {page for page in named if not (ROOT / page).exists()} == set()
 

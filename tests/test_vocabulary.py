@@ -67,11 +67,8 @@ def foreign(text: str) -> list[str]:
 
 
 def test_names_say_what_a_value_is() -> None:
-    violations = [
-        f"{file.relative_to(ROOT)}:{line}: {name}"
-        for file in _tracked("*.py")
-        for name, line in vague(defined_names(ast.parse(file.read_text(encoding="utf-8"))))
-    ]
+    trees = {file.relative_to(ROOT): ast.parse(file.read_text(encoding="utf-8")) for file in _tracked("*.py")}
+    violations = [f"{file}:{line}: {name}" for file, tree in trees.items() for name, line in vague(defined_names(tree))]
     assert violations == [], "a name says what the value is, not how it came about"
 
 
@@ -83,12 +80,9 @@ def test_modules_and_folders_are_named_for_what_they_hold() -> None:
 
 @pytest.mark.parametrize("pattern", ["*.md", "*.py", "*.yaml", "*.yml", "*.csv"])
 def test_texts_use_the_terms_of_the_field(pattern: str) -> None:
-    violations = [
-        f"{file.relative_to(ROOT)}:{number}: {word}: write {PROSE[word]}"
-        for file in _tracked(pattern)
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
-        for word in foreign(line)
-    ]
+    lines = {file: file.read_text(encoding="utf-8").splitlines() for file in _tracked(pattern)}
+    places = [(f"{file.relative_to(ROOT)}:{at}", each) for file, its in lines.items() for at, each in enumerate(its, 1)]
+    violations = [f"{place}: {word}: write {PROSE[word]}" for place, line in places for word in foreign(line)]
     assert violations == []
 
 

@@ -103,9 +103,7 @@ class Runner:
         store = self.home / "artifacts" / with_.get("name", "")
         if name == "actions/upload-artifact":
             paths = [self.checkout / path for path in with_["path"].split()]
-            present = [
-                file for path in paths if path.exists() for file in ([path] if path.is_file() else path.iterdir())
-            ]
+            present = [one for path in paths if path.exists() for one in ([path] if path.is_file() else path.iterdir())]
             store.mkdir(parents=True, exist_ok=True)
             for file in present:
                 shutil.copy(file, store)

@@ -79,12 +79,9 @@ def pod(
     **metadata: Any,
 ) -> dict[str, Any]:
     limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
-    spec: dict[str, Any] = {
-        "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "main", "resources": limits}],
-        "tolerations": tolerations or [],
-        "nodeSelector": selector or {},
-    }
+    containers = [{"name": "main", "image": "main", "resources": limits}]
+    spec: dict[str, Any] = {"restartPolicy": "Never", "containers": containers}
+    spec |= {"tolerations": tolerations or [], "nodeSelector": selector or {}}
     metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 

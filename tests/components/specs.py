@@ -131,12 +131,8 @@ def gpu_pool(
     **changes: Any,
 ) -> Pool:
     """A spot GPU pool; ``changes`` are of the pool and of its GPUs."""
-    gpus: dict[str, Any] = {
-        "type": gpu,
-        "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"),
-        "per_node": size,
-        **{key: changes.pop(key) for key in _OF_GPUS & changes.keys()},
-    }
+    its = {key: changes.pop(key) for key in _OF_GPUS & changes.keys()}
+    gpus = {"type": gpu, "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"), "per_node": size, **its}
     usual: dict[str, Any] = {
         "name": name,
         "role": "gpu",

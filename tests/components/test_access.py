@@ -62,18 +62,11 @@ def _access(cloud: str) -> list[dict[str, Any]]:
 def test_roles_are_bound_where_they_hold_and_nowhere_else(cloud: str) -> None:
     bindings = bound(program(cloud))
     by_role = {role: {namespace for _, its, namespace in bindings if its == role} for _, role, _ in bindings}
-    assert by_role == {
-        "cluster-admin": {""},
-        "edit": {"default", "research"},
-        "view": {""},
-        "gpucluster:cluster-resource-viewer": {""},
-    }
+    viewer = "gpucluster:cluster-resource-viewer"
+    assert by_role == {"cluster-admin": {""}, "edit": {"default", "research"}, "view": {""}, viewer: {""}}
     research = {subject for subject, role, _ in bindings if role == "edit"}
     assert len(research) == 1
-    assert {role for subject, role, _ in bindings if subject in research} == {
-        "edit",
-        "gpucluster:cluster-resource-viewer",
-    }
+    assert {role for subject, role, _ in bindings if subject in research} == {"edit", viewer}
 
 
 @each_cloud
@@ -112,11 +105,8 @@ def test_new_bindings_wait_for_the_role_that_they_bind(cloud: str) -> None:
     """Replaced objects have other names, so they are created before the former ones go: access never lapses."""
     recording = program(cloud)
     role = recording.named("access-cluster-resource-viewer")
-    bindings = [
-        one
-        for one in recording.resources
-        if one.inputs.get("roleRef", {}).get("name") == role.inputs["metadata"]["name"]
-    ]
+    name = role.inputs["metadata"]["name"]
+    bindings = [one for one in recording.resources if one.inputs.get("roleRef", {}).get("name") == name]
     assert bindings
     assert all(role.urn in one.depends_on for one in bindings)
     assert not any(one.delete_before_replace for one in (role, *bindings))
@@ -124,9 +114,8 @@ def test_new_bindings_wait_for_the_role_that_they_bind(cloud: str) -> None:
 
 @each_cloud
 def test_a_namespace_that_is_no_longer_named_stays(cloud: str) -> None:
-    namespaces = [
-        one for one in program(cloud).of_type("kubernetes:core/v1:Namespace") if one.name.startswith("access-")
-    ]
+    made = program(cloud).of_type("kubernetes:core/v1:Namespace")
+    namespaces = [one for one in made if one.name.startswith("access-")]
     assert "research" in {one.inputs["metadata"]["name"] for one in namespaces}
     assert all(one.retain_on_delete for one in namespaces)
 
@@ -135,11 +124,9 @@ def test_a_namespace_that_is_no_longer_named_stays(cloud: str) -> None:
 def test_a_budget_in_each_namespace_keeps_gpu_jobs_from_being_evicted(cloud: str) -> None:
     """No ``maxUnavailable: 0``: while there is one, AKS upgrades nothing."""
     recording = program(cloud)
-    budgets = {
-        one.inputs["metadata"]["namespace"]: one
-        for one in recording.of_type("kubernetes:policy/v1:PodDisruptionBudget")
-        if one.inputs["metadata"]["name"] == "gpucluster-uninterrupted"
-    }
+    made = recording.of_type("kubernetes:policy/v1:PodDisruptionBudget")
+    its = [one for one in made if one.inputs["metadata"]["name"] == "gpucluster-uninterrupted"]
+    budgets = {one.inputs["metadata"]["namespace"]: one for one in its}
     assert {"default", "research"} <= budgets.keys()
     for budget in budgets.values():
         assert budget.inputs["spec"] == {
@@ -159,9 +146,8 @@ def test_groups_of_google_are_looked_up_in_their_domain() -> None:
 def test_a_role_is_part_of_its_bindings_name() -> None:
     subject = Subject(kind="Group", name="g")
     roles = ("admin", "viewer")
-    names = [
-        {one["metadata"]["name"] for one in bindings(Access(name="a", who="g", role=role), subject)} for role in roles
-    ]
+    entries = [Access(name="a", who="g", role=role) for role in roles]
+    names = [{one["metadata"]["name"] for one in bindings(entry, subject)} for entry in entries]
     assert names[0].isdisjoint(names[1])
 
 

@@ -95,12 +95,8 @@ def test_on_eks_every_controller_that_creates_disks_may_use_the_key(autoscaler: 
     groups = recording.of_type("aws:eks/nodeGroup:NodeGroup")
     assert [one.name for one in groups if not {grant.urn for grant in grants.values()} <= recording.before(one)] == []
     documents = [json.loads(one.inputs["policy"]) for one in recording.of_type("aws:iam/rolePolicy:RolePolicy")]
-    allowed = [
-        statement
-        for document in documents
-        for statement in document["Statement"]
-        if statement["Resource"] == KEYS["eks"]
-    ]
+    every = [statement for document in documents for statement in document["Statement"]]
+    allowed = [statement for statement in every if statement["Resource"] == KEYS["eks"]]
     for_disks = [one for one in allowed if "kms:CreateGrant" in one["Action"]]
     assert len(for_disks) == controllers
     assert {one["Condition"]["Bool"]["kms:GrantIsForAWSResource"] for one in for_disks} == {"true"}

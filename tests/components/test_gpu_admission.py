@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,8 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     made = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
-    with judging(
-        tmp_path_factory.mktemp("admission"), [each for one in made for each in (one.policy, one.binding)]
-    ) as submit:
+    policies = [each for one in made for each in (one.policy, one.binding)]
+    with judging(tmp_path_factory.mktemp("admission"), policies) as submit:
         refused = pod(1, tolerations=[TOLERATE_ALL])
         eventually("they are in force", lambda: submit(refused).status == 403 and submit(pod(99)).warnings)
         yield submit
@@ -200,14 +200,11 @@ KINDS = ("Deployment", "Job", "CronJob", "StatefulSet")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     with judging(tmp_path_factory.mktemp("foreign"), pod_rules()) as tried:
         # Each policy comes into force when its binding has been seen: one by one, in any order.
-        late = [
-            lambda one=one, kind=kind: (
-                tried(pod(0, tolerations=[one])).status == 403
-                and tried(workload(kind, pod(0, tolerations=[one]))).warnings
-            )
-            for one in (EVERYTHING, GPUS)
-            for kind in KINDS
-        ]
+        def refused(one: Any, kind: Any) -> Any:
+            asking_all = pod(0, tolerations=[one])
+            return tried(asking_all).status == 403 and tried(workload(kind, asking_all)).warnings
+
+        late = [partial(refused, one, kind) for one in (EVERYTHING, GPUS) for kind in KINDS]
         for index, in_force in enumerate(late):
             eventually(f"the policies are in force ({index})", in_force)
         yield tried

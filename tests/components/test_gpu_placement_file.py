@@ -104,13 +104,8 @@ def file(tmp_path: Path) -> Path:
 
 def test_names_stand_for_values_in_texts_and_keys_and_alone_for_values_of_any_type(file: Path) -> None:
     first, _ = documents(file, cluster="ml", flags=["--v=2", 5])
-    assert first == {
-        "name": "ml",
-        "path": "a/ml/b",
-        "tag/ml": "owned",
-        "flags": ["--v=2", 5],
-        "list": ["x", ["--v=2", 5]],
-    }
+    expected = {"name": "ml", "path": "a/ml/b", "tag/ml": "owned", "flags": ["--v=2", 5], "list": ["x", ["--v=2", 5]]}
+    assert first == expected
 
 
 def test_a_name_without_a_value_stops_the_program(file: Path) -> None:

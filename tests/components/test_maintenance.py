@@ -49,11 +49,8 @@ def test_google_opens_it_in_these_hours(window: Maintenance) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_azure_opens_its_three_in_these_hours(window: Maintenance) -> None:
-    assert set(maintenance_inputs(window)) == {
-        "default",
-        "aksManagedAutoUpgradeSchedule",
-        "aksManagedNodeOSUpgradeSchedule",
-    }
+    expected = {"default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"}
+    assert set(maintenance_inputs(window)) == expected
     for inputs in maintenance_inputs(window).values():
         sent: dict[str, Any] = dict(inputs)
         if "timeInWeek" in sent:
@@ -69,9 +66,8 @@ def test_azure_opens_its_three_in_these_hours(window: Maintenance) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_karpenter_renews_no_cpu_node_outside_of_these_hours(window: Maintenance) -> None:
-    budgets = node_pool(eks_specs.cpu_pool(), weight=1, unneeded_minutes=5, maintenance=window)["spec"]["disruption"][
-        "budgets"
-    ]
+    spec = node_pool(eks_specs.cpu_pool(), weight=1, unneeded_minutes=5, maintenance=window)["spec"]
+    budgets = spec["disruption"]["budgets"]
     [shut] = [one for one in budgets if "schedule" in one]
     assert (shut["nodes"], shut["reasons"]) == ("0", ["Drifted"])
     minute, hour, month_day, month, day = shut["schedule"].split()

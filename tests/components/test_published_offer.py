@@ -47,29 +47,14 @@ def machine(cloud: str, index: int) -> str:
 def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> None:
     settings = settings_of(file)
     inventory = from_config_map(_published(run_program(file)))
-    assert (inventory.stack, inventory.cloud, inventory.cluster) == (
-        settings.stack,
-        settings.cloud,
-        settings.cluster_name,
-    )
+    expected = (settings.stack, settings.cloud, settings.cluster_name)
+    assert (inventory.stack, inventory.cloud, inventory.cluster) == expected
     room = rooms(settings.cloud, settings.gpu_pools)
     assert [pool.name for pool in inventory.pools] == [pool.name for pool in settings.gpu_pools]
     for published, pool in zip(inventory.pools, settings.gpu_pools, strict=True):
-        assert (published.gpu, published.gpus_per_node, published.taints) == (
-            pool.gpus.type,
-            pool.gpus_per_node,
-            pool.taints,
-        )
-        assert (published.labels, published.zones, published.max_nodes) == (
-            dict(pool.labels),
-            pool.zones,
-            pool.max_nodes,
-        )
-        assert (published.spot, published.hourly_usd, published.machine_types) == (
-            pool.spot,
-            pool.hourly_usd,
-            pool.machine_types,
-        )
+        assert (published.gpu, published.labels) == (pool.gpus.type, dict(pool.labels))
+        for fact in ("gpus_per_node", "taints", "zones", "max_nodes", "spot", "hourly_usd", "machine_types"):
+            assert getattr(published, fact) == getattr(pool, fact), fact
         assert (published.notice_seconds is None) is not pool.spot
         assert published.milli_cpu is not None
         assert published.memory_mib is not None
@@ -134,20 +119,12 @@ def test_the_clouds_command_for_logs_of_deleted_pods_is_published_where_the_stac
 )
 def test_every_user_may_read_the_offer_and_nothing_beside_it(file: Path) -> None:
     recording, settings = run_program(file), settings_of(file)
-    (role,) = [
-        each.inputs
-        for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
-        if each.inputs["metadata"]["name"] == CONFIG_MAP
-    ]
+    role = recording.called("kubernetes:rbac.authorization.k8s.io/v1:Role", CONFIG_MAP).inputs
     assert role["metadata"]["namespace"] == NAMESPACE
-    assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
-    ]
-    (binding,) = [
-        each.inputs
-        for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding")
-        if each.inputs["roleRef"]["name"] == CONFIG_MAP
-    ]
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
+    assert role["rules"] == [rule]
+    bindings = recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding")
+    (binding,) = [each.inputs for each in bindings if each.inputs["roleRef"]["name"] == CONFIG_MAP]
     subjects = {(each["kind"], each["name"]) for each in binding["subjects"]}
     if settings.cloud != "gke":
         assert subjects == {("Group", "system:authenticated")}

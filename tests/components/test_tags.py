@@ -51,20 +51,15 @@ def test_machines_and_their_disks_have_them() -> None:
     classes = program("one-eks-karpenter").of_type("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
     assert classes
     assert all(TAGS.items() <= one.inputs["spec"]["tags"].items() for one in classes)
-    [profile] = (
-        program("one-aks-options").only("azure-native:containerservice:ManagedCluster").inputs["agentPoolProfiles"]
-    )
+    cluster = program("one-aks-options").only("azure-native:containerservice:ManagedCluster")
+    [profile] = cluster.inputs["agentPoolProfiles"]
     assert TAGS.items() <= profile["tags"].items()
 
 
 @pytest.mark.parametrize("tags", [{}, TAGS])
 def test_volumes_of_claims_have_them_where_the_driver_puts_them_there(tags: dict[str, str]) -> None:
     recording = run_with(one_stack.config("eks", tags=tags), "one-eks")
-    [driver] = [
-        one.inputs
-        for one in recording.of_type("aws:eks/addon:Addon")
-        if one.inputs["addonName"] == "aws-ebs-csi-driver"
-    ]
+    driver = recording.called("aws:eks/addon:Addon", "aws-ebs-csi-driver").inputs
     controller = json.loads(driver["configurationValues"])["controller"]
     assert controller.get("extraVolumeTags", {}) == ({**tags, "team": "ml"} if tags else {})
 

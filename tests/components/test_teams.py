@@ -50,11 +50,7 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
 @each_cloud
 def test_what_the_command_submits_by_is_published(cloud: str) -> None:
     recording = program(cloud, teams=[team(priority="high")])
-    [text] = [
-        one.inputs["data"]["offer.json"]
-        for one in recording.of_type("kubernetes:core/v1:ConfigMap")
-        if one.inputs["metadata"]["name"] == CONFIG_MAP
-    ]
+    text = recording.called("kubernetes:core/v1:ConfigMap", CONFIG_MAP).inputs["data"]["offer.json"]
     [published] = json.loads(text)["teams"]
     classes = recording.of_type("kubernetes:scheduling.k8s.io/v1:PriorityClass")
     assert published["gpus"] == 2
@@ -73,9 +69,8 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
 @cases
 def test_a_pod_without_cpus_passes_a_quota_of_cpus(changes: dict[str, Any], defaults: dict[str, str] | None) -> None:
     ranges = [one for one in manifests(Team(**team(**changes))) if one["kind"] == "LimitRange"]
-    assert [one["spec"]["limits"] for one in ranges] == (
-        [] if defaults is None else [[{"type": "Container", "defaultRequest": defaults}]]
-    )
+    limits = [[{"type": "Container", "defaultRequest": defaults}]]
+    assert [one["spec"]["limits"] for one in ranges] == ([] if defaults is None else limits)
 
 
 def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:

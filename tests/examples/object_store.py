@@ -26,11 +26,8 @@ def _app(environ: Any, start: Any) -> Any:
     answered = backend.asked_of_moto(request)
     assert answered is not None, asked.full_path
     status, response_headers, body = answered
-    forwarded = {
-        key: value
-        for key, value in response_headers.items()
-        if key.lower() not in ("content-length", "transfer-encoding")
-    }
+    of_hop = ("content-length", "transfer-encoding")
+    forwarded = {key: value for key, value in response_headers.items() if key.lower() not in of_hop}
     return Response(body, status, forwarded)(environ, start)
 
 

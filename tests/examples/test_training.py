@@ -38,13 +38,8 @@ def where(store: dict[str, str], tmp_path: Path) -> tuple[dict[str, str], str]:
 
 
 def client(store: dict[str, str]) -> Any:
-    return boto3.client(
-        "s3",
-        endpoint_url=store["AWS_ENDPOINT_URL"],
-        aws_access_key_id="simulated",
-        aws_secret_access_key="simulated",
-        region_name=store["AWS_DEFAULT_REGION"],
-    )
+    place = {"endpoint_url": store["AWS_ENDPOINT_URL"], "region_name": store["AWS_DEFAULT_REGION"]}
+    return boto3.client("s3", aws_access_key_id="simulated", aws_secret_access_key="simulated", **place)
 
 
 def run(
@@ -107,9 +102,7 @@ def test_a_run_reclaimed_repeatedly_ends_the_same(where: tuple[dict[str, str], s
     assert (code, lines[-1]) == (0, undisturbed)
 
 
-def test_a_damaged_checkpoint_costs_one_interval_more(
-    store: dict[str, str], where: tuple[dict[str, str], str], undisturbed: str
-) -> None:
+def test_damage_costs_one_interval(store: dict[str, str], where: tuple[dict[str, str], str], undisturbed: str) -> None:
     run(where, 2 * EVERY + 1)
     s3, prefix = client(store), where[1].removeprefix(f"s3://{BUCKET}/")
     keys = sorted(each["Key"] for each in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix)["Contents"])

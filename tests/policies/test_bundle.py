@@ -96,15 +96,8 @@ def test_it_is_the_same_pack_with_a_virtual_environment_of_its_own(pack: Path) -
 def test_what_is_published_is_sources_and_data(pack: Path) -> None:
     files = [path for package in PACKAGES for path in (pack / package).rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".csv", ".json", ".py"}
-    assert {path.name for path in pack.iterdir()} == {
-        ".gitignore",
-        "LICENSE",
-        "PulumiPolicy.yaml",
-        "__main__.py",
-        "docs",
-        "requirements.txt",
-        *PACKAGES,
-    }
+    expected = {".gitignore", "LICENSE", "PulumiPolicy.yaml", "__main__.py", "docs", "requirements.txt", *PACKAGES}
+    assert {path.name for path in pack.iterdir()} == expected
     assert "venv/" in (pack / ".gitignore").read_text().splitlines()
 
 
@@ -168,17 +161,11 @@ def test_the_tested_version_is_the_pinned_one() -> None:
 
 def test_every_replaced_name_is_checked() -> None:
     tree = ast.parse(Path(sdk_hooks.__file__).read_text())
-    replaced = {
-        node.args[1].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "setattr"
-        and isinstance(node.args[1], ast.Constant)
-    }
-    assert {f"policy.{name}" for name in replaced} == {
-        path for path in sdk_names.REPLACED if not path.endswith(".Configure")
-    }
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)]
+    names = [each.args[1] for each in calls if isinstance(each.func, ast.Name) and each.func.id == "setattr"]
+    replaced = {each.value for each in names if isinstance(each, ast.Constant)}
+    listed = {path for path in sdk_names.REPLACED if not path.endswith(".Configure")}
+    assert {f"policy.{name}" for name in replaced} == listed
 
 
 def test_the_names_are_checked_before_the_pack_is_imported() -> None:

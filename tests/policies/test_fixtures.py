@@ -54,9 +54,7 @@ def run(tmp_path: Path, text: str) -> int:
 
 
 @cases
-def test_a_different_result_is_reported(
-    expected: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_result_is_shown(expected: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, POOL + expected) == (1 if words else 0)
     assert words in capsys.readouterr().out
 

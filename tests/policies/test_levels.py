@@ -37,9 +37,8 @@ def test_what_owes_nothing_or_has_paid(configured: Configured) -> None:
 def test_a_rule_s_own_reason_comes_before_that_of_all() -> None:
     own = {**WHY, "reason": "waits for a quota"}
     by_rule = {one.rule.id: one for one in lowered_levels({"all": ("advisory", WHY), "gpu-taint": ("advisory", own)})}
-    assert by_rule["gpu-taint"].note == (
-        "gpu-taint is advisory here until 2026-12-31 instead of mandatory: waits for a quota"
-    )
+    note = "gpu-taint is advisory here until 2026-12-31 instead of mandatory: waits for a quota"
+    assert by_rule["gpu-taint"].note == note
     assert by_rule["gpu-zero-minimum"].note.endswith(WHY["reason"])
     assert "private-nodes" not in by_rule
 

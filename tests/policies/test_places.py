@@ -42,23 +42,12 @@ def gke(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
 def eks(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
     sizes = {"minSize": 0, "maxSize": 2, "desiredSize": 0}
     common: dict[str, Any] = {"clusterName": "ml"}
-    resources = [
-        resource(EKS, f"c{suffix}", *where, name="ml"),
-        resource(
-            EKS_POOL,
-            f"gpu{suffix}",
-            *where,
-            **common,
-            nodeGroupName="gpu",
-            instanceTypes=["g5.xlarge"],
-            scalingConfig=sizes,
-            taints=[GPU_TAINT],
-        ),
-    ]
+    group = {"nodeGroupName": "gpu", "instanceTypes": ["g5.xlarge"], "scalingConfig": sizes, "taints": [GPU_TAINT]}
+    cluster = resource(EKS, f"c{suffix}", *where, name="ml")
+    resources = [cluster, resource(EKS_POOL, f"gpu{suffix}", *where, **common, **group)]
     on = {"minSize": 1, "maxSize": 2, "desiredSize": 1}
-    system = resource(
-        EKS_POOL, f"cpu{suffix}", *where, **common, nodeGroupName="cpu", instanceTypes=["m5.large"], scalingConfig=on
-    )
+    cpus = {"nodeGroupName": "cpu", "instanceTypes": ["m5.large"], "scalingConfig": on}
+    system = resource(EKS_POOL, f"cpu{suffix}", *where, **common, **cpus)
     return [*resources, system] if home else resources
 
 

@@ -37,18 +37,8 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import CLUSTER, GPUS
 from policies.rules.table import BY_ID, RULES
 
-SUBJECTS = {
-    EncryptionKey,
-    Exposure,
-    Reservation,
-    NodeGroup,
-    Workload,
-    Cluster,
-    Credential,
-    Stack,
-    NotEvaluated,
-    Unreadable,
-}
+SUBJECTS = {EncryptionKey, Exposure, Reservation, NodeGroup, Workload, Cluster, Credential, Stack}
+SUBJECTS |= {NotEvaluated, Unreadable}
 
 
 def test_every_id_is_there_once() -> None:
@@ -63,9 +53,8 @@ def test_its_subjects_and_limits_are_those_of_its_function(known: Rule[...]) -> 
     _, *limits = inspect.signature(known.function).parameters.values()
     assert len(limits) == len(known.schema), "each limit is a parameter, and each parameter a limit"
     assert all(limit.default is not inspect.Parameter.empty for limit in limits)
-    assert known.check(known.example, known.example_limits) == known.check(
-        known.example, {**known.limits(), **known.example_limits}
-    )
+    more = {**known.limits(), **known.example_limits}
+    assert known.check(known.example, known.example_limits) == known.check(known.example, more)
 
 
 def test_called_it_is_the_function_and_asked_it_takes_the_limits_of_a_configuration() -> None:
@@ -110,11 +99,8 @@ def test_a_violation_ends_with_the_rules_remedy_unless_it_has_a_specific_one() -
 @pytest.mark.parametrize("file", sorted(Path(table.__file__).parent.glob("*.py")), ids=lambda file: file.name)
 def test_only_a_rule_makes_its_violations(file: Path) -> None:
     """So that no function repeats the remedy of its rule."""
-    made = [
-        node.lineno
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Violation"
-    ]
+    calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    made = [each.lineno for each in calls if isinstance(each.func, ast.Name) and each.func.id == "Violation"]
     assert len(made) == (1 if file.name == "rule.py" else 0), f"call violation() of the rule in line {made}"
 
 

@@ -101,11 +101,8 @@ def test_one_pool_of_azure_is_made_at_a_time() -> None:
 
 def _those(resources: Collection[Registration], type_and_pattern: str) -> list[Registration]:
     type_name, _, pattern = type_and_pattern.partition(" ")
-    return [
-        resource
-        for resource in resources
-        if resource.custom and resource.type.rpartition(":")[2] == type_name and re.search(pattern, resource.name)
-    ]
+    of_type = [each for each in resources if each.custom and each.type.rpartition(":")[2] == type_name]
+    return [each for each in of_type if re.search(pattern, each.name)]
 
 
 @each_stack
@@ -182,13 +179,6 @@ def _chain(length: int) -> list[Registration]:
     made: list[Registration] = []
     for index in range(length):
         last = tuple(one.urn for one in made[-1:])
-        made.append(
-            replace(
-                some,
-                urn=f"x::r{index}",
-                name=f"r{index}",
-                depends_on=last,
-                property_dependencies={"a": last, "b": last},
-            )
-        )
+        change = {"depends_on": last, "property_dependencies": {"a": last, "b": last}}
+        made.append(replace(some, urn=f"x::r{index}", name=f"r{index}", **change))
     return made

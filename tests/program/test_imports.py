@@ -69,10 +69,8 @@ def test_a_program_loads_its_own_cloud_only(cloud: str) -> None:
 @pytest.mark.parametrize("file", ["Pulumi.dev.yaml", "examples/eks-spot.yaml", "examples/aks-train-infer.yaml"])
 def test_a_stack_that_asks_for_little_imports_little(file: str) -> None:
     loaded = loaded_by(IMPORTS.format(file=file))
-    assert {name for name in loaded if name.startswith(ASKED_FOR)} == {
-        "components.workloads.data",
-        "components.workloads.declare",
-    }
+    expected = {"components.workloads.data", "components.workloads.declare"}
+    assert {name for name in loaded if name.startswith(ASKED_FOR)} == expected
     assert {name for name in loaded if _inside(name, "components.settings.own")} == set()
 
 

@@ -20,21 +20,12 @@ from tests.stacks import EXISTING, OWN_MACHINES, STACK_FILES, run_program, run_w
 @each_stack
 def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, settings_of(file)
-    expected = {
-        "clusterName",
-        "kubeconfig",
-        "network",
-        "pools",
-        "gpuJobs",
-        "cost",
-        "quotas",
-        "gpuInstall",
-        "autoscaling",
-    }
+    names = "clusterName kubeconfig network pools gpuJobs cost quotas gpuInstall autoscaling"
+    expected = set(names.split())
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
-    assert outputs.keys() == expected | {"autoscaling"} | {
-        key for key, section in asked.items() if section not in (None, ())
-    } | ({"fabricTest"} if any(pool.fabric for pool in settings.gpu_pools) else set())
+    expected |= {key for key, section in asked.items() if section not in (None, ())}
+    expected |= {"fabricTest"} if any(pool.fabric for pool in settings.gpu_pools) else set()
+    assert outputs.keys() == expected
     assert all(outputs["network"].values())
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
@@ -108,11 +99,9 @@ def test_nobody_but_administrators_creates_pods_where_system_pods_run(file: Path
 @each_stack
 def test_where_people_create_pods_privileged_ones_are_refused(file: Path) -> None:
     program = recording(file)
-    levels = {
-        each.inputs["metadata"]["name"]: each.inputs["metadata"].get("labels", {}).get(LEVEL)
-        for kind in ("Namespace", "NamespacePatch")
-        for each in program.of_type(f"kubernetes:core/v1:{kind}")
-    }
+    spaces = [one for kind in ("Namespace", "NamespacePatch") for one in program.of_type(f"kubernetes:core/v1:{kind}")]
+    written = [each.inputs["metadata"] for each in spaces]
+    levels = {each["name"]: each.get("labels", {}).get(LEVEL) for each in written}
     if file == EXISTING:  # Its owner decides.
         assert set(levels.values()) <= {None}
         return

@@ -153,11 +153,8 @@ def test_the_kubeconfig_of_the_outputs_is_a_users_unless_the_administrators_is_a
     assert control_plane.inputs["user"] == {"name": "gpucluster:users", "groups": ["gpucluster:users"]}
     assert program.stack_outputs["kubeconfig"] == "user"
     assert "kubeconfig" in program.secret_stack_outputs
-    assert bound_to_users(program) == {
-        ("gpucluster:cluster-resource-viewer", ""),
-        ("edit", "default"),
-        ("edit", "research"),
-    }
+    expected = {("gpucluster:cluster-resource-viewer", ""), ("edit", "default"), ("edit", "research")}
+    assert bound_to_users(program) == expected
     administrator = recording(security={"adminKubeconfig": True})
     assert bound_to_users(administrator) == set()
     assert administrator.stack_outputs["kubeconfig"] == "admin"
@@ -183,23 +180,16 @@ def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_in_their_
     program = recording(workloads=tools, teams=[], access=[])
     own = {(role, space) for role, space in bound_to_users(program) if role != "edit"}
     assert {space for role, space in bound_to_users(program) if role == "edit"} == {"default", "serving"}
-    assert {space for role, space in own if role == "gpucluster:users"} == {
-        "notebook",
-        "dashboard",
-        "monitoring",
-        "keda",
-    }
+    expected = {"notebook", "dashboard", "monitoring", "keda"}
+    assert {space for role, space in own if role == "gpucluster:users"} == expected
+    theirs = [role.inputs for role in program.of_type(f"{RBAC}:Role")]
     rules = {
-        role.inputs["metadata"]["namespace"]: role.inputs["rules"]
-        for role in program.of_type(f"{RBAC}:Role")
-        if role.inputs["metadata"]["name"] == "gpucluster:users"
+        each["metadata"]["namespace"]: each["rules"]
+        for each in theirs
+        if each["metadata"]["name"] == "gpucluster:users"
     }
-    assert {space: [rule.get("resourceNames") for rule in its][2:] for space, its in rules.items()} == {
-        "notebook": [["login"]],
-        "dashboard": [],
-        "monitoring": [["grafana-login"]],
-        "keda": [],
-    }
+    logins = {"notebook": [["login"]], "dashboard": [], "monitoring": [["grafana-login"]], "keda": []}
+    assert {space: [rule.get("resourceNames") for rule in its][2:] for space, its in rules.items()} == logins
     for its in rules.values():
         verbs = {(resource, verb) for rule in its for resource in rule["resources"] for verb in rule["verbs"]}
         assert {("pods/portforward", "create"), ("pods/portforward", "get"), ("services", "get")} <= verbs
@@ -208,20 +198,15 @@ def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_in_their_
 
 def test_pods_get_a_network_before_anything_waits_for_a_ready_node() -> None:
     program = recording()
-    (daemon,) = [
-        each
-        for each in program.of_type("kubernetes:apps/v1:DaemonSet")
-        if each.inputs["metadata"]["name"] == "kube-flannel-ds"
-    ]
+    daemon = program.called("kubernetes:apps/v1:DaemonSet", "kube-flannel-ds")
     (container,) = daemon.inputs["spec"]["template"]["spec"]["containers"]
     sources = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}
     (option,) = [each for each in container["args"] if each.startswith("--iface=")]
     assert sources[option.removeprefix("--iface=$(").removesuffix(")")] == "status.hostIP"
     tolerations = daemon.inputs["spec"]["template"]["spec"]["tolerations"]
     assert not not_tolerated(tolerations, (GPU_TAINT,))
-    (config,) = [
-        each for each in program.of_type("kubernetes:core/v1:ConfigMap") if "net-conf.json" in each.inputs["data"]
-    ]
+    maps = program.of_type("kubernetes:core/v1:ConfigMap")
+    (config,) = [each for each in maps if "net-conf.json" in each.inputs["data"]]
     assert json.loads(config.inputs["data"]["net-conf.json"])["Network"] == "10.244.0.0/16"
     json.loads(config.inputs["data"]["cni-conf.json"])
     other = recording(network={"plugin": "none"})
@@ -249,11 +234,8 @@ def test_services_get_addresses_of_the_machines_network_where_asked() -> None:
 
 
 def test_gpus_are_offered_once_on_the_pools_machines() -> None:
-    plugins = [
-        each
-        for each in recording().of_type("kubernetes:apps/v1:DaemonSet")
-        if each.inputs["metadata"].get("labels", {}).get("k8s-app") == "nvidia-device-plugin"
-    ]
+    sets = recording().of_type("kubernetes:apps/v1:DaemonSet")
+    plugins = [one for one in sets if one.inputs["metadata"].get("labels", {}).get("k8s-app") == "nvidia-device-plugin"]
     assert len(plugins) == 1
     assert "/var/run/nvidia-container-devices/all" in json.dumps(plugins[0].inputs)
     assert not not_tolerated(plugins[0].inputs["spec"]["template"]["spec"]["tolerations"], (GPU_TAINT,))
@@ -267,20 +249,16 @@ def test_objects_go_with_the_cluster() -> None:
 
 
 def test_the_offer_calls_the_machines_fixed() -> None:
-    (offer,) = [
-        each for each in recording().of_type("kubernetes:core/v1:ConfigMap") if "offer.json" in each.inputs["data"]
-    ]
+    maps = recording().of_type("kubernetes:core/v1:ConfigMap")
+    (offer,) = [each for each in maps if "offer.json" in each.inputs["data"]]
     (pool,) = json.loads(offer.inputs["data"]["offer.json"])["pools"]
     assert (pool["capacity_type"], pool["max_nodes"], pool["hourly_usd"]) == ("fixed", 2, None)
 
 
 def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> None:
     groups = [item for item in declared.items(recording()) if isinstance(item, NodeGroup)]
-    assert {group.name: (group.kind, group.gpus_per_node) for group in groups} == {
-        "cp1": ("owned", 0),
-        "gpu1": ("owned", 2),
-        "gpu2": ("owned", 2),
-    }
+    kinds = {group.name: (group.kind, group.gpus_per_node) for group in groups}
+    assert kinds == {"cp1": ("owned", 0), "gpu1": ("owned", 2), "gpu2": ("owned", 2)}
     assert declared.violations(recording()) == []
 
 

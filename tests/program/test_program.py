@@ -128,9 +128,7 @@ def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(
         assert group.taints is not UNKNOWN
         assert group.labels is not UNKNOWN
         assert (GPU_TAINT in group.taints) == (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0)
-        assert [taint for taint in group.taints if taint.key == SIZE_KEY] == (
-            [size_taint(size)] if size > smallest else []
-        )
+        assert [one for one in group.taints if one.key == SIZE_KEY] == ([size_taint(size)] if size > smallest else [])
 
 
 @each_stack
@@ -280,9 +278,8 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
             served += [] if others else [pool]
             assert not not_tolerated(pod["tolerations"], specs[pool].taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
-    assert sorted(served) == sorted(
-        name for name, spec in specs.items() if spec.gpus.drivers != "none" and not by_cloud(spec)
-    )
+    ours = [name for name, spec in specs.items() if spec.gpus.drivers != "none" and not by_cloud(spec)]
+    assert sorted(served) == sorted(ours)
 
 
 def test_one_taint_more_than_the_installer_tolerates_is_noticed() -> None:
@@ -331,9 +328,5 @@ def _affinity_pools(pod: dict[str, Any]) -> list[str]:
     affinity = pod.get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
     expressions = [expression for term in terms for expression in term["matchExpressions"]]
-    return [
-        pool
-        for expression in expressions
-        if (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
-        for pool in expression["values"]
-    ]
+    of_pools = [each for each in expressions if (each["key"], each["operator"]) == (POOL_LABEL, "In")]
+    return [pool for expression in of_pools for pool in expression["values"]]

@@ -47,9 +47,8 @@ class Cluster(FakeCluster):
     """Runs what is created."""
 
     def find(self, path: str) -> dict[str, Any] | None:
-        jobs_by_path = {
-            f"/apis/batch/v1/namespaces/default/jobs/{each['metadata']['name']}": each for each in self.created
-        }
+        of_jobs = "/apis/batch/v1/namespaces/default/jobs"
+        jobs_by_path = {f"{of_jobs}/{each['metadata']['name']}": each for each in self.created}
         job = jobs_by_path.get(path)
         return None if job is None else {**job, "metadata": {**job["metadata"], "uid": "u"}, "status": {}}
 
@@ -96,12 +95,8 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
 
 
 def test_a_job_that_is_no_container_for_shells_is_left_alone(gpu: Run, executed: list[str]) -> None:
-    dev.ClusterClient().create(
-        {
-            "metadata": {"name": "train", "namespace": "default"},
-            "spec": {"template": {"spec": {"containers": [{"command": ["python"]}]}}},
-        },
-    )
+    pod = {"spec": {"containers": [{"command": ["python"]}]}}
+    dev.ClusterClient().create({"metadata": {"name": "train", "namespace": "default"}, "spec": {"template": pod}})
     code, _, err = gpu("dev", "--name", "train")
     assert (code, "choose another --name" in err, executed) == (1, True, [])
 

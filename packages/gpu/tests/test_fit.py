@@ -83,11 +83,8 @@ def test_one_share_of_a_gpu_is_all_that_a_pod_gets() -> None:
 def test_the_nearest_pool_lacks_the_fewest_things_and_all_are_listed() -> None:
     missing = misses(offer(SMALL, LARGE, A100), PodRequest(gpus=2, gpu="a100", memory_mib=100 * 1024, spot=True))
     assert [miss.pool.name for miss in missing] == ["t4-4", "a100-1", "t4-1"]
-    assert missing[1].lacks == (
-        "at most 1 GPU per pod, not 2",
-        "on-demand, not spot",
-        "at most 16Gi of memory per pod, not 100Gi",
-    )
+    expected = ("at most 1 GPU per pod, not 2", "on-demand, not spot", "at most 16Gi of memory per pod, not 100Gi")
+    assert missing[1].lacks == expected
 
 
 def test_a_pool_that_takes_it_is_no_miss() -> None:
@@ -166,10 +163,8 @@ def test_the_soonest_comes_first_and_the_cheapest_is_named(gpu: Run) -> None:
 def test_a_job_of_several_nodes_is_compared_by_all_of_them(gpu: Run) -> None:
     _, out, _ = gpu("fit", "--all", "--gpu", "t4", "--workers", "3", "--json")
     answer = json.loads(out)
-    assert [(each["context"], each["hourlyUsd"], each["nodesUp"], each["start"]) for each in answer["fits"]] == [
-        ("cheap", 1.5, 0, "minutes"),
-        ("warm", 6.0, 1, "minutes"),
-    ]
+    expected = [("cheap", 1.5, 0, "minutes"), ("warm", 6.0, 1, "minutes")]
+    assert [(each["context"], each["hourlyUsd"], each["nodesUp"], each["start"]) for each in answer["fits"]] == expected
     assert set(answer["others"]) == {"large", "other", "dead"}
 
 

@@ -58,11 +58,8 @@ class Ended(ClusterClient):
 
     def find(self, path: str) -> dict[str, Any] | None:
         done = {"conditions": [{"type": "Complete", "status": "True"}]}
-        return {
-            "metadata": {"name": "train", "namespace": "ml", "uid": "u"},
-            "spec": {"completions": 2},
-            "status": done,
-        }
+        metadata = {"name": "train", "namespace": "ml", "uid": "u"}
+        return {"metadata": metadata, "spec": {"completions": 2}, "status": done}
 
     def list(self, path: str, **query: str) -> list[dict[str, Any]]:
         about = {"name": "train-1-x", "namespace": "ml", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}

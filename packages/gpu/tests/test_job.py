@@ -52,9 +52,7 @@ def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() 
     required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (term,) = required["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": POOL_LABEL, "operator": "In", "values": ["t4-4", "t4-4-ondemand"]}]
-    tolerations = [
-        Toleration(each["key"], each["operator"], each["value"], each["effect"]) for each in spec["tolerations"]
-    ]
+    tolerations = [Toleration(one["key"], one["operator"], one["value"], one["effect"]) for one in spec["tolerations"]]
     for taint in (GPU_TAINT, size_taint(4)):
         assert any(one.tolerates(taint) for one in tolerations)
     assert not any(one.tolerates(size_taint(8)) for one in tolerations)
@@ -182,9 +180,8 @@ def test_each_index_is_one_combination_as_variables_and_in_arguments() -> None:
     assert sweep is not None
     assert sweep.runs == 6
     outputs = [run(sweep, index, "--lr={lr}", "{seed}", "plain") for index in range(sweep.runs)]
-    expected = [
-        [[f"--lr={lr}", seed, "plain"], lr, seed] for lr, seed in itertools.product(["1e-3", "1e-4"], ["0", "1", "2"])
-    ]
+    runs = itertools.product(["1e-3", "1e-4"], ["0", "1", "2"])
+    expected = [[[f"--lr={lr}", seed, "plain"], lr, seed] for lr, seed in runs]
     assert outputs == expected
     assert [sweep.values(index) for index in range(6)] == [{"lr": lr, "seed": seed} for _, lr, seed in expected]
 

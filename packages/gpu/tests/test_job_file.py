@@ -74,9 +74,7 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
 
 
 @cases
-def test_what_a_file_gets_wrong_is_reported(
-    gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str
-) -> None:
+def test_mistakes_are_reported(gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str) -> None:
     file.write_text(content)
     code, _, err = gpu("submit", "-f", "job.yaml", "--detach")
     assert code == 2

@@ -30,11 +30,9 @@ def a_pod(
             state = {"terminated": {"startedAt": at(started), "finishedAt": at(ended)}}
     terms = [{"matchExpressions": [{"key": "gpucluster.dev/pool", "operator": "In", "values": list(pools)}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    spec: dict[str, Any] = {
-        "containers": [{"resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
-        "affinity": {"nodeAffinity": required},
-        **({"nodeName": node} if node else {}),
-    }
+    containers = [{"resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]
+    bound = {"nodeName": node} if node else {}
+    spec: dict[str, Any] = {"containers": containers, "affinity": {"nodeAffinity": required}, **bound}
     condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at(placed)}
     status = {
         "conditions": [condition],
@@ -105,11 +103,8 @@ def test_deleted_pods_are_reported() -> None:
 
 def reclaimed_job(**status: Any) -> dict[str, Any]:
     spec = {key: value for key, value in a_pod()["spec"].items() if key != "nodeName"}
-    return {
-        "metadata": {"name": "train", "namespace": "ml", "uid": "u1"},
-        "spec": {"template": {"spec": spec}},
-        "status": status,
-    }
+    metadata = {"name": "train", "namespace": "ml", "uid": "u1"}
+    return {"metadata": metadata, "spec": {"template": {"spec": spec}}, "status": status}
 
 
 def event(when: str, reason: str, message: str = "", *, pod: str | None = None) -> dict[str, Any]:
@@ -140,9 +135,7 @@ def test_a_pod_that_is_gone_before_it_started_woke_its_node_until_then_and_no_lo
     assert (gpu_cost.running, gpu_cost.provisioning) == (0, 2.0), "an hour of a quarter of 8 dollars"
     done = reclaimed_job(completionTime=at("09:00"))
     assert of_job(done, [], [], offer(LARGE), NOW, placed).provisioning == 1.0
-    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).provisioning == 7.0, (
-        "nothing tells of its end: until now"
-    )
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).provisioning == 7.0, "nothing tells of its end"
 
 
 def test_a_pod_that_is_there_is_not_counted_twice() -> None:

@@ -57,10 +57,8 @@ def test_the_pod_beside_the_job_has_the_account_and_the_jobs_own_pods_do_not(gpu
     jobs = {each["metadata"]["name"]: each for each in cluster.created if each["kind"] == "Job"}
     pod = jobs["train-notify"]["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == "gpu-notifier"
-    assert pod["containers"][0]["env"][-1] == {
-        "name": "URL",
-        "valueFrom": {"secretKeyRef": {"name": "train-notify", "key": "url"}},
-    }
+    expected = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "train-notify", "key": "url"}}}
+    assert pod["containers"][0]["env"][-1] == expected
     assert "nvidia.com/gpu" not in json.dumps(pod)
     assert "notif" not in json.dumps(jobs["train"])
 
@@ -88,9 +86,7 @@ def test_a_dry_run_prints_all_but_the_secret(gpu: Run, cluster: type[Cluster], m
     assert "very" not in out + err
 
 
-def test_without_a_right_to_make_secrets_nothing_is_left(
-    gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_right_nothing_is_left(gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     create = cluster.create
 
     def refusing(self: Cluster, manifest: dict[str, Any]) -> Reply:
@@ -106,11 +102,8 @@ def test_without_a_right_to_make_secrets_nothing_is_left(
 def a_job(kind: str | None, *, runs: int = 1, ended: str = "2026-01-01T02:05:00Z", **status: Any) -> dict[str, Any]:
     metadata = {"name": "train", "namespace": "ml", "creationTimestamp": "2026-01-01T00:00:00Z"}
     condition = {"type": kind, "status": "True", "lastTransitionTime": ended}
-    return {
-        "metadata": metadata,
-        "spec": {"completions": runs},
-        "status": {**status, "conditions": [condition] if kind else []},
-    }
+    conditions = [condition] if kind else []
+    return {"metadata": metadata, "spec": {"completions": runs}, "status": {**status, "conditions": conditions}}
 
 
 @cases
@@ -131,9 +124,7 @@ def run_beside(job_objects: dict[str, Any], hook: dict[str, Any], folder: Path) 
         own = {"SERVICE_ACCOUNT_FOLDER": str(folder), "API_SERVER": api, "POLL_SECONDS": "0.001"}
         script = (Path(submission.__file__).parents[1] / "notifier.py").read_text()
         command = ["python3", "-I", "-c", script]
-        done = subprocess.run(
-            command, env={**os.environ, **place, **own}, capture_output=True, text=True, check=False, timeout=60
-        )
+        done = subprocess.run(command, env={**os.environ, **place, **own}, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout + done.stderr, posted
 
 

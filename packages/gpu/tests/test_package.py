@@ -91,9 +91,8 @@ def test_the_installed_command_starts_outside_of_the_checkout(installed: Path, t
     assert answer([command, "--version"], tmp_path) == f"gpu {__version__}\n"
     for option in ("--help", "-h"):
         text = answer([command, option], tmp_path)
-        assert [
-            name for name in ("pools", "fit", "submit", "list", "logs", "why", "stop", "cost") if name not in text
-        ] == []
+        commands = ("pools", "fit", "submit", "list", "logs", "why", "stop", "cost")
+        assert [name for name in commands if name not in text] == []
 
 
 @pytest.mark.slow
@@ -107,17 +106,10 @@ def test_the_wheel_holds_every_module_that_its_modules_import(installed: Path, t
 def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names(wheel)}
     assert tops == {"facts", "gpu", f"gpucluster_gpu-{__version__}.dist-info"}
-    assert {name.split("/")[1] for name in names(wheel) if name.startswith("facts/")} == {
-        "__init__.py",
-        "catalog",
-        "concepts",
-        "jobs",
-    }
-    assert [
-        name
-        for name in names(wheel)
-        if not name.endswith((".py", ".sh", ".yaml", ".csv", ".json")) and ".dist-info/" not in name
-    ] == []
+    expected = {"__init__.py", "catalog", "concepts", "jobs"}
+    assert {name.split("/")[1] for name in names(wheel) if name.startswith("facts/")} == expected
+    files = [name for name in names(wheel) if ".dist-info/" not in name]
+    assert [name for name in files if not name.endswith((".py", ".sh", ".yaml", ".csv", ".json"))] == []
 
 
 @pytest.mark.slow
@@ -140,11 +132,8 @@ def test_a_folder_copied_out_of_its_repository_says_how_to_install_it(sdist: Pat
 
 
 def test_the_package_declares_every_library_that_it_imports() -> None:
-    files = [
-        file
-        for at in (PACKAGE / "gpu", *(ROOT / "facts" / part for part in ("catalog", "concepts", "jobs")))
-        for file in at.rglob("*.py")
-    ]
+    folders = (PACKAGE / "gpu", *(ROOT / "facts" / part for part in ("catalog", "concepts", "jobs")))
+    files = [file for folder in folders for file in folder.rglob("*.py")]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}

@@ -175,9 +175,8 @@ def test_a_trace_has_a_job_per_line_in_order_of_submission() -> None:
 
 
 def test_three_columns_are_enough_in_any_order() -> None:
-    assert read_trace("duration_seconds,submit_seconds,gpus\n1.5,2,3\n", "t") == (
-        TraceJob(submit=2, gpus=3, duration=1.5),
-    )
+    (read,) = read_trace("duration_seconds,submit_seconds,gpus\n1.5,2,3\n", "t")
+    assert read == TraceJob(submit=2, gpus=3, duration=1.5)
 
 
 def test_all_problems_are_listed_with_line_and_column() -> None:

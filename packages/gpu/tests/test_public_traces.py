@@ -42,43 +42,35 @@ PHILLY = """[{"status": "Pass", "vc": "ee9e8c", "jobid": "application_1506638472
 """
 
 
-def test_alibaba_2020_has_no_header_percents_of_gpus_and_instances() -> None:
-    loaded = load_trace(PAI, "pai_task_table.csv")
-    assert (loaded.format, loaded.left_out) == ("Alibaba 2020", 2)
-    assert loaded.jobs == (
-        TraceJob(submit=0, duration=60, gpus=2, workers=2, gpu="v100-32gb"),
-        TraceJob(submit=62, duration=38, gpus=1),
-    )
+PAI_JOBS = TraceJob(submit=0, duration=60, gpus=2, workers=2, gpu="v100-32gb"), TraceJob(submit=62, duration=38, gpus=1)
+OPENB_JOBS = (
+    TraceJob(submit=0, duration=1332357, gpus=8),
+    TraceJob(submit=241678, duration=294651, gpus=1),
+    TraceJob(submit=529561, duration=1512, gpus=1, gpu="v100"),
+)
+# GPUs of all nodes.
+HELIOS_JOBS = (TraceJob(submit=0, duration=36848, gpus=1), TraceJob(submit=26, duration=249, gpus=8, workers=2))
+# The attempts of a job add up.
+PHILLY_JOBS = (TraceJob(submit=0, duration=74 + 3600, gpus=2, workers=2),)
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "jobs"),
+    [
+        (PAI, "Alibaba 2020", PAI_JOBS),
+        (OPENB, "Alibaba 2023", OPENB_JOBS),
+        (HELIOS, "Helios", HELIOS_JOBS),
+        (PHILLY, "Philly", PHILLY_JOBS),
+    ],
+)
+def test_each_format_is_known_and_read(text: str, format: str, jobs: tuple[TraceJob, ...]) -> None:
+    loaded = load_trace(text, "t")
+    assert (loaded.format, loaded.left_out, loaded.jobs) == (format, 2, jobs)
 
 
 def test_alibaba_2020_may_have_its_header() -> None:
     header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
     assert load_trace(header + PAI, "t") == load_trace(PAI, "t")
-
-
-def test_alibaba_2023_has_pods_with_a_time_of_scheduling() -> None:
-    loaded = load_trace(OPENB, "openb_pod_list_default.csv")
-    assert (loaded.format, loaded.left_out) == ("Alibaba 2023", 2)
-    assert loaded.jobs == (
-        TraceJob(submit=0, duration=1332357, gpus=8),
-        TraceJob(submit=241678, duration=294651, gpus=1),
-        TraceJob(submit=529561, duration=1512, gpus=1, gpu="v100"),
-    )
-
-
-def test_helios_counts_gpus_of_all_nodes() -> None:
-    loaded = load_trace(HELIOS, "cluster_log.csv")
-    assert (loaded.format, loaded.left_out) == ("Helios", 2)
-    assert loaded.jobs == (
-        TraceJob(submit=0, duration=36848, gpus=1),
-        TraceJob(submit=26, duration=249, gpus=8, workers=2),
-    )
-
-
-def test_philly_adds_the_attempts_of_a_job() -> None:
-    loaded = load_trace(PHILLY, "cluster_job_log")
-    assert (loaded.format, loaded.left_out) == ("Philly", 2)
-    assert loaded.jobs == (TraceJob(submit=0, duration=74 + 3600, gpus=2, workers=2),)
 
 
 def test_other_files_are_read_as_the_own_format() -> None:

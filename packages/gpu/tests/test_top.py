@@ -42,12 +42,8 @@ def job(name: str, gpus: int, **status: Any) -> dict[str, Any]:
 
 
 def pod(of: str, gpus: int, phase: str, on: str | None) -> dict[str, Any]:
-    metadata = {
-        "name": f"{of}-x",
-        "namespace": "ml",
-        "uid": f"{of}-x",
-        "labels": {"batch.kubernetes.io/controller-uid": of},
-    }
+    labels = {"batch.kubernetes.io/controller-uid": of}
+    metadata = {"name": f"{of}-x", "namespace": "ml", "uid": f"{of}-x", "labels": labels}
     spec = {"containers": containers(gpus), **({"nodeName": on} if on else {})}
     return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
 
@@ -95,21 +91,14 @@ def test_pools_nodes_and_jobs_with_what_they_cost(gpu: Run, with_cluster: Callab
     assert out.splitlines()[0].endswith("GPU nodes cost $5.50/h")
     shown = rows(out)
     assert shown["t4-4"] == ["4 t4 spot", "2/3", "2/8", "$4.00"]
-    assert {name: shown[name][1] for name in ("n1", "n2", "n3", "n4", "n5")} == {
-        "n1": "in use",
-        "n2": "idle",
-        "n3": "waits for its GPU driver",
-        "n4": "not ready",
-        "n5": "cordoned",
-    }
+    expected = {"n1": "in use", "n2": "idle", "n3": "waits for its GPU driver", "n4": "not ready", "n5": "cordoned"}
+    assert {name: shown[name][1] for name in ("n1", "n2", "n3", "n4", "n5")} == expected
     assert shown["train"] == ["ml", "2", "$1.00", "1 pod running"]
     assert shown["late"] == ["ml", "0", "$0.00", "no node fits; waiting for the autoscaler"]
     assert not {"done", "cpu", "admin-1"} & shown.keys()
 
 
-def test_who_may_see_one_namespace_sees_it_and_is_told(
-    gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]
-) -> None:
+def test_who_may_see_a_namespace_sees_it_and_is_told(gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]) -> None:
     whole = cluster()
     own = {JOBS.format("/namespaces/default"): [job("train", 2)], PODS.format("/namespaces/default"): []}
     with_cluster({**whole, "/api/v1/nodes": 403, JOBS.format(""): 403, **own})
@@ -139,13 +128,8 @@ def test_at_a_terminal_it_goes_on_until_ctrl_c(with_cluster: Callable[[dict[str,
     file = with_cluster(cluster())
     master, slave = pty.openpty()
     environment = {**os.environ, "KUBECONFIG": str(file), "TERM": "xterm", "COLUMNS": "80", "LINES": "40"}
-    program = subprocess.Popen(
-        [sys.executable, "-m", "gpu", "top", "--interval", "1"],
-        stdout=slave,
-        stderr=subprocess.PIPE,
-        stdin=slave,
-        env=environment,
-    )
+    command = [sys.executable, "-m", "gpu", "top", "--interval", "1"]
+    program = subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, stdin=slave, env=environment)
     os.close(slave)
     printed = b""
     while printed.count(b"GPU nodes cost") < 2:

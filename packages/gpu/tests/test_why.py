@@ -139,9 +139,8 @@ def ended(condition: str, **more: str) -> dict[str, Any]:
 
 def test_how_it_ended() -> None:
     assert of_job(ended("Complete"), [], []).kind == "succeeded"
-    assert (
-        of_job({**JOB, "status": {"conditions": [{"type": "Complete", "status": "False"}]}}, [], []).kind == "waiting"
-    )
+    unfinished = {"conditions": [{"type": "Complete", "status": "False"}]}
+    assert of_job({**JOB, "status": unfinished}, [], []).kind == "waiting"
 
     def failed(code: int, reason: str) -> Any:
         status = {"state": {"terminated": {"exitCode": code, "reason": reason}}}
@@ -184,13 +183,8 @@ def test_pods_of_higher_priority_and_older_ones_get_a_node_first() -> None:
         return one
 
     mine = [waiting("mine", 5), waiting("mine-2", 9)]
-    older, newer, urgent, unimportant, bound = (
-        waiting("older", 4),
-        waiting("newer", 6),
-        waiting("urgent", 8, 10),
-        waiting("unimportant", 1, -10),
-        waiting("bound", 1, 0, "node"),
-    )
+    older, newer, urgent = waiting("older", 4), waiting("newer", 6), waiting("urgent", 8, 10)
+    unimportant, bound = waiting("unimportant", 1, -10), waiting("bound", 1, 0, "node")
     assert ahead_of(mine, [*mine, older, newer, urgent, unimportant, bound]) == 2
     assert ahead_of(mine, mine) == 0
     assert ahead_of([pod("Running")], [older]) == 0

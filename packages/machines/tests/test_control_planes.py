@@ -86,18 +86,13 @@ async def test_they_join_one_after_the_other_by_a_token_and_a_key_that_are_gone_
     sent = dict(second.phases)["init"]
     documents = {each["kind"]: each for each in map(json.loads, sent["JOIN_CONFIG"].split("\n---\n"))}
     join = documents["JoinConfiguration"]
-    assert join["controlPlane"] == {
-        "localAPIEndpoint": {"advertiseAddress": "127.0.0.1"},
-        "certificateKey": CERTIFICATE_KEY,
-    }
+    expected = {"localAPIEndpoint": {"advertiseAddress": "127.0.0.1"}, "certificateKey": CERTIFICATE_KEY}
+    assert join["controlPlane"] == expected
     assert join["discovery"]["bootstrapToken"]["apiServerEndpoint"] == f"{VIRTUAL}:6443"
     assert sent["ENCRYPTION"] == ENCRYPTION
     assert sent["VIRTUAL_ADDRESS"] == VIRTUAL
-    (cluster,) = [
-        each
-        for each in map(json.loads, dict(first.phases)["init"]["INIT_CONFIG"].split("\n---\n"))
-        if each["kind"] == "ClusterConfiguration"
-    ]
+    made = map(json.loads, dict(first.phases)["init"]["INIT_CONFIG"].split("\n---\n"))
+    (cluster,) = [each for each in made if each["kind"] == "ClusterConfiguration"]
     assert cluster["controlPlaneEndpoint"] == f"{VIRTUAL}:6443"
     assert up.states["cp1"]["endpoint"] == f"https://{VIRTUAL}:6443"
     assert third.facts["controlPlane"]
@@ -129,12 +124,9 @@ async def test_a_control_plane_leaves_etcd_before_it_is_reset() -> None:
     async with three() as up:
         first, second, third = up.machines
         clear(*up.machines)
-        await asyncio.gather(
-            *(
-                up.site.resources.delete(ADDITIONAL_PLANE, up.inputs[each.name], up.states[each.name], up.site.log)
-                for each in (second, third)
-            )
-        )
+        delete = up.site.resources.delete
+        leaving = [(up.inputs[each.name], up.states[each.name]) for each in (second, third)]
+        await asyncio.gather(*(delete(ADDITIONAL_PLANE, *its, up.site.log) for its in leaving))
         assert first.members == {"cp1"}
         assert second.names == third.names == ["reset", "restore"]
         clear(first)
@@ -177,9 +169,8 @@ async def test_a_lost_control_plane_is_replaced_by_another_once_it_is_named() ->
         first.nodes["gpu1"] = {"metadata": {"labels": {}}, "spec": {}}
         clear(first)
         await up.site.resources.create(ADDITIONAL_PLANE, additional(new, first), up.site.log)
-        forgotten = [
-            each["NODE_NAME"] for name, each in first.phases if (name, each.get("ACTION")) == ("node", "forget")
-        ]
+        actions = [each for name, each in first.phases if name == "node"]
+        forgotten = [each["NODE_NAME"] for each in actions if each.get("ACTION") == "forget"]
         assert forgotten == ["cp4", "cp3", "cp9"], "etcd takes no member while one of it does not answer"
         assert sorted(first.nodes) == ["cp1", "cp2", "cp4", "gpu1"], "a worker that is off keeps its node"
         await up.site.resources.delete(ADDITIONAL_PLANE, up.inputs["cp3"], up.states["cp3"], up.site.log)
@@ -267,13 +258,8 @@ def test_another_first_control_plane_is_refused_where_there_can_be_others() -> N
 
 
 def test_the_shared_address_is_in_the_network_of_each_control_plane() -> None:
-    facts = {
-        **FACTS,
-        "hostname": "cp1",
-        "machineId": "1",
-        "time": time.time(),
-        "addresses": "192.0.2.10/24 192.0.2.9/32",
-    }
+    known = {"hostname": "cp1", "machineId": "1", "addresses": "192.0.2.10/24 192.0.2.9/32"}
+    facts = {**FACTS, **known, "time": time.time()}
     inputs = {**preflight(CP1), "virtualAddress": "192.0.2.9"}
     assert problems([Candidate("cp1", "controlPlane", 0, facts)], inputs, {}) == []
     inputs["virtualAddress"] = "198.51.100.9"

@@ -53,13 +53,8 @@ def test_up_twice_and_destroy_without_a_manual_step_and_without_a_secret_in_the_
     (tmp_path / "machine.json").write_text(json.dumps(inputs))
 
     def pulumi(*arguments: str) -> str:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "PULUMI_BACKEND_URL": f"file://{tmp_path}",
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-        }
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
+        environment |= {"PULUMI_CONFIG_PASSPHRASE": "test", "PULUMI_SKIP_UPDATE_CHECK": "true"}
         line = ["pulumi", "--non-interactive", *arguments, "--stack", "lab"]
         answer = subprocess.run(line, cwd=tmp_path, env=environment, text=True, capture_output=True, timeout=300)
         assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -155,9 +155,8 @@ def test_nodes_that_an_autoscaler_makes_are_told_what_they_lack() -> None:
 def test_one_context_is_taken_of_a_kubeconfig() -> None:
     access = ClusterLogin.of(kubeconfig(), "other")
     assert access.server == "https://other.example:6443"
-    assert json.loads(access.kubeconfig)["contexts"] == [
-        {"name": "other", "context": {"cluster": "other", "user": "ann"}}
-    ]
+    (context,) = json.loads(access.kubeconfig)["contexts"]
+    assert context == {"name": "other", "context": {"cluster": "other", "user": "ann"}}
     assert "lab.example" not in access.kubeconfig
 
 
@@ -325,11 +324,9 @@ class TestRealApiServer:
         api, rbac = control_plane.api, "/apis/rbac.authorization.k8s.io/v1"
         api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
         api.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": [role]})
-        binding = {
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
-        }
+        role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        subjects = [{"kind": "ServiceAccount", "name": name, "namespace": "default"}]
+        binding = {"metadata": {"name": name}, "roleRef": role_ref, "subjects": subjects}
         api.create(f"{rbac}/clusterrolebindings", binding)
         path = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
         token = api.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
@@ -337,10 +334,8 @@ class TestRealApiServer:
         admin["users"] = [{"name": user["name"], "user": {"token": token}} for user in admin["users"]]
         resources = ExistingResources({"kubeconfig": yaml.safe_dump(admin)})
         _, refused, _ = resources.check(EXISTING_CLUSTER, {"rights": RIGHTS, "pools": []})
-        assert [line.strip() for line in str(refused[0].text).splitlines()[2:]] == [
-            "patch nodes",
-            "bind clusterroles.rbac.authorization.k8s.io edit",
-        ]
+        expected = ["patch nodes", "bind clusterroles.rbac.authorization.k8s.io edit"]
+        assert [line.strip() for line in str(refused[0].text).splitlines()[2:]] == expected
         with connected(ClusterLogin.of(yaml.safe_dump(admin))) as limited:
             assert nodes.selected(limited.items("/api/v1/nodes"), {}) == []
 

@@ -194,9 +194,8 @@ def test_kubeadm_init_gets_the_programs_documents_and_what_the_machine_knows() -
     encryption = "/etc/kubernetes/gpucluster/encryption.yaml"
     assert {"name": "encryption-provider-config", "value": encryption} in cluster["apiServer"]["extraArgs"]
     assert init["nodeRegistration"]["name"] == "cp1"
-    assert init["nodeRegistration"]["taints"] == [
-        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
-    ]
+    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    assert init["nodeRegistration"]["taints"] == [taint]
     assert init["localAPIEndpoint"] == {"advertiseAddress": "127.0.0.1"}
     assert init["bootstrapTokens"][0]["ttl"] == "10m0s"
     assert made["KubeletConfiguration"]["cgroupDriver"] == "systemd"
@@ -211,11 +210,8 @@ def test_a_schedulable_control_plane_has_no_taint_and_unencrypted_secrets_no_arg
 
 def test_kubeadm_join_pins_the_ca_and_does_not_wait_long_for_an_expired_token() -> None:
     join = documents(join_documents(worker(GPU1, CP1), "a.b"))["JoinConfiguration"]
-    assert join["discovery"]["bootstrapToken"] == {
-        "apiServerEndpoint": "127.0.0.1:6443",
-        "token": "a.b",
-        "caCertHashes": [CA_HASH],
-    }
+    expected = {"apiServerEndpoint": "127.0.0.1:6443", "token": "a.b", "caCertHashes": [CA_HASH]}
+    assert join["discovery"]["bootstrapToken"] == expected
     assert join["timeouts"] == {"discovery": "1m0s"}
     assert join["nodeRegistration"]["taints"][0]["key"] == "nvidia.com/gpu"
 
@@ -255,9 +251,8 @@ def test_only_workers_need_the_network_of_addresses_for_services(addresses: str,
     facts = {**FACTS, "time": time.time(), "addresses": "192.0.2.10/25 198.51.100.1/24"}
     texts = [each.text for each in problems([Candidate("m", role, 0, facts)], {"loadBalancerRange": addresses}, {})]
     assert len(texts) == refused
-    assert all(
-        f"holds the loadBalancerRange {addresses} (it has 192.0.2.0/25, 198.51.100.0/24)" in each for each in texts
-    )
+    words = f"holds the loadBalancerRange {addresses} (it has 192.0.2.0/25, 198.51.100.0/24)"
+    assert all(words in each for each in texts)
 
 
 async def test_a_range_that_comes_later_is_checked_on_the_machines_that_are_in_the_cluster() -> None:

@@ -33,14 +33,8 @@ async def test_a_control_plane_is_upgraded_before_its_own_kubelet_and_gives_a_ne
         plane.phases.clear()
         state = await site.resources.update(CONTROL_PLANE, state, news, site.log)
     done = [variables.get("STEP") or variables.get("ACTION") or name for name, variables in plane.phases]
-    assert [each for each in done if each not in ("facts", "get")] == [
-        "plane",
-        "drain",
-        "node",
-        "set",
-        "prepare",
-        "init",
-    ]
+    expected = ["plane", "drain", "node", "set", "prepare", "init"]
+    assert [each for each in done if each not in ("facts", "get")] == expected
     assert state["kubernetesVersion"] == "v1.35.0"
 
 
@@ -60,10 +54,9 @@ async def test_workers_are_upgraded_one_after_the_other() -> None:
         await site.resources.create(CONTROL_PLANE, control_plane(plane), site.log)
         states = [await site.resources.create(WORKER, worker(each, plane), site.log) for each in workers]
         plane.phases.clear()
-        updates = [
-            site.resources.update(WORKER, state, upgraded(worker(each, plane), "1.34.5"), site.log)
-            for each, (_, state) in zip(workers, states, strict=True)
-        ]
+        news = [upgraded(worker(each, plane), "1.34.5") for each in workers]
+        pairs = zip(states, news, strict=True)
+        updates = [site.resources.update(WORKER, state, each, site.log) for (_, state), each in pairs]
         await asyncio.gather(*updates)
     actions = [(each["NODE_NAME"], each["ACTION"]) for name, each in plane.phases if name == "node"]
     changes = [each for each in actions if each[1] != "get"]

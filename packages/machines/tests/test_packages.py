@@ -178,9 +178,8 @@ def test_ufw_opens_the_ports_that_the_cluster_needs_and_no_others(role: str, mac
         rules |= {f"allow from {source} to any port 6443 proto tcp" for source in sources}
         rules |= {"allow from 192.0.2.2 to any port 2379:2380 proto tcp", "allow from 192.0.2.2 to any proto vrrp"}
         rules |= {"--dry-run allow from 192.0.2.2 to any proto vrrp"}  # whether ufw knows it
-    assert {line.removesuffix(" comment gpucluster") for line in calls(machine, "ufw")} - {"ufw status"} == {
-        f"ufw {rule}" for rule in rules
-    }
+    added = {line.removesuffix(" comment gpucluster") for line in calls(machine, "ufw")} - {"ufw status"}
+    assert added == {f"ufw {rule}" for rule in rules}
 
 
 def test_kubelets_shutdown_delay_wins_over_the_one_of_unattended_upgrades(machine: Path) -> None:
@@ -225,9 +224,8 @@ def test_a_mirror_that_is_removed_leaves_the_files_from_before(machine: Path) ->
     own = machine / "etc/containerd/certs.d/docker.io/hosts.toml"
     own.parent.mkdir(parents=True)
     own.write_text("own\n")
-    assert registries(machine, HARBOR, ALL).keys() == {f"docker.io/{name}" for name in ("ca.crt", "hosts.toml")} | {
-        "_default/hosts.toml"
-    }
+    of_docker = {f"docker.io/{name}" for name in ("ca.crt", "hosts.toml")}
+    assert registries(machine, HARBOR, ALL).keys() == of_docker | {"_default/hosts.toml"}
     assert registries(machine, ALL).keys() == {"docker.io/hosts.toml", "_default/hosts.toml"}
     assert own.read_text() == "own\n"
     assert registries(machine) == {"docker.io/hosts.toml": "own\n"}

@@ -107,10 +107,8 @@ async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_is_gone_af
         up = await join(site, nvidia={"driver": "580"}, gpus=2)
     assert machine.names == ["prepare", "driver", "join"]
     assert dict(machine.phases)["join"]["RESTART"] == "no"
-    assert [(name, each["ACTION"]) for name, each in plane.phases if name == "token"] == [
-        ("token", "create"),
-        ("token", "delete"),
-    ]
+    expected = [("token", "create"), ("token", "delete")]
+    assert [(name, each["ACTION"]) for name, each in plane.phases if name == "token"] == expected
     assert plane.tokens == set()
     assert up.state["driverVersion"] == "580.95.05"
     assert plane.nodes["gpu1"]["metadata"]["labels"] == {"gpucluster.dev/gpu": "nvidia-t4"}
@@ -288,9 +286,8 @@ async def test_preflight_reports_all_problems_of_all_machines_and_changes_nothin
     async with Site(*machines) as site:
         inputs = preflight(*machines)
         other = SimulatedMachine("other").property["hostKey"]
-        inputs["machines"].append(
-            {"machine": {**original.property, "name": "gpu4", "hostKey": other}, "role": "worker", "gpus": 1}
-        )
+        copy = {**original.property, "name": "gpu4", "hostKey": other}
+        inputs["machines"].append({"machine": copy, "role": "worker", "gpus": 1})
         with pytest.raises(OperationError) as failure:
             await site.resources.create(PREFLIGHT, inputs, site.log)
     text = str(failure.value)

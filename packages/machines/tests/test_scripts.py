@@ -74,11 +74,8 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
-    text = re.sub(
-        r"/(etc/(?:apt|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b",
-        rf"{folder}/\1",
-        text,
-    )
+    etc = "etc/(?:apt|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)"
+    text = re.sub(rf"/({etc}|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 
@@ -114,9 +111,8 @@ def test_which_certificates_end(tmp_path: Path) -> None:
     pki.mkdir(parents=True)
     for name, days in (("ca", 5), ("front-proxy-ca", 5), ("apiserver", 29), ("front-proxy-client", 31)):
         line = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-days", str(days)]
-        subprocess.run(
-            [*line, "-keyout", tmp_path / "key", "-out", pki / f"{name}.crt"], check=True, capture_output=True
-        )
+        files = ["-keyout", tmp_path / "key", "-out", pki / f"{name}.crt"]
+        subprocess.run([*line, *files], check=True, capture_output=True)
     text = base64.b64encode((pki / "apiserver.crt").read_bytes()).decode()
     for name in ("admin", "kubelet"):
         (pki.parent / f"{name}.conf").write_text(f"    client-certificate-data: {text}\n")
@@ -204,9 +200,8 @@ def test_files_of_the_api_server_are_marked_while_it_has_not_read_them(tmp_path:
     script = (FOLDER / "init.sh").read_text()
     for content, marked in (("a", True), ("a", False), ("b", True)):
         mark.unlink(missing_ok=True)
-        variables = init_variables(
-            {"machine": {"address": "192.0.2.1"}, "files": [{"path": str(file), "content": content}]}
-        )
+        files = [{"path": str(file), "content": content}]
+        variables = init_variables({"machine": {"address": "192.0.2.1"}, "files": files})
         body = f"PATH=$PATH:/usr/bin:/bin\nFILES='{variables['FILES']}'\n{script}\nfiles"
         assert run_common(body, tmp_path) == ""
         assert (file.read_text(), mark.exists()) == (content, marked)
@@ -237,12 +232,8 @@ def test_keepalived_holds_the_shared_address_where_the_api_server_is_ready(tmp_p
 def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
     line = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-keyout"]
     subprocess.run([*line, tmp_path / "key", "-out", tmp_path / "ca.crt"], check=True, capture_output=True)
-    public = subprocess.run(
-        f"openssl x509 -pubkey -noout -in {tmp_path}/ca.crt | openssl pkey -pubin -outform der | sha256sum",
-        shell=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()[0]
+    command = f"openssl x509 -pubkey -noout -in {tmp_path}/ca.crt | openssl pkey -pubin -outform der | sha256sum"
+    public = subprocess.run(command, shell=True, capture_output=True, text=True).stdout.split()[0]
     assert run_common(f"ca_hash {tmp_path}/ca.crt; ca_hash {tmp_path}/none", tmp_path) == f"sha256:{public}"
 
 
@@ -262,9 +253,8 @@ def gpg(tmp_path: Path) -> Iterator[tuple[str, ...]]:
 @pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
 def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path, gpg: tuple[str, ...]) -> None:
     for name in ("vendor", "stranger"):
-        subprocess.run(
-            [*gpg, "--quick-generate-key", name, "rsa2048", "sign", "never"], check=True, capture_output=True
-        )
+        command = [*gpg, "--quick-generate-key", name, "rsa2048", "sign", "never"]
+        subprocess.run(command, check=True, capture_output=True)
     armored = subprocess.run([*gpg, "--armor", "--export"], check=True, capture_output=True, text=True).stdout
     pinned = _fingerprints(subprocess.run([*gpg, "--show-keys", "--with-colons"], input=armored, **TEXT).stdout)[0]
     body = f"""

@@ -52,12 +52,8 @@ class MemoryProvider(Provider):
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         if inputs.get("fail") == "defect":
             raise KeyError("lost")
-        state = {
-            **inputs,
-            "prefix": self.config.get("prefix"),
-            "token": "t0ken",
-            "nested": {"password": "p", "user": "u"},
-        }
+        secrets = {"token": "t0ken", "nested": {"password": "p", "user": "u"}}
+        state = {**inputs, "prefix": self.config.get("prefix"), **secrets}
         if inputs.get("fail") == "half":
             raise ProviderError("made, but not ready", partial=Created(request.name, state))
         if inputs.get("fail"):

@@ -47,15 +47,9 @@ def configuration(daemon: GpuDaemon) -> dict[str, Any]:
 
 
 def test_pools_that_divide_their_gpus_alike_share_a_daemon() -> None:
-    daemons = device_plugin(
-        [
-            specs.gpu_pool("a-1"),
-            specs.gpu_pool("b-1", time_sharing=FOUR),
-            specs.gpu_pool("c-8", size=8),
-            specs.gpu_pool("d-1", time_sharing=EIGHT),
-            specs.gpu_pool("e-1", mig="1g"),
-        ]
-    )
+    shared = [specs.gpu_pool("b-1", time_sharing=FOUR), specs.gpu_pool("d-1", time_sharing=EIGHT)]
+    whole = [specs.gpu_pool("a-1"), specs.gpu_pool("c-8", size=8)]
+    daemons = device_plugin([*whole, *shared, specs.gpu_pool("e-1", mig="1g")])
     assert {daemon.name: [pool.name for pool in daemon.pools] for daemon in daemons} == {
         "nvidia-device-plugin-whole": ["a-1", "c-8"],
         "nvidia-device-plugin-shared-4": ["b-1"],
@@ -103,9 +97,8 @@ def test_by_mounts_all_gpus_are_asked_for_as_the_container_toolkit_reads_it(daem
     (container,) = daemon.pod["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     sources = {volume["name"]: volume["hostPath"]["path"] for volume in daemon.pod["volumes"] if "hostPath" in volume}
-    assert {mounts[name] for name, path in sources.items() if path == "/dev/null"} == {
-        "/var/run/nvidia-container-devices/all"
-    }
+    null = {mounts[name] for name, path in sources.items() if path == "/dev/null"}
+    assert null == {"/var/run/nvidia-container-devices/all"}
     (other,) = daemons([specs.gpu_pool()])
     assert "/dev/null" not in str(other.pod)
 
@@ -142,11 +135,8 @@ def test_the_exporter_has_what_bottlerocket_shows_its_gpus_for() -> None:
     assert rights(both["bottlerocket"])["capabilities"] == {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
     # The API server takes no pod that has the capability and may not gain any.
     assert "allowPrivilegeEscalation" not in rights(both["bottlerocket"])
-    assert rights(both["al2023"]) == {
-        "runAsUser": 0,
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    expected = {"runAsUser": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert rights(both["al2023"]) == expected
 
 
 def test_a_stack_of_one_image_has_one_exporter() -> None:
@@ -204,11 +194,9 @@ def test_each_image_and_version_has_its_own() -> None:
 
 
 def test_it_tolerates_each_taint_of_its_pools_once_and_nothing_else() -> None:
-    (pod,) = declared(
-        specs.gpu_pool("a-1", drivers="daemonset", extra_taints=(SPOT,)),
-        specs.gpu_pool("a-4", size=4, drivers="daemonset", extra_taints=(SPOT,)),
-        specs.gpu_pool("m-8", size=8),
-    ).values()
+    ours: dict[str, Any] = {"drivers": "daemonset", "extra_taints": (SPOT,)}
+    pools = [specs.gpu_pool("a-1", **ours), specs.gpu_pool("a-4", size=4, **ours), specs.gpu_pool("m-8", size=8)]
+    (pod,) = declared(*pools).values()
     assert [(toleration["key"], toleration["value"]) for toleration in pod["tolerations"]] == [
         ("nvidia.com/gpu", "present"),
         ("cloud.google.com/gke-spot", "true"),

@@ -45,9 +45,8 @@ def test_the_component_declares_what_the_program_declares_with_itself_as_the_par
     program, component = run_with(one_stack.config(cloud), "one"), run_component(cloud)
     (top, *others) = component.resources
     assert (top.type, top.name) == ("gpucluster:index:GpuCluster", "gpus")
-    assert {(each.type, each.name): each.inputs for each in others} == {
-        (each.type, each.name): each.inputs for each in program.resources
-    }
+    inputs = {(each.type, each.name): each.inputs for each in program.resources}
+    assert {(each.type, each.name): each.inputs for each in others} == inputs
     outermost = {each.name for each in program.resources if "::pulumi:pulumi:Stack::" in each.parent}
     assert {each.name for each in others if each.parent == top.urn} >= {"cluster", "admin", "autoscaler"}
     assert {each.name for each in others if each.parent == top.urn} == outermost

@@ -138,9 +138,7 @@ def test_pools_have_final_names_labels_and_taints(cloud: str) -> None:
 
 @each_cloud
 def test_a_taint_that_the_cloud_puts_on_spot_nodes_may_be_written_too(cloud: str) -> None:
-    written = [
-        {"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in catalog.of(cloud).spot_taints
-    ]
+    written = [{"key": each.key, "value": each.value, "effect": each.effect} for each in catalog.of(cloud).spot_taints]
     pools = t4(capacity="spot")
     plain = load_stack(cloud, gpuPools=pools).gpu_pools
     if written:
@@ -209,18 +207,14 @@ def test_a_spot_pool_mixes_what_the_catalogue_says_and_an_on_demand_pool_nothing
         mix = known.spot_mix(pool.gpus.type, pool.gpus_per_node, known.autoscalers[0])
         mixed = tuple(machine.type for machine in mix)
         assert pool.machine_types == (mixed if pool.spot else (pool.machine_type,))
-        assert (
-            pool.machine_type
-            == pool.machine_types[0]
-            == known.machines.having(pool.gpus.type, pool.gpus_per_node)[0].type
-        )
+        first = known.machines.having(pool.gpus.type, pool.gpus_per_node)[0].type
+        assert pool.machine_type == pool.machine_types[0] == first
 
 
 def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> None:
     types = ["g4dn.4xlarge", "g4dn.xlarge", "g4dn.2xlarge"]
-    spot, on_demand = load_stack(
-        "eks", zones=["us-west-2a"], gpuPools=t4(capacity="spot-with-fallback", machineType=types)
-    ).gpu_pools
+    pools = t4(capacity="spot-with-fallback", machineType=types)
+    spot, on_demand = load_stack("eks", zones=["us-west-2a"], gpuPools=pools).gpu_pools
     assert spot.machine_types == ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
     assert spot.machine_type == "g4dn.xlarge"
     # The fallback is for when no spot node is to be had, and no mixture makes that likelier.
@@ -306,11 +300,9 @@ def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
     """Names of on-demand pools, sizes, maxima, preferences and the contract's labels do not depend on the cloud."""
 
     def shape(settings: Settings) -> list[tuple[object, ...]]:
-        return [
-            (pool.name, pool.max_nodes, pool.min_nodes, pool.preference, pool.declared_at, pool.labels.get(SIZE_KEY))
-            for pool in (*settings.gpu_pools, *settings.cpu_pools)
-            if not pool.spot
-        ]
+        pools = [pool for pool in (*settings.gpu_pools, *settings.cpu_pools) if not pool.spot]
+        facts = ("name", "max_nodes", "min_nodes", "preference", "declared_at")
+        return [(*(getattr(pool, fact) for fact in facts), pool.labels.get(SIZE_KEY)) for pool in pools]
 
     shapes = [shape(load_stack(cloud)) for cloud in one_stack.CLOUDS]
     assert shapes[0]

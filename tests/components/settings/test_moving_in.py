@@ -186,6 +186,5 @@ def test_recorded_answers_have_the_fields_of_the_vendors_models() -> None:
     printed = {key: value for key, value in _answers("aks")[0].items() if key != "resourceGroup"}  # the CLI adds it
     assert [*_unknown(printed, models.ManagedCluster, _azure)] == []
     assert [*_unknown({"nodePools": [{"maxNodes": 1}]}, "Cluster", _google)] == [".nodePools.maxNodes"]
-    assert [*_unknown({"agentPoolProfiles": [{"maxNodes": 1}]}, models.ManagedCluster, _azure)] == [
-        ".agentPoolProfiles.maxNodes"
-    ]
+    written = {"agentPoolProfiles": [{"maxNodes": 1}]}
+    assert [*_unknown(written, models.ManagedCluster, _azure)] == [".agentPoolProfiles.maxNodes"]

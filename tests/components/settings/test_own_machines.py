@@ -50,20 +50,14 @@ def test_each_pool_has_its_machines_and_none_scales() -> None:
 def test_labels_and_taints_are_those_of_any_cloud() -> None:
     (t4,) = settings().gpu_pools
     assert t4.taints == (GPU_TAINT,)
-    assert t4.labels == {
-        "skypilot.co/accelerator": "t4",
-        "nvidia.com/gpu.present": "true",
-        "gpucluster.dev/pool": "t4-2",
-        "gpucluster.dev/gpu": "nvidia-t4",
-        "gpucluster.dev/gpus-per-node": "2",
-    }
+    own = {"gpucluster.dev/pool": "t4-2", "gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "2"}
+    assert t4.labels == {"skypilot.co/accelerator": "t4", "nvidia.com/gpu.present": "true", **own}
 
 
 def test_larger_machines_repel_pods_of_smaller_ones() -> None:
     first, second = pool()["machines"]
-    small, large = settings(
-        teams=[], gpuPools=[pool(name="small", gpusPerNode=1, machines=[first]), pool(name="large", machines=[second])]
-    ).gpu_pools
+    pools = [pool(name="small", gpusPerNode=1, machines=[first]), pool(name="large", machines=[second])]
+    small, large = settings(teams=[], gpuPools=pools).gpu_pools
     assert small.taints == (GPU_TAINT,)
     assert large.taints == (GPU_TAINT, Taint("gpucluster.dev/gpus-per-node", "2", "NoSchedule"))
 

@@ -94,12 +94,8 @@ def test_defaults() -> None:
     assert (spec.spot, spec.disk_gb, spec.image, spec.gpus.drivers, spec.gpus.driver_version) == (
         False, 100, "cos", "managed", "default",
     )  # fmt: skip
-    assert spec.labels == {
-        "nvidia.com/gpu.present": "true",
-        "gpucluster.dev/pool": "t4-1",
-        "gpucluster.dev/gpu": "nvidia-t4",
-        "gpucluster.dev/gpus-per-node": "1",
-    }
+    own = {"gpucluster.dev/pool": "t4-1", "gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
+    assert spec.labels == {"nvidia.com/gpu.present": "true", **own}
     assert spec.taints == (GPU_TAINT,)
 
 
@@ -116,20 +112,15 @@ def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
     ]
     specs = {spec.name: spec for spec in loaded(good(gpuPools=pools)).gpu_pools}
     team = Taint("team", "a", "NoExecute")
-    assert {name: spec.taints for name, spec in specs.items()} == {
-        "t4-2": (GPU_TAINT, team),
-        "t4-4": (GPU_TAINT, size_taint(4), team),
-        "l4-4": (GPU_TAINT, size_taint(4)),
-    }
+    expected = {"t4-2": (GPU_TAINT, team), "t4-4": (GPU_TAINT, size_taint(4), team), "l4-4": (GPU_TAINT, size_taint(4))}
+    assert {name: spec.taints for name, spec in specs.items()} == expected
 
 
 def test_a_fallback_of_cpu_nodes_starts_at_none_and_costs_more() -> None:
     written = _cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])
     spot, on_demand = loaded(good(cpuPools=[written])).cpu_pools
-    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in (spot, on_demand)] == [
-        ("cpu-spot", True, 0, 1),
-        ("cpu-ondemand", False, 1, 0),
-    ]
+    expected = [("cpu-spot", True, 0, 1), ("cpu-ondemand", False, 1, 0)]
+    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in (spot, on_demand)] == expected
     assert (spot.hourly_usd or 0) < (on_demand.hourly_usd or 0)
 
 
@@ -154,9 +145,8 @@ def test_costs_add_up() -> None:
     assert admin.hourly_usd is not None
     nat = {nodes: price.usd for nodes in (2, 6) if (price := known.prices.nat(nodes, 1))}
     assert settings.cost_idle_hourly == pytest.approx(fee.usd + nat[2] + admin.hourly_usd + cpu.hourly_usd)
-    assert settings.cost_max_hourly == pytest.approx(
-        fee.usd + nat[6] + admin.hourly_usd + 3 * cpu.hourly_usd + 2 * gpu.hourly_usd
-    )
+    pools = 3 * cpu.hourly_usd + 2 * gpu.hourly_usd
+    assert settings.cost_max_hourly == pytest.approx(fee.usd + nat[6] + admin.hourly_usd + pools)
     assert settings.max_nodes == 6
 
 
@@ -278,18 +268,8 @@ SECTIONS: dict[type[Section], dict[str, Any]] = {
 }
 
 OWN = ("research", "1-research", "kube", "gkeep", "a" * 63)
-REFUSED = (
-    "kube-system",
-    "kube-anything",
-    "gke-managed-system",
-    "gmp-system",
-    "aks-command",
-    "monitoring",
-    "kueue-system",
-    "Research",
-    "a_b",
-    "a" * 64,
-)
+SYSTEM = "kube-system kube-anything gke-managed-system gmp-system aks-command monitoring kueue-system"
+REFUSED = (*SYSTEM.split(), "Research", "a_b", "a" * 64)
 
 
 def naming(section: type[Section], namespace: str) -> Section:

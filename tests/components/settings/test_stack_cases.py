@@ -23,9 +23,7 @@ from components.settings.stack_file import StackFile
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
 
-FILES = {
-    file.stem: yaml.safe_load(file.read_text()) for file in sorted((Path(__file__).parent / "stack_cases").glob("*"))
-}
+FILES = {one.stem: yaml.safe_load(one.read_text()) for one in sorted((Path(__file__).parent / "stack_cases").glob("*"))}
 
 
 def with_changes(base: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:

@@ -64,11 +64,8 @@ def test_data_is_kept_unless_the_stack_file_says_otherwise(cloud: str, written: 
 @every_cloud
 def test_what_is_set_on_a_kept_bucket_is_kept_with_it(cloud: str) -> None:
     recording = only(cloud, checkpoints={})
-    about = {
-        each.type: each.retain_on_delete
-        for each in recording.resources
-        if "s3/" in each.type or ":storage:" in each.type
-    }
+    stored = [each for each in recording.resources if "s3/" in each.type or ":storage:" in each.type]
+    about = {each.type: each.retain_on_delete for each in stored}
     assert all(about.values())
 
 
@@ -154,9 +151,8 @@ def test_a_bucket_on_amazon_is_never_public_and_takes_tls_alone() -> None:
 
 def test_what_is_set_on_a_bucket_of_amazon_comes_one_by_one() -> None:
     recording = only("eks", checkpoints={})
-    settings = [
-        each for each in recording.resources if each.type.startswith("aws:s3/bucket") and "bucket:" not in each.type
-    ]
+    buckets = [each for each in recording.resources if each.type.startswith("aws:s3/bucket")]
+    settings = [each for each in buckets if "bucket:" not in each.type]
     urns = {each.urn for each in settings}
     before = {each.urn: urns & {*each.depends_on} for each in settings}
     assert sorted(len(each) for each in before.values()) == [0, 1, 1, 1]

@@ -39,9 +39,7 @@ def with_identity(cloud: str, *keys: str, account: str = "serving/model") -> rec
 def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
     """What pods got: (where, what) in the cloud's words."""
     if cloud == "gke":
-        members = [
-            each.inputs for each in recording.resources if each.inputs.get("member", "").startswith("principal://")
-        ]
+        members = [one.inputs for one in recording.resources if one.inputs.get("member", "").startswith("principal://")]
         return {(each.get("bucket") or each["secretId"], each["role"]) for each in members}
     if cloud == "eks":
         return {
@@ -51,11 +49,8 @@ def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
             for resource in statement.get("Condition", {}).get("StringLike", {"": statement["Resource"]}).popitem()[1]
             for action in statement["Action"]
         }
-    pods = {
-        each.name
-        for each in recording.of_type("azure-native:managedidentity:UserAssignedIdentity")
-        if "-pods-" in each.name
-    }
+    made = recording.of_type("azure-native:managedidentity:UserAssignedIdentity")
+    pods = {each.name for each in made if "-pods-" in each.name}
     return {
         (each.inputs["scope"], each.inputs["roleDefinitionId"].rpartition("/")[2])
         for each in recording.of_type("azure-native:authorization:RoleAssignment")
@@ -65,12 +60,9 @@ def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
 
 def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
     """Of the policies of pods on EKS."""
-    return [
-        statement
-        for each in recording.of_type("aws:iam/rolePolicy:RolePolicy")
-        if each.inputs["name"].startswith("pods-")
-        for statement in json.loads(each.inputs["policy"])["Statement"]
-    ]
+    policies = [each.inputs for each in recording.of_type("aws:iam/rolePolicy:RolePolicy")]
+    mine = [json.loads(each["policy"]) for each in policies if each["name"].startswith("pods-")]
+    return [statement for policy in mine for statement in policy["Statement"]]
 
 
 @every_cloud

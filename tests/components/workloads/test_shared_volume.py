@@ -74,11 +74,8 @@ def test_it_is_mounted_only_when_it_can_be(cloud: str) -> None:
 
 @every_cloud
 def test_jobs_of_its_namespace_find_it_in_the_offer(cloud: str) -> None:
-    (offer,) = [
-        json.loads(each.inputs["data"]["offer.json"])
-        for each in with_volume(cloud, namespace="ml").of_type("kubernetes:core/v1:ConfigMap")
-        if "offer.json" in each.inputs.get("data", {})
-    ]
+    maps = with_volume(cloud, namespace="ml").of_type("kubernetes:core/v1:ConfigMap")
+    (offer,) = [json.loads(text) for each in maps if (text := each.inputs.get("data", {}).get("offer.json"))]
     assert offer["volume_namespace"] == "ml"
 
 

@@ -83,11 +83,8 @@ def test_pulumi_neither_waits_for_its_end_nor_ends_it_for_other_pools(cloud: str
     settings = settings_of(cloud)
     fewer = replace(settings, gpu_pools=settings.gpu_pools[1:])
     other = declared(fewer).only(JOB)
-    changed = [
-        f"spec.template.spec.{key}"
-        for key in made.inputs["spec"]["template"]["spec"]
-        if made.inputs["spec"]["template"]["spec"][key] != other.inputs["spec"]["template"]["spec"][key]
-    ]
+    before, after = (each.inputs["spec"]["template"]["spec"] for each in (made, other))
+    changed = [f"spec.template.spec.{key}" for key in before if before[key] != after[key]]
     assert changed
     assert set(changed) <= {*made.ignore_changes}
 

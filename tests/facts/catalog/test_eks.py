@@ -59,11 +59,9 @@ def offerings(region: str) -> dict[str, set[str]] | None:
 
 
 def listed_nvidia() -> dict[str, list[dict[str, Any]]]:
-    return {
-        name: gpus
-        for name, entry in listing().items()
-        if (gpus := [gpu for gpu in entry.get("GpuInfo", {}).get("Gpus", ()) if gpu["Manufacturer"] == "NVIDIA"])
-    }
+    gpus = {name: entry.get("GpuInfo", {}).get("Gpus", ()) for name, entry in listing().items()}
+    nvidia = {name: [gpu for gpu in each if gpu["Manufacturer"] == "NVIDIA"] for name, each in gpus.items()}
+    return {name: each for name, each in nvidia.items() if each}
 
 
 @pytest.mark.parametrize("name", EKS.machines.types)
@@ -104,11 +102,8 @@ def test_every_interface_is_on_a_card_that_has_it(name: str) -> None:
 
 def test_no_x86_machine_with_whole_nvidia_gpus_is_missing() -> None:
     known = set(EKS.machines.types)
-    missing = {
-        name
-        for name, gpus in listed_nvidia().items()
-        if gpus[0]["Count"] and "x86_64" in listing()[name]["ProcessorInfo"]["SupportedArchitectures"]
-    } - known
+    whole = [name for name, gpus in listed_nvidia().items() if gpus[0]["Count"]]
+    missing = {each for each in whole if "x86_64" in listing()[each]["ProcessorInfo"]["SupportedArchitectures"]} - known
     assert missing == set()
 
 
@@ -173,25 +168,20 @@ def test_what_plans_with_one_machine_mixes_none_of_another_size(gpu: str, count:
 
 
 def test_regions_and_zones_are_amazons() -> None:
-    expected = {
-        region: tuple(
-            zone.name for zone in RegionsAndZonesBackend.zones[region] if zone.zone_id not in WITHOUT_CONTROL_PLANE
-        )
-        for region in COMMERCIAL
+    listed = {region: RegionsAndZonesBackend.zones[region] for region in COMMERCIAL}
+    usable = {
+        region: [zone for zone in zones if zone.zone_id not in WITHOUT_CONTROL_PLANE]
+        for region, zones in listed.items()
     }
+    expected = {region: tuple(zone.name for zone in zones) for region, zones in usable.items()}
     assert dict(EKS.regions) == expected
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
     types = {machine.type for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)}
-    offered = {
-        zone
-        for region, zones in EKS.regions.items()
-        for type, in_region in (offerings(region) or {}).items()
-        if type in types
-        for zone in in_region & set(zones)
-    }
+    offers = [(zones, offerings(region) or {}) for region, zones in EKS.regions.items()]
+    offered = {zone for zones, listed in offers for type in types & listed.keys() for zone in listed[type] & set(zones)}
     assert set(EKS.gpu_zones(gpu) or ()) == offered
 
 
@@ -321,9 +311,8 @@ def test_a_node_takes_no_more_pods_than_it_has_addresses_for(name: str) -> None:
 
 def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
     known = EKS.machines.types
-    assert {type for type in known if not nodes.takes_prefixes(type)} == {
-        type for type in known if listing()[type].get("Hypervisor") == "xen"
-    }
+    on_xen = {type for type in known if listing()[type].get("Hypervisor") == "xen"}
+    assert {type for type in known if not nodes.takes_prefixes(type)} == on_xen
 
 
 def test_support_of_every_version_that_the_program_installs_is_known() -> None:

@@ -57,9 +57,8 @@ def test_allocatable_memory_follows_the_tiers() -> None:
     # 25 % of 4, 20 % of 4, 10 % of 8, 6 % of 16 GiB, and 100 MiB for eviction.
     machine = Machine(type="x", family="x", vcpus=8, memory_gib=32)
     reserved_gib = 1 + 0.8 + 0.8 + 0.96
-    assert nodes.allocatable(machine) == Resources(
-        milli_cpu=7910, memory_mib=int(32 * 1024 - reserved_gib * 1024 - 100)
-    )
+    left = int(32 * 1024 - reserved_gib * 1024 - 100)
+    assert nodes.allocatable(machine) == Resources(milli_cpu=7910, memory_mib=left)
 
 
 def test_quotas_are_metrics_of_the_compute_api() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date
 
 import pytest
@@ -19,13 +20,8 @@ SOURCES = {"gke": "https://cloud.google.com/", "eks": "https://aws.amazon.com/",
 def test_prices_are_positive_dated_and_sourced(cloud: str, gpu: str) -> None:
     known = catalog.of(cloud)
     machines = [machine for count in known.machines.gpu_counts(gpu) for machine in known.machines.having(gpu, count)]
-    prices = [
-        price
-        for region in known.regions
-        for machine in machines
-        for spot in (False, True)
-        if (price := known.prices.machine(region, machine, spot=spot))
-    ]
+    asked = itertools.product(known.regions, machines, (False, True))
+    prices = [price for region, each, spot in asked if (price := known.prices.machine(region, each, spot=spot))]
     # Google lists no price of the GPUs that it sells by reservation alone.
     assert prices or cloud == "gke"
     for price in prices:

@@ -40,9 +40,8 @@ def test_a_gpu_of_gke_has_a_quota_or_a_quota_family() -> None:
 
 def test_flex_start_on_gke_needs_the_preemptible_quotas() -> None:
     """https://docs.cloud.google.com/compute/docs/instances/provisioning-models"""
-    pool = specs.gpu_pool(
-        gpu="nvidia-h200-141gb", per_node=8, spot=False, max_nodes=2, flex_start=FlexStart(max_run_hours=5)
-    )
+    flex: dict[str, Any] = {"spot": False, "max_nodes": 2, "flex_start": FlexStart(max_run_hours=5)}
+    pool = specs.gpu_pool(gpu="nvidia-h200-141gb", per_node=8, **flex)
     pool = replace(pool, machine_types=("a3-ultragpu-8g",))
     named = {(quota.name, quota.instead) for quota in catalog.of("gke").quotas("us-central1", [pool], 1)}
     assert {
@@ -63,11 +62,8 @@ def row(dated: str, source: str = "https://cloud.example/page") -> dict[str, str
 
 
 def test_each_table_of_the_catalogue_has_one_row() -> None:
-    tables = {
-        "/".join((*path.relative_to(TABLES).parts[:-2], path.stem))
-        for path in TABLES.rglob("data/*.csv")
-        if path.stem not in ("sources", "fees")
-    }
+    paths = [path for path in TABLES.rglob("data/*.csv") if path.stem not in ("sources", "fees")]
+    tables = {"/".join((*path.relative_to(TABLES).parts[:-2], path.stem)) for path in paths}
     assert sorted(row["table"] for row in parsed(SOURCES[0].read_text())) == sorted(tables)
 
 
@@ -86,15 +82,13 @@ def test_every_day_is_over_and_every_source_a_link() -> None:
 def test_a_fact_is_old_after_a_year() -> None:
     today = date(2026, 11, 25)
     assert report([row("2025-11-25")], today) == ["1 source of facts, the oldest of 2025-11-25; 0 older than a year."]
-    assert report([row("2025-11-24")], today)[0] == (
-        "2025-11-24  gke/zones: older than a year; read https://cloud.example/page again"
-    )
+    old = "2025-11-24  gke/zones: older than a year; read https://cloud.example/page again"
+    assert report([row("2025-11-24")], today)[0] == old
 
 
 def test_general_knowledge_is_listed() -> None:
-    assert report([row("2026-11-01", source="")], date(2026, 11, 25))[0] == (
-        "2026-11-01  gke/zones: without a source, general knowledge"
-    )
+    (line, *_) = report([row("2026-11-01", source="")], date(2026, 11, 25))
+    assert line == "2026-11-01  gke/zones: without a source, general knowledge"
 
 
 @cases

@@ -63,11 +63,8 @@ def test_a_path_names_one_object_or_a_collection(arguments: list[str], path: str
 
 
 def test_every_warning_of_every_header_is_read() -> None:
-    assert admission_warnings(['299 - "one", 299 - "two \\"quoted\\""', '299 - "three"', "nonsense"]) == (
-        "one",
-        'two "quoted"',
-        "three",
-    )
+    expected = ("one", 'two "quoted"', "three")
+    assert admission_warnings(['299 - "one", 299 - "two \\"quoted\\""', '299 - "three"', "nonsense"]) == expected
 
 
 @cases

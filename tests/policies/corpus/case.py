@@ -35,16 +35,8 @@ class Case:
 def declared_by(case: Case) -> list[Declared]:
     """The case's resources as the readers get them."""
     urns = {name: f"urn:pulumi:test::test::{token}::{name}" for token, name, _ in case.resources}
-    return [
-        Declared(
-            token,
-            name,
-            urns[name],
-            properties,
-            {where: (urns[source],) for user, where, source in case.links if user == name},
-        )
-        for token, name, properties in case.resources
-    ]
+    links = {name: {where: (urns[source],) for user, where, source in case.links if user == name} for name in urns}
+    return [Declared(token, name, urns[name], properties, links[name]) for token, name, properties in case.resources]
 
 
 def blockers(case: Case) -> list[Violation]:
@@ -60,9 +52,7 @@ def findings(case: Case) -> list[Violation]:
 def doubts(case: Case) -> list[str]:
     """Why rules, whatever their level, can never judge something in the program."""
     violations = judged(case)
-    open_for_good = [
-        violation.unknown_reason.why for violation in violations if violation.not_evaluated and violation.unknown_reason
-    ]
+    open_for_good = [each.unknown_reason.why for each in violations if each.not_evaluated and each.unknown_reason]
     return [*open_for_good, *(violation.message for violation in violations if violation.rule == unjudged.id)]
 
 

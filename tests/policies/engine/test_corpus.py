@@ -19,13 +19,8 @@ pytestmark = REAL_ENGINE
 
 _CASES = {case.id: case for case in read_cases()}
 BLOCKED = (
-    "gke-total-minimum",
-    "aks-old-api-version",
-    "eks-gpu-no-taint",
-    "karpenter-open-pool",
-    "k8s-ray-cluster",
-    "k8s-time-slicing-in-a-chart",
-    "apps-pools-team-taint",
+    *("gke-total-minimum", "aks-old-api-version", "eks-gpu-no-taint", "karpenter-open-pool", "k8s-ray-cluster"),
+    *("k8s-time-slicing-in-a-chart", "apps-pools-team-taint"),
 )
 ALLOWED = ("gke-tpu-pool", "aks-plugin-on-spot", "eks-good", "k8s-gpu-operator", "apps-pools-team-job")
 

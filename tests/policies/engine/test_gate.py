@@ -104,17 +104,14 @@ def test_a_missing_taint_is_added_on_request_only(project: Project) -> None:
     assert "[advisory]  remediated  (gcp:container/nodePool:NodePool: t4)" in updated
     assert "Done: Add the taint nvidia.com/gpu=present:NoSchedule to the group." in updated
     (pool,) = [pool for pool in project.resources("gcp:container/nodePool:NodePool") if pool["urn"].endswith("::t4")]
-    assert [taint["key"] for taint in pool["inputs"]["nodeConfig"]["taints"]] == [
-        "cloud.google.com/gke-spot",
-        "nvidia.com/gpu",
-    ]
+    expected = ["cloud.google.com/gke-spot", "nvidia.com/gpu"]
+    assert [taint["key"] for taint in pool["inputs"]["nodeConfig"]["taints"]] == expected
 
 
 def test_a_wrong_limit_is_a_clear_error(project: Project) -> None:
     project.write(**GOOD)
     config = project.directory / "bad.json"
     config.write_text('{"gpu-ceiling": {"maxGpus": "many"}}')
-    failed = project.run(
-        "preview", "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(config), refused=True
-    )
+    packs = ("--policy-pack", "policies", "--policy-pack-config", str(config))
+    failed = project.run("preview", "--stack=test", *packs, refused=True)
     assert "gpu-ceiling: maxGpus: Invalid type. Expected: [integer,null], given: string" in failed

@@ -108,9 +108,8 @@ def test_what_is_not_evaluated_is_reported_and_refused_when_mandatory(project: P
 
 
 def test_machines_of_a_template_are_judged_as_the_template_s(project: Project) -> None:
-    refused = preview(
-        project, (STACK, "workers", {"name": "workers", "templateBody": json.dumps(TEMPLATE)}), refused=True
-    )
+    stack = (STACK, "workers", {"name": "workers", "templateBody": json.dumps(TEMPLATE)})
+    refused = preview(project, stack, refused=True)
     assert f"[mandatory]  gpu-zero-minimum  ({STACK}: workers)" in refused
     assert "GPU node group 'Workers' keeps at least 1 node" in refused
 

@@ -111,12 +111,9 @@ def test_a_script_without_kubernetes_joins_nothing() -> None:
 
 
 def test_spellings_of_taints() -> None:
-    assert tuple(parsed_taints("a=b:NoSchedule, c:NoExecute,broken,d=e:Sometimes")) == (
-        Taint("a", "b", "NoSchedule"),
-        Taint("c", "", "NoExecute"),
-    )
-    assert taints_of([{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "no-schedule"}]) == (
-        Taint("a", "", "NoSchedule"),
-    )
+    expected = (Taint("a", "b", "NoSchedule"), Taint("c", "", "NoExecute"))
+    assert tuple(parsed_taints("a=b:NoSchedule, c:NoExecute,broken,d=e:Sometimes")) == expected
+    written = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "no-schedule"}]
+    assert taints_of(written) == (Taint("a", "", "NoSchedule"),)
     assert taints_of([{"key": UNKNOWN, "effect": "NoSchedule"}]) is UNKNOWN
     assert taints_of(UNKNOWN) is UNKNOWN

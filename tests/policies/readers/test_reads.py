@@ -149,9 +149,8 @@ def test_values_in_files() -> None:
     (daemons,) = release("gpu-operator", valueYamlFiles=[text], values={"daemonsets": {"tolerations": [{"key": "a"}]}})
     assert daemons.tolerations == (Toleration("a", "Equal", ""),)
     out_of_reach = pulumi.FileAsset("values.yaml")
-    daemons, discovery = release(
-        "gpu-operator", valueYamlFiles=[out_of_reach], values={"daemonsets": {"tolerations": []}}
-    )
+    values = {"daemonsets": {"tolerations": []}}
+    daemons, discovery = release("gpu-operator", valueYamlFiles=[out_of_reach], values=values)
     assert (daemons.tolerations, discovery.tolerations) == ((), UNKNOWN)
 
 

@@ -63,9 +63,8 @@ def test_a_failed_measurement_does_not_discard_the_others() -> None:
 
     before, after = Goal("before", Sample((1.0,)), "s"), Goal("after", Sample((2.0,)), "s")
     output = io.StringIO()
-    goals, errors = measure_all(
-        Console(file=output, width=80), {"a": lambda: [before], "b": fails, "c": lambda: [after]}
-    )
+    measures = {"a": lambda: [before], "b": fails, "c": lambda: [after]}
+    goals, errors = measure_all(Console(file=output, width=80), measures)
     assert goals == [before, after]
     assert [str(error) for error in errors] == ["no cluster [here]"]
     assert "failed: no cluster [here]" in output.getvalue()

@@ -35,17 +35,14 @@ def test_no_design_pays_less_than_its_jobs_use_and_the_bound_is_between(stack: s
 def test_five_designs_are_described_with_their_sentences() -> None:
     assert len(seeds()) == 5
     assert [seed["name"] for seed in seeds() if not seed["quotes"] or not seed["source"]] == []
-    assert {key for seed in seeds() for key in seed} == {
-        *("name", "source", "quotes"),
-        *("sizes", "spot", "always_on", "max_nodes", "idle_minutes"),
-    }
+    expected = {*("name", "source", "quotes"), *("sizes", "spot", "always_on", "max_nodes", "idle_minutes")}
+    assert {key for seed in seeds() for key in seed} == expected
 
 
 def test_designs_are_built_as_they_are_described() -> None:
     market = Market("gke", "us-central1")
-    jobs = resolved(
-        [TraceJob(submit=0, duration=60, gpus=2), TraceJob(submit=0, duration=60)], types_of(market.pools()), "t4"
-    )
+    two, one = TraceJob(submit=0, duration=60, gpus=2), TraceJob(submit=0, duration=60)
+    jobs = resolved([two, one], types_of(market.pools()), "t4")
     built = {seed["name"]: built_design(seed, jobs, market, 0) for seed in seeds()}
     sizes = {name: [pool.gpus_per_node for pool in design.offer.pools] for name, design in built.items()}
     assert sizes == {"GKE tips": [2], "acs-engine": [1, 2], "bare VMs": [2], "GKE auto-scale": [1, 2], "EKS spot": [4]}
@@ -62,14 +59,8 @@ def test_the_table_names_designs_bound_and_goals(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=80)
     run_trace_bench(console, resolve("dev").settings, "dev", file, 1)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    for words in (
-        "150 jobs, ",
-        "bare VMs",
-        "stack dev",
-        "recommended",
-        "bound, if no job waits: ",
-        "(goal: at most 1.15)",
-    ):
+    own = ("150 jobs, ", "bare VMs", "stack dev", "recommended")
+    for words in (*own, "bound, if no job waits: ", "(goal: at most 1.15)"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -82,9 +73,7 @@ def test_the_table_names_designs_bound_and_goals(tmp_path: Path) -> None:
         ("none", None, "no stack 'none'"),
     ],
 )
-def test_wrong_input_is_a_message(
-    stack: str, trace: Path | None, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_input_is_named(stack: str, trace: Path | None, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as raised:
         main(stack, trace)
     assert (raised.value.exit_code, message in capsys.readouterr().err) == (2, True)

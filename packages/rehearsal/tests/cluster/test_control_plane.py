@@ -116,24 +116,15 @@ def test_a_kubeconfig_with_the_credential_plugin_works(plane: ControlPlane, tmp_
     plugins = tmp_path / "the user's plugins"
     write_credential_plugins(plugins, plane.user_token)
     config = json.loads(plane.kubeconfig.read_text())
-    config["users"][0]["user"] = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "command": "gke-gcloud-auth-plugin",
-            "args": ["--use_application_default_credentials"],
-            "interactiveMode": "Never",
-        }
-    }
+    plugin = {"command": "gke-gcloud-auth-plugin", "args": ["--use_application_default_credentials"]}
+    plugin |= {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "Never"}
+    config["users"][0]["user"] = {"exec": plugin}
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     whoami = ["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"]
-    result = subprocess.run(
-        [tools() / "kubectl", "--kubeconfig", kubeconfig, *whoami],
-        env={"PATH": f"{plugins}:{os.environ['PATH']}", "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [tools() / "kubectl", "--kubeconfig", kubeconfig, *whoami]
+    environment = {"PATH": f"{plugins}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.stdout == "cluster-user", result.stderr
 
 

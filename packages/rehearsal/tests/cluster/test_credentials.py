@@ -171,17 +171,11 @@ def test_certificates_come_as_data_or_as_files(tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(tmp_path / "ca.crt")
     client.cert_chain_pems[0].write_to_path(tmp_path / "client.crt")
     client.private_key_pem.write_to_path(tmp_path / "client.key")
-    files = Kubeconfig(
-        {**ENTRY, "certificate-authority": str(tmp_path / "ca.crt")},
-        {"client-certificate": str(tmp_path / "client.crt"), "client-key": str(tmp_path / "client.key")},
-    )
-    data = Kubeconfig(
-        {**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)},
-        {
-            "client-certificate-data": encoded(client.cert_chain_pems[0]),
-            "client-key-data": encoded(client.private_key_pem),
-        },
-    )
+    user = {"client-certificate": str(tmp_path / "client.crt"), "client-key": str(tmp_path / "client.key")}
+    files = Kubeconfig({**ENTRY, "certificate-authority": str(tmp_path / "ca.crt")}, user)
+    pair = {"client-certificate-data": client.cert_chain_pems[0], "client-key-data": client.private_key_pem}
+    user = {key: encoded(pem) for key, pem in pair.items()}
+    data = Kubeconfig({**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)}, user)
     for each in (files, data):
         context = each.tls()
         assert context.verify_mode == ssl.CERT_REQUIRED

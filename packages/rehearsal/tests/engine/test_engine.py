@@ -7,6 +7,7 @@ import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,14 +38,9 @@ def engine(tmp_path: Path, tools: Path, program: str, steps: list[Step] | None =
     (project / "Pulumi.dev.yaml").write_text("config:\n  probe:colour: green\n")
     (project / "__main__.py").write_text(program)
     (project / ".venv").symlink_to(ROOT / ".venv")
-    return Engine.create(
-        project=project,
-        stack="dev",
-        stack_file=project / "Pulumi.dev.yaml",
-        run_dir=tmp_path / "run",
-        path=(tools,),
-        on_step=None if steps is None else steps.append,
-    )
+    folders: dict[str, Any] = {"project": project, "run_dir": tmp_path / "run", "path": (tools,)}
+    on_step = None if steps is None else steps.append
+    return Engine.create(stack="dev", stack_file=project / "Pulumi.dev.yaml", on_step=on_step, **folders)
 
 
 @pytest.mark.rehearsal
@@ -176,9 +172,7 @@ def test_a_damaged_tools_folder_is_an_error_with_a_remedy(tmp_path: Path, monkey
         engine(tmp_path, damaged, "")
 
 
-def test_of_a_damaged_pulumi_of_the_user_the_error_names_the_file_and_deletes_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_pulumi_of_the_user_is_named_and_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     own = tmp_path / "opt" / "pulumi"
     own.parent.mkdir()

@@ -12,14 +12,8 @@ from tests.tables import cases
 
 
 def policy(level: str, urn: str = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4") -> dict[str, Any]:
-    return {
-        "policyEvent": {
-            "policyName": "gpu-zero-minimum",
-            "enforcementLevel": level,
-            "resourceUrn": urn,
-            "message": "<{%fg 1%}>keeps 1 node<{%reset%}>\nWrite 0.\n",
-        }
-    }
+    event = {"policyName": "gpu-zero-minimum", "enforcementLevel": level, "resourceUrn": urn}
+    return {"policyEvent": {**event, "message": "<{%fg 1%}>keeps 1 node<{%reset%}>\nWrite 0.\n"}}
 
 
 def pre(op: str, type: str, *, planning: bool = False) -> dict[str, Any]:

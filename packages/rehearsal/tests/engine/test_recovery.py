@@ -19,11 +19,8 @@ KUBE = f"{STACK}pulumi:providers:kubernetes::dev-kubernetes"
 PROVIDER = f"{STACK}pulumi:providers:gcp::default_10_2_0"
 POOL = f"{STACK}gpucluster:index:GpuNodePool$gcp:container/nodePool:NodePool::t4-1-pool"
 NAMESPACE = f"{STACK}gpucluster:index:Cluster$kubernetes:core/v1:Namespace::namespace-serving"
-PLACES = {
-    POOL: {"parent": COMPONENT, "provider": PROVIDER},
-    f"{POOL}-2": {"parent": COMPONENT, "provider": PROVIDER},
-    NAMESPACE: {"parent": CLUSTER, "provider": KUBE},
-}
+PLACES = {each: {"parent": COMPONENT, "provider": PROVIDER} for each in (POOL, f"{POOL}-2")}
+PLACES[NAMESPACE] = {"parent": CLUSTER, "provider": KUBE}
 IDS = {POOL: "pools/t4-1", f"{POOL}-2": "pools/t4-2"}
 GCP = "error: googleapi: Error 409: Already exists: pools/t4-1, alreadyExists"
 OBJECT = 'error: Role gpu-notifier: roles.rbac.authorization.k8s.io "gpu-notifier" already exists. Import it'
@@ -46,25 +43,14 @@ def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str], 
 @pytest.mark.parametrize("error", [GCP, OBJECT, AZURE, LOST])
 def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str) -> None:
     (entry,) = imported(tmp_path, error, [OTHER, COMPONENT, PROVIDER], IDS)
-    assert entry == {
-        "type": "gcp:container/nodePool:NodePool",
-        "name": "t4-1-pool",
-        "id": "pools/t4-1",
-        "parent": COMPONENT,
-        "provider": PROVIDER,
-    }
+    assert entry == {"type": "gcp:container/nodePool:NodePool", "name": "t4-1-pool", "id": "pools/t4-1", **PLACES[POOL]}
 
 
 def test_a_resource_with_a_name_unlike_its_components_is_imported_where_it_belongs(tmp_path: Path) -> None:
     state = [CLUSTER, f"{STACK}pulumi:providers:kubernetes::other", KUBE]
     (entry,) = imported(tmp_path, OBJECT, state, {NAMESPACE: "serving"}, "namespace-serving")
-    assert entry == {
-        "type": "kubernetes:core/v1:Namespace",
-        "name": "namespace-serving",
-        "id": "serving",
-        "parent": CLUSTER,
-        "provider": KUBE,
-    }
+    expected = {"type": "kubernetes:core/v1:Namespace", "name": "namespace-serving", "id": "serving"}
+    assert entry == {**expected, **PLACES[NAMESPACE]}
 
 
 def test_a_place_is_read_from_the_state() -> None:

@@ -58,9 +58,8 @@ def running_fleet(run_dir: Path, version: str = "1.34.4", *system_objects: Objec
     """A cluster whose only group is the admin pool."""
     with ControlPlane(run_dir, tools=tools()) as plane:
         fleet = KarpenterFleet(plane, run_dir, tools())
-        fleet.create_cluster(
-            CLUSTER, version=version, region="us-central1", zones=ZONES, system_objects=[*system_objects]
-        )
+        place: dict[str, Any] = {"region": "us-central1", "zones": ZONES}
+        fleet.create_cluster(CLUSTER, version=version, system_objects=[*system_objects], **place)
         fleet.apply_group(ADMIN)
         yield Running(fleet, plane.api, run_dir)
         fleet.close()
@@ -90,9 +89,7 @@ def preferred(key: str, value: str) -> Object:
 
 def ready_pools(api: Api) -> set[str]:
     """The NodePools that the autoscaler uses; a new one becomes so a moment after it was created."""
-    return {
-        pool["metadata"]["name"] for pool in api.list("/apis/karpenter.sh/v1/nodepools") if condition(pool, "Ready")
-    }
+    return {one["metadata"]["name"] for one in api.list("/apis/karpenter.sh/v1/nodepools") if condition(one, "Ready")}
 
 
 def labelled(api: Api, group: str, key: str) -> list[Object]:

@@ -83,9 +83,8 @@ def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
     running.fleet.apply_group(group)
     assert nodes(running.api, "t4") == []
 
-    running.api.create(
-        JOBS, job("j", pods=3, tolerations=[*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}])
-    )
+    spot = {"key": SPOT_TAINT["key"], "operator": "Exists"}
+    running.api.create(JOBS, job("j", pods=3, tolerations=[*TOLERATIONS, spot]))
     eventually("3 nodes with a GPU", lambda: ready_gpus(running.api, "t4") == 3)
     grown = eventually("they are part of the cluster", lambda: all_registered(nodes(running.api, "t4")))
     for node in grown:
@@ -129,9 +128,8 @@ def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
 def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(running: Running) -> None:
     installer = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer"
     running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
-    running.fleet.apply_group(
-        gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=(GPU_TAINT, SPOT_TAINT), spot=True)
-    )
+    taints = (GPU_TAINT, SPOT_TAINT)
+    running.fleet.apply_group(gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=taints, spot=True))
     tolerations = [*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}]
     running.api.create(PODS, pod("waits", gpus=1, tolerations=tolerations))
     (missing,) = eventually("the reason", running.missing_drivers)
@@ -152,9 +150,8 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
     plugin = daemon_set("gpus", **plugin_pod("plugin", tolerations=TOLERATIONS, affinity=affinity))
     running.fleet.apply_objects([plugin])
     machine = NodeShape("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
-    running.fleet.apply_group(
-        gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
-    )
+    offered: dict[str, Any] = {"offered_gpus": 2, "gpus_advertised_by": "device-plugin"}
+    running.fleet.apply_group(gpu_group("t4", machine=machine, max_nodes=1, **offered))
     api.create(PODS, pod("four", gpus=4, seconds=60))
     expected = "the node advertises no GPU: pod kube-system/gpus-"
     # The node of the test before may be among them until the fleet looks again.
@@ -174,9 +171,8 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
 
 def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running: Running) -> None:
     unseen = {"team": "vision"}
-    running.fleet.apply_group(
-        gpu_group("hidden", late_labels=unseen, late_taints=(SPOT_TAINT,), max_nodes=1, hourly_usd=1)
-    )
+    late: dict[str, Any] = {"late_labels": unseen, "late_taints": (SPOT_TAINT,)}
+    running.fleet.apply_group(gpu_group("hidden", max_nodes=1, hourly_usd=1, **late))
     running.api.create(PODS, pod("selects", gpus=1, seconds=60, nodeSelector=unseen))
     refusals = eventually("the autoscaler refuses", lambda: from_karpenter(running.api))
     assert refusals
@@ -283,9 +279,8 @@ def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
     running.fleet.apply_group(gpu_group("t4-1", max_nodes=1, hourly_usd=5))
     running.fleet.apply_group(gpu_group("t4-4", gpus=4, taints=(GPU_TAINT, size_taint(4)), hourly_usd=1))
     running.api.create(PODS, pod("plain", seconds=60))
-    running.api.create(
-        PODS, pod("four", gpus=4, seconds=60, tolerations=[{"key": size_taint(4)["key"], "operator": "Exists"}])
-    )
+    tolerated = [{"key": size_taint(4)["key"], "operator": "Exists"}]
+    running.api.create(PODS, pod("four", gpus=4, seconds=60, tolerations=tolerated))
     running.api.create(PODS, pod("one", gpus=1, seconds=60))
     running.api.create(PODS, pod("another", gpus=1, seconds=60))
     eventually("the 4-GPU pod runs", lambda: group_of(running.api, "four") == "t4-4")
@@ -325,17 +320,8 @@ def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(runni
 
 
 def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
-    running.fleet.apply_group(
-        gpu_group(
-            "wide",
-            zones=ZONES,
-            per_zone=True,
-            min_nodes=1,
-            max_nodes=2,
-            initial_nodes=2,
-            labels={"gpucluster.dev/pool": "wide"},
-        )
-    )
+    sizes = {"min_nodes": 1, "max_nodes": 2, "initial_nodes": 2, "labels": {"gpucluster.dev/pool": "wide"}}
+    running.fleet.apply_group(gpu_group("wide", zones=ZONES, per_zone=True, **sizes))
     placed = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
     assert placed == [ZONES[0], ZONES[0], ZONES[1], ZONES[1]]
     eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2)

@@ -145,10 +145,8 @@ def test_a_held_back_node_is_released_with_everything_at_once() -> None:
     # On an older version of the node this patch would undo what others changed since.
     metadata = {"labels": LATE_LABEL, "resourceVersion": "7"}
     assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, LATE_TAINT]}}
-    assert missing(held_back(**LATE_LABEL), Late(LATE_LABEL)) == {
-        "metadata": {"resourceVersion": "7"},
-        "spec": {"taints": [GPU_TAINT]},
-    }
+    expected = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": [GPU_TAINT]}}
+    assert missing(held_back(**LATE_LABEL), Late(LATE_LABEL)) == expected
 
 
 def test_a_complete_node_is_left_alone() -> None:

@@ -18,11 +18,8 @@ CLASS = "/apis/example.com/v1/machineclasses/t4"
 
 
 def node_pool(name: str = "t4", kind: str = "MachineClass", market: str = "spot") -> dict[str, Any]:
-    values = {
-        "node.kubernetes.io/instance-type": ["m4", "m8"],
-        "topology.kubernetes.io/zone": ["a"],
-        "karpenter.sh/capacity-type": [market],
-    }
+    values = {"topology.kubernetes.io/zone": ["a"], "karpenter.sh/capacity-type": [market]}
+    values["node.kubernetes.io/instance-type"] = ["m4", "m8"]
     requirements = [{"key": key, "operator": "In", "values": each} for key, each in values.items()]
     template = {"spec": {"nodeClassRef": {"kind": kind, "name": "t4"}, "requirements": requirements}}
     return {"metadata": {"name": name}, "spec": {"template": template}}

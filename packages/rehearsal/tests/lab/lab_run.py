@@ -88,12 +88,8 @@ def _wait(condition: Callable[[], bool]) -> None:
 def _ssh(lab: Lab, machine: LabMachine, host_key: str, folder: Path, command: str) -> str:
     known = folder / "known_hosts"
     known.write_text(f"{machine.spec.address} {host_key}\n")
-    options = {
-        "BatchMode": "yes",
-        "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": str(known),
-        "GlobalKnownHostsFile": "/dev/null",
-    }
+    options = {"BatchMode": "yes", "StrictHostKeyChecking": "yes"}
+    options |= {"UserKnownHostsFile": str(known), "GlobalKnownHostsFile": "/dev/null"}
     line = ["ssh", "-F", "none", "-i", str(lab.private_key), *(f"-o{name}={value}" for name, value in options.items())]
     line += [f"ubuntu@{machine.spec.address}", command]
     return subprocess.run(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout

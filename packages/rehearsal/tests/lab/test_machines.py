@@ -26,13 +26,8 @@ pytestmark = [
 ]
 KINDS = ("cgroups", "processes", "mounts", "entries", "disks")
 ROOT = Path(__file__).parents[4]
-SYSCTLS = (
-    "vm/overcommit_memory",
-    "kernel/panic",
-    "kernel/panic_on_oops",
-    "kernel/keys/root_maxkeys",
-    "net/ipv4/ip_forward",
-)
+SYSCTLS = ("kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")
+SYSCTLS += ("vm/overcommit_memory", "net/ipv4/ip_forward")
 
 
 def host() -> dict[str, Any]:

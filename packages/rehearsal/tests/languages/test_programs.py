@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -72,15 +72,9 @@ def pulumi(*arguments: str, languages: Path, home: Path) -> Path:
         "PULUMI_CONFIG_PASSPHRASE": "x",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }
-    done = subprocess.run(
-        ["pulumi", "--non-interactive", "--color=never", *arguments],
-        cwd=project,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["pulumi", "--non-interactive", "--color=never", *arguments]
+    alone: dict[str, Any] = {"cwd": project, "env": environment, "stdin": subprocess.DEVNULL}
+    done = subprocess.run(command, capture_output=True, text=True, **alone)
     assert done.returncode == 0, done.stdout + done.stderr
     return project
 

@@ -65,11 +65,8 @@ def configuration(values: Mapping[str, Any], rules: Path, exporters: Exporters) 
         "proxy_url": exporters.url,
         "static_configs": [{"targets": [f"{STATE_METRICS}:8080"], "labels": _OF_THE_SERVICE_MONITOR}],
     }
-    return {
-        "global": {"scrape_interval": every, "evaluation_interval": every},
-        "rule_files": [str(rules)],
-        "scrape_configs": [state, *own],
-    }
+    intervals = {"scrape_interval": every, "evaluation_interval": every}
+    return {"global": intervals, "rule_files": [str(rules)], "scrape_configs": [state, *own]}
 
 
 @dataclass(frozen=True)

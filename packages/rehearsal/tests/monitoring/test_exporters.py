@@ -40,9 +40,8 @@ def samples(*objects: dict[str, Any], allowed: tuple[str, ...] = (POOL, GPU)) ->
 
 def test_of_state_what_the_documentation_says() -> None:
     now = samples(WAITING, pod("p", nodeName="n1"))
-    assert {each.name: {*each.labels} for each in now} == {
-        name: {*labels} for name, labels in EXPORTED["kube-state-metrics"].items()
-    }
+    expected = EXPORTED["kube-state-metrics"]
+    assert {each.name: {*each.labels} for each in now} == {name: {*labels} for name, labels in expected.items()}
     lines = text(now)
     assert (
         'kube_node_labels{node="n1",label_gpucluster_dev_pool="t4-2",label_gpucluster_dev_gpu="nvidia-t4"} 1' in lines
@@ -74,10 +73,8 @@ def test_of_gpus_what_the_documentation_says_and_whose_they_are() -> None:
     assert {each.name for each in samples} == {*EXPORTED["dcgm-exporter"]}
     assert all({*each.labels} <= {*EXPORTED["dcgm-exporter"][each.name]} for each in samples)
     used = {each.labels["gpu"]: each for each in samples if each.name == "DCGM_FI_DEV_GPU_UTIL"}
-    assert {gpu: (each.labels.get("pod"), each.value) for gpu, each in used.items()} == {
-        "0": ("p", 80.0),
-        "1": (None, 0.0),
-    }
+    expected = {"0": ("p", 80.0), "1": (None, 0.0)}
+    assert {gpu: (each.labels.get("pod"), each.value) for gpu, each in used.items()} == expected
 
 
 def test_pods_are_discovered_by_port_with_the_labels_of_their_node() -> None:

@@ -114,11 +114,8 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
 
 def _values(state: Mapping[str, Any]) -> dict[str, Any]:
     """Those that the engine has handed to the chart."""
-    (values,) = [
-        each["inputs"]["values"]
-        for each in state["deployment"]["resources"]
-        if each["type"].endswith(":Release") and each["inputs"]["name"] == "kube-prometheus-stack"
-    ]
+    releases = [each["inputs"] for each in state["deployment"]["resources"] if each["type"].endswith(":Release")]
+    (values,) = [each["values"] for each in releases if each["name"] == "kube-prometheus-stack"]
     result: dict[str, Any] = values
     return result
 
@@ -133,12 +130,9 @@ def _queries(api: Api) -> dict[str, str]:
     """Of the dashboards that Grafana finds in the cluster: https://github.com/grafana/helm-charts, its sidecar."""
     config_maps = api.list("/api/v1/namespaces/monitoring/configmaps", labelSelector="grafana_dashboard=1")
     boards = [json.loads(text) for each in config_maps for text in each["data"].values()]
-    return {
-        f"{board['title']}: {panel['title']}: {target['refId']}": faster.query(target["expr"])
-        for board in boards
-        for panel in board["panels"]
-        for target in panel["targets"]
-    }
+    panels = [(f"{board['title']}: {panel['title']}", panel) for board in boards for panel in board["panels"]]
+    targets = [(title, target) for title, panel in panels for target in panel["targets"]]
+    return {f"{title}: {each['refId']}": faster.query(each["expr"]) for title, each in targets}
 
 
 def labels(**pairs: str) -> Labels:

@@ -55,9 +55,8 @@ class Case:
     def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
         refusals = import_module(f"rehearsal.providers.{self.cloud}").REFUSALS
         fleet = NotingFleet()
-        LimitedFleet(cast("Fleet", fleet), AccountLimits(**allowed), catalog.of(self.cloud), refusals).apply_group(
-            group
-        )
+        limited = LimitedFleet(cast("Fleet", fleet), AccountLimits(**allowed), catalog.of(self.cloud), refusals)
+        limited.apply_group(group)
         return fleet.groups[group.name]
 
 
@@ -159,9 +158,7 @@ def test_every_resource_takes_a_right_to_make(case: Case, tmp_path: Path) -> Non
         (amazon.Amazon, amazon.CLUSTER, "create", "eks:CreateCluster"),
     ],
 )
-def test_rights_are_called_as_the_cloud_calls_them(
-    account: type[Account], type: str, doing: Any, right: str, tmp_path: Path
-) -> None:
+def test_rights_have_clouds_names(account: type[Account], type: str, doing: Any, right: str, tmp_path: Path) -> None:
     provider = account(tmp_path).provider
     assert provider.permission(provider.row(type), doing) == right
 

@@ -98,10 +98,9 @@ def test_of_two_faults_at_once_only_one_kills_and_the_next_engine_lives() -> Non
 
     handler = grpc.unary_unary_rpc_method_handler(create_while_the_other_kills)
     details = SimpleNamespace(method="/pulumirpc.ResourceProvider/Create")
+    intercepted = cloud.faults.intercept_service(lambda _: handler, details)
     with pytest.raises(Refused):
-        cloud.faults.intercept_service(lambda _: handler, details).unary_unary(
-            provider_pb2.CreateRequest(urn="urn:a"), Context()
-        )
+        intercepted.unary_unary(provider_pb2.CreateRequest(urn="urn:a"), Context())
     assert cloud.log == ["killed"]
     assert len(cloud.faults.report()["injected"]) == 2
 

@@ -132,9 +132,8 @@ def test_a_crash_between_making_and_answering(case: Case) -> None:
     elif case.step.again == "another":
         assert case.make().id != made.id
     else:
-        with pytest.raises(
-            ProviderError, match=r"[Aa]lready|RoleAssignmentExists|ResourceInUse|conflicts with another"
-        ):
+        words = r"[Aa]lready|RoleAssignmentExists|ResourceInUse|conflicts with another"
+        with pytest.raises(ProviderError, match=words):
             case.make()
 
 
@@ -331,9 +330,8 @@ def test_instances_have_their_own_configuration(account: Account) -> None:
     step = account.steps()[0]
     assert account.check(step.type, step.inputs)
     _, failures = other.check(account.request(step.type), {}, step.inputs)
-    assert [failure.property for failure in failures if failure.reason.startswith("is required")] == (
-        [account.setting] if account.setting else []
-    )
+    required = [each.property for each in failures if each.reason.startswith("is required")]
+    assert required == ([account.setting] if account.setting else [])
 
 
 def test_unknown_types_and_functions_are_named(account: Account) -> None:

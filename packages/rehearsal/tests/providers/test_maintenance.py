@@ -51,11 +51,8 @@ def test_aks_starts_no_upgrade_that_a_budget_blocks_for_certain(
 
 
 def test_gke_upgrades_in_its_window() -> None:
-    weekly = {
-        "startTime": "2024-01-07T02:00:00Z",
-        "endTime": "2024-01-07T14:00:00Z",
-        "recurrence": "FREQ=WEEKLY;BYDAY=SU",
-    }
+    times = {"startTime": "2024-01-07T02:00:00Z", "endTime": "2024-01-07T14:00:00Z"}
+    weekly = {**times, "recurrence": "FREQ=WEEKLY;BYDAY=SU"}
 
     def night_of(window: dict[str, str] | None) -> Night:
         policy = {} if window is None else {"maintenancePolicy": {"recurringWindow": window}}

@@ -170,9 +170,7 @@ def test_a_stack_file_that_is_not_valid_is_reported_with_its_problems(tmp_path: 
     assert "gpuPools[0].maxNodes" in text
 
 
-def test_all_stacks_that_a_team_deploys_differ_when_the_program_does_and_no_untouched_example(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_stacks_of_a_team_differ_when_the_program_does_and_no_example(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = ["components/cluster.py", "examples/gke-tips.yaml", "Pulumi.old.yaml"]
     monkeypatch.setattr(run_preview, "changed_since", lambda base: changed)
     files, removed = run_preview.changed_stacks("main")

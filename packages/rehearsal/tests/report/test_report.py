@@ -40,9 +40,8 @@ def record() -> RunRecord:
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
     plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).gpu_limit_only
-    record = RunRecord(
-        "dev", "Pulumi.dev.yaml", cluster.timeline, pools=pools, price=lambda node, pool: pool.hourly_usd
-    )
+    prices: dict[str, Any] = {"pools": pools, "price": lambda node, pool: pool.hourly_usd}
+    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, **prices)
     record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
     record.played = Played([Submitted(plain, 0.0, SubmissionReply(True, warnings=("a warning",)))])
     cluster.node("admin-0", "admin")
@@ -97,9 +96,8 @@ def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None
     assert set(report["scope"]) == {"notRehearsed", "estimates"}
     assert report["scope"]["notRehearsed"]["network"]
     (workload,) = report["workloads"]
-    assert workload["pods"] == [
-        {"name": "gpu-pod", "pool": "t4-1", "node": "gpu-0", "waitedSeconds": 5.0, "phase": "Running"}
-    ]
+    placed = {"name": "gpu-pod", "pool": "t4-1", "node": "gpu-0"}
+    assert workload["pods"] == [{**placed, "waitedSeconds": 5.0, "phase": "Running"}]
     gpu = report["pools"][1]
     assert (gpu["peak"], gpu["series"][0], max(gpu["series"]), gpu["series"][-1]) == (1, 0, 1, 0)
     assert report["overTime"] == {

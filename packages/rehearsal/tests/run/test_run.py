@@ -39,9 +39,8 @@ def test_too_little_room_is_refused_with_the_place_and_the_need(
     if enough:
         options.require_room(tmp_path)
         return
-    with pytest.raises(
-        DiskFull, match=f"{tmp_path} has {free_mib} MiB of free disk space, a rehearsal needs {NEEDED_MIB}"
-    ):
+    words = f"{tmp_path} has {free_mib} MiB of free disk space, a rehearsal needs {NEEDED_MIB}"
+    with pytest.raises(DiskFull, match=words):
         options.require_room(tmp_path)
 
 
@@ -98,14 +97,10 @@ def test_the_same_as_json() -> None:
     pools = {pool["name"]: pool for pool in content["pools"]}
     assert (pools["t4-1"]["gpu"], pools["t4-1"]["gpusPerNode"], pools["t4-1"]["minNodes"]) == ("nvidia-l4", 1, 0)
     assert (pools["admin"]["minNodes"], pools["admin"]["maxNodes"]) == (None, None), "always on"
-    assert (content["cost"]["maxHourlyUsd"], content["costBefore"]["maxHourlyUsd"]) == (
-        pytest.approx(10.90, abs=0.01),
-        pytest.approx(4.45, abs=0.01),
-    )
-    assert [(one["pool"], one["kind"], one["endsJobs"]) for one in content["changes"]] == [
-        ("t4-1", "replaced", True),
-        ("t4-4", "replaced", True),
-    ]
+    expected = (pytest.approx(10.90, abs=0.01), pytest.approx(4.45, abs=0.01))
+    assert (content["cost"]["maxHourlyUsd"], content["costBefore"]["maxHourlyUsd"]) == expected
+    expected = [("t4-1", "replaced", True), ("t4-4", "replaced", True)]
+    assert [(one["pool"], one["kind"], one["endsJobs"]) for one in content["changes"]] == expected
     assert "GPUS_ALL_REGIONS" in [quota["name"] for quota in content["quotas"]]
     assert content["simulated"] is True
     first = to_json("dev", stack_change(read_events(RECORDED / "first-stack.jsonl")))

@@ -56,9 +56,8 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    state = Server(
-        files={"/example.org/v1.2.3/lint.tar.gz": LINT_ARCHIVE, "/example.org/v1.2.3/store": b"the released store"}
-    )
+    released = {"lint.tar.gz": LINT_ARCHIVE, "store": b"the released store"}
+    state = Server(files={f"/example.org/v1.2.3/{name}": content for name, content in released.items()})
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -140,9 +140,8 @@ def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
     elsewhere.mkdir()
     for module in ("json.py", "facts.py", f"{package}.py"):
         (elsewhere / module).write_text("raise RuntimeError\n")
-    done = subprocess.run(
-        [launcher, "submit", "--", "a b"], cwd=elsewhere, capture_output=True, text=True, check=True, timeout=240
-    )
+    command = [launcher, "submit", "--", "a b"]
+    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=True, timeout=240)
     assert json.loads(done.stdout) == ["submit", "--", "a b"]
 
 
@@ -204,9 +203,7 @@ def test_a_missing_lock_says_how_to_get_it_back(tmp_path: Path) -> None:
         _prepare(tmp_path)
 
 
-def test_an_old_python_is_refused_with_the_way_to_name_another(
-    project: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_python_is_refused(project: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "OLDEST_PYTHON", (99, 1))
     with pytest.raises(ToolsError, match=r"is too old, 99\.1 or newer is needed: `make PYTHON="):
         _prepare(project)

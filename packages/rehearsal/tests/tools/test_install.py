@@ -111,9 +111,7 @@ def test_a_chart_is_packed_as_its_release_publishes_it(go: FakeGo, modules: tupl
         pack(modules[0], CHART, source, tmp_path)
 
 
-def test_an_edit_is_compiled_and_the_module_stays_as_published(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_an_edit_leaves_the_published_module(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     source = go.folder / "module-source" / "waits.go"
     source.write_text("const short = 1\nconst long = 15\n")
     store, lint = modules
@@ -130,10 +128,8 @@ def test_an_edit_is_compiled_and_the_module_stays_as_published(
     assert (copy / "share" / "crd.yaml").exists()
     assert source.read_text() == "const short = 1\nconst long = 15\n"
     assert "replace" not in (store.directory / "go.mod").read_text()
-    assert [("-modfile=" in call, call.endswith("cmd/lint")) for call in go.calls("build")] == [
-        (True, False),
-        (False, True),
-    ]
+    expected = [(True, False), (False, True)]
+    assert [("-modfile=" in call, call.endswith("cmd/lint")) for call in go.calls("build")] == expected
 
 
 @pytest.mark.parametrize(("text", "times"), [("const long = 16\n", 0), ("long = 15\nlong = 15\n", 2)])
@@ -147,9 +143,7 @@ def test_an_edit_that_a_new_version_has_no_place_for_stops_the_build(
     assert not go.calls("build")
 
 
-def test_a_warm_cache_needs_neither_go_nor_network_and_says_nothing(
-    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
-) -> None:
+def test_a_warm_cache_needs_no_go_no_network(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     first = install(Progress(io.StringIO()), environ, modules)
     shutil.rmtree(go.folder)
     out = io.StringIO()
@@ -263,17 +257,8 @@ def test_the_table_pins_every_version_it_stamps() -> None:
 
 
 def test_only_own_machines_need_the_modules_of_the_lab() -> None:
-    assert {module.name for module in LAB} == {
-        "cni-plugins",
-        "coredns",
-        "crictl",
-        "etcd",
-        "flannel",
-        "flannel-cni",
-        "kubeadm",
-        "local-path",
-        "lab-image",
-    }
+    names = "cni-plugins coredns crictl etcd flannel flannel-cni kubeadm local-path lab-image"
+    assert {module.name for module in LAB} == set(names.split())
     assert not {module.name for module in LAB} & {module.name for module in MODULES}
 
 

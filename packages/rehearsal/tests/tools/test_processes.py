@@ -28,14 +28,8 @@ def start(tmp_path: Path, go: FakeGo) -> Callable[..., subprocess.Popen[str]]:
     def run(**variables: str) -> subprocess.Popen[str]:
         environ = {**os.environ, "PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")}
         environ |= {"GPUCLUSTER_TOOLS_FROM": "source", **variables}
-        return subprocess.Popen(
-            [sys.executable, "-m", "rehearsal.tools", "actionlint"],
-            cwd=_PROJECT,
-            env=environ,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        command, pipe = [sys.executable, "-m", "rehearsal.tools", "actionlint"], subprocess.PIPE
+        return subprocess.Popen(command, cwd=_PROJECT, env=environ, text=True, stdout=pipe, stderr=pipe)
 
     return run
 
@@ -90,9 +84,7 @@ def test_an_interrupted_download_leaves_nothing(start: Callable[..., subprocess.
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
 
 
-def test_what_a_killed_build_leaves_is_removed_by_the_next(
-    start: Callable[[], subprocess.Popen[str]], go: FakeGo, tmp_path: Path
-) -> None:
+def test_a_killed_builds_files_go(start: Callable[[], subprocess.Popen[str]], go: FakeGo, tmp_path: Path) -> None:
     go.steer("hang")
     killed = start()
     eventually("the build hangs", (go.folder / "hanging").exists)
@@ -120,8 +112,7 @@ def test_of_two_at_once_the_second_uses_the_result(start: Callable[[], subproces
 
 
 def test_an_unknown_module_lists_the_known_ones(start: Callable[[], subprocess.Popen[str]], tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "rehearsal.tools", "kubernets"], cwd=_PROJECT, text=True, capture_output=True
-    )
+    command = [sys.executable, "-m", "rehearsal.tools", "kubernets"]
+    answer = subprocess.run(command, cwd=_PROJECT, text=True, capture_output=True)
     assert answer.returncode == 1
     assert "no module called kubernets; there are kubernetes, karpenter, kwok" in answer.stderr

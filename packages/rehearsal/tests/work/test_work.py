@@ -28,18 +28,9 @@ JOB = TrainingJobSpec(
 
 def run(index: int, began: float, **other: Any) -> PodRecord:
     """Runs for 2 s from a moment on."""
-    pod = PodRecord(
-        uid=f"{index}-{began}",
-        namespace="default",
-        name=f"sweep-1-{index}",
-        workload="sweep-1",
-        owner="Job",
-        gpus=1,
-        created=0.0,
-        labels={INDEX: str(index)},
-        running=began,
-        finished=began + 2,
-    )
+    of_job: dict[str, Any] = {"namespace": "default", "workload": "sweep-1", "owner": "Job", "gpus": 1, "created": 0.0}
+    lived = {"labels": {INDEX: str(index)}, "running": began, "finished": began + 2}
+    pod = PodRecord(uid=f"{index}-{began}", name=f"sweep-1-{index}", **of_job, **lived)
     return replace(pod, **other)
 
 

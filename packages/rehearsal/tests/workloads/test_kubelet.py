@@ -142,9 +142,8 @@ def test_a_crash_is_restarted_counted_and_reported_in_the_programs_words(stage: 
     eventually("a restart", lambda: stage.status("broken").get("restartCount", 0) >= 2)
     status = stage.status("broken")
     assert "no such queue" in status["lastState"]["terminated"]["message"]
-    messages = [
-        event["message"] for event in events(stage.api, PROGRAM_FAILED) if event["involvedObject"]["name"] == "broken"
-    ]
+    failed = [event for event in events(stage.api, PROGRAM_FAILED) if event["involvedObject"]["name"] == "broken"]
+    messages = [event["message"] for event in failed]
     assert any("exit code 1" in message and "no such queue" in message for message in messages)
     stage.processes.check()
     stage.api.delete(f"{PODS}/broken")

@@ -55,11 +55,8 @@ def test_a_pool_is_a_node_pool_with_its_labels_taints_machines_and_limits() -> N
         "kubernetes.io/arch": ["amd64"],
         "kubernetes.io/os": ["linux"],
     }
-    assert template["spec"]["nodeClassRef"] == {
-        "group": "karpenter.azure.com",
-        "kind": "AKSNodeClass",
-        "name": "t4-1-spot",
-    }
+    expected = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "t4-1-spot"}
+    assert template["spec"]["nodeClassRef"] == expected
     assert spec["limits"] == {"nodes": "3", "nvidia.com/gpu": "3"}
 
 

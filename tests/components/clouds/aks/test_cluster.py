@@ -35,13 +35,8 @@ def admin_spec(**changes: Any) -> Pool:
 
 
 def settings(**changes: Any) -> Settings:
-    usual: dict[str, Any] = {
-        "cloud": "aks",
-        "project": SUBSCRIPTION,
-        "region": "eastus",
-        "zones": ("eastus-1",),
-        "admin_pool": admin_spec(),
-    }
+    place = {"cloud": "aks", "project": SUBSCRIPTION, "region": "eastus", "zones": ("eastus-1",)}
+    usual: dict[str, Any] = {**place, "admin_pool": admin_spec()}
     return specs.cluster_settings(**{**usual, **changes})
 
 
@@ -73,15 +68,11 @@ def test_identities_are_managed_and_no_secret_exists() -> None:
     recording = run_cluster()
     inputs = recording.only(CLUSTER).inputs
     assert "servicePrincipalProfile" not in inputs
-    assert inputs["identity"] == {
-        "type": "UserAssigned",
-        "userAssignedIdentities": ["cluster-control-plane-identity-id"],
-    }
-    assert inputs["identityProfile"]["kubeletidentity"] == {
-        "resourceId": "cluster-nodes-identity-id",
-        "clientId": "cluster-nodes-identity-client",
-        "objectId": "cluster-nodes-identity-principal",
-    }
+    expected = {"type": "UserAssigned", "userAssignedIdentities": ["cluster-control-plane-identity-id"]}
+    assert inputs["identity"] == expected
+    ids = {"resourceId": "id", "clientId": "client", "objectId": "principal"}
+    expected = {key: f"cluster-nodes-identity-{value}" for key, value in ids.items()}
+    assert inputs["identityProfile"]["kubeletidentity"] == expected
     assert inputs["oidcIssuerProfile"] == {"enabled": True}
     assert inputs["securityProfile"]["workloadIdentity"] == {"enabled": True}
     assert all(not resource.secret_inputs for resource in recording.resources if resource.type.startswith("azure"))
@@ -156,11 +147,8 @@ def test_a_key_encrypts_secrets_and_disks_once_both_may_use_it() -> None:
     recording = run_cluster(kms_key=KEY)
     cluster = recording.only(CLUSTER)
     url = f"https://v.vault.azure.net/keys/k/{VERSION}"
-    assert cluster.inputs["securityProfile"]["azureKeyVaultKms"] == {
-        "enabled": True,
-        "keyId": url,
-        "keyVaultNetworkAccess": "Public",
-    }
+    expected = {"enabled": True, "keyId": url, "keyVaultNetworkAccess": "Public"}
+    assert cluster.inputs["securityProfile"]["azureKeyVaultKms"] == expected
     assert cluster.inputs["diskEncryptionSetID"] == "cluster-disks-id"
     encryption_set = recording.only("azure-native:compute:DiskEncryptionSet")
     assert encryption_set.inputs["activeKey"] == {"keyUrl": url, "sourceVault": {"id": VAULT}}

@@ -43,9 +43,8 @@ def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() 
     cluster = recording.only(CLUSTER)
     assert [pool["vnetSubnetID"] for pool in cluster.inputs["agentPoolProfiles"]] == [SUBNET["id"]]
     assert [one.type for one in recording.resources if one.type.startswith("azure-native:network:")] == []
-    granted = {
-        one.inputs["scope"]: one.inputs["roleDefinitionId"] for one in recording.resources if "scope" in one.inputs
-    }
+    scoped = [one.inputs for one in recording.resources if "scope" in one.inputs]
+    granted = {each["scope"]: each["roleDefinitionId"] for each in scoped}
     assert granted[SUBNET["id"]].endswith(roles.NETWORK_CONTRIBUTOR)
     assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
 
@@ -74,12 +73,9 @@ ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privat
 @pytest.mark.parametrize(
     ("zone", "sent", "public"), [(None, "system", False), ("none", "none", True), (ZONE, ZONE, False)]
 )
-def test_the_control_planes_name_is_in_the_zone_of_the_hub_which_it_may_write(
-    zone: str | None, sent: str, public: bool
-) -> None:
-    recording = run_cluster(
-        existing=ExistingNetwork.model_construct(network=ID, subnets=("gpu-nodes",), private_dns_zone=zone)
-    )
+def test_the_control_planes_name_is_in_the_hubs_zone_by_right(zone: str | None, sent: str, public: bool) -> None:
+    existing = ExistingNetwork.model_construct(network=ID, subnets=("gpu-nodes",), private_dns_zone=zone)
+    recording = run_cluster(existing=existing)
     access = recording.only(CLUSTER).inputs["apiServerAccessProfile"]
     assert (access["privateDNSZone"], access["enablePrivateClusterPublicFQDN"]) == (sent, public)
     roles_on = {scope: [one for one in recording.resources if one.inputs.get("scope") == scope] for scope in (ZONE, ID)}

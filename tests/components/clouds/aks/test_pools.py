@@ -35,19 +35,13 @@ def run(
 
 
 def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:
-    usual: dict[str, Any] = {
-        "machine_types": ("Standard_NC4as_T4_v3",),
-        "zones": ("eastus-1",),
-        "image": "ubuntu",
-        "spot": False,
-    }
+    usual = {"machine_types": ("Standard_NC4as_T4_v3",), "zones": ("eastus-1",), "image": "ubuntu", "spot": False}
     return specs.gpu_pool(name, **{**usual, **changes})
 
 
 def cpu_spec(**changes: Any) -> Pool:
-    return specs.cpu_pool(
-        **{"machine_types": ("Standard_D4s_v5",), "image": "ubuntu", "zones": ("eastus-1",), **changes}
-    )
+    usual = {"machine_types": ("Standard_D4s_v5",), "image": "ubuntu", "zones": ("eastus-1",)}
+    return specs.cpu_pool(**{**usual, **changes})
 
 
 def declared(spec: Pool) -> recorder.Registration:
@@ -105,9 +99,8 @@ def test_the_device_plugin_runs_where_aks_installs_the_driver_and_tolerates_ever
     pod = daemon.inputs["spec"]["template"]["spec"]
     (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchExpressions"][0]["values"] == ["t4-1"]
-    assert {(taint["key"], taint["value"]) for taint in pod["tolerations"]} == {
-        (taint.key, taint.value) for taint in with_driver.taints
-    }
+    expected = {(taint.key, taint.value) for taint in with_driver.taints}
+    assert {(each["key"], each["value"]) for each in pod["tolerations"]} == expected
 
 
 def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:

@@ -1,4 +1,4 @@
-"""What Amazon runs in a cluster and may do there, the node reaper too; and what a company asks of all roles."""
+"""What Amazon runs in a cluster and may do there, node reaper and load balancers too; what a company asks of roles."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from components.clouds.eks import addons
 from components.clouds.eks.stuck_nodes import is_stuck
+from components.settings.cluster import ExistingNetwork
 from facts import catalog
-from facts.concepts.iam import AuthorizationRequest, allows, resource_tags
+from facts.concepts.iam import AuthorizationRequest, allows, parsed, resource_tags
 from rehearsal.providers.eks.base.addon_pods import workloads
 from tests import eks_answers, recorder
 from tests.components import eks_specs
@@ -37,11 +38,8 @@ def test_opt_ins_are_there_only_when_asked_for(chosen: list[str], declared: list
 def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
     addons = eks_specs.everything().of_type(ADDON)
     associated = [each for one in addons for each in one.inputs.get("podIdentityAssociations", [])]
-    names = (
-        "vpc-cni",
-        *(f"aws-{each}-csi-driver" for each in ("ebs", "efs", "fsx")),
-        "amazon-cloudwatch-observability",
-    )
+    drivers = [f"aws-{each}-csi-driver" for each in ("ebs", "efs", "fsx")]
+    names = ("vpc-cni", *drivers, "amazon-cloudwatch-observability")
     assert {one["roleArn"].rpartition("/")[2] for one in associated} == {f"gpu-test-{name}" for name in names}
 
 
@@ -110,9 +108,8 @@ def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
     for action in ("AttachVolume", "DetachVolume", "ModifyVolume", "DeleteVolume"):
         for tags, allowed in (({}, False), ({"ebs.csi.aws.com/cluster": "true"}, True)):
             context = resource_tags(tags, "ec2")
-            assert (
-                allows(documents, AuthorizationRequest(f"ec2:{action}", volume, context=context, whole=True)) is allowed
-            ), action
+            request = AuthorizationRequest(f"ec2:{action}", volume, context=context, whole=True)
+            assert allows(documents, request) is allowed, action
 
 
 def test_no_pod_of_every_node_may_delete_anything() -> None:
@@ -121,12 +118,8 @@ def test_no_pod_of_every_node_may_delete_anything() -> None:
     associations = [(one.inputs["serviceAccount"], one.inputs["roleArn"]) for one in used]
     for addon in recording.of_type(ADDON):
         associations += [(a["serviceAccount"], a["roleArn"]) for a in addon.inputs.get("podIdentityAssociations", [])]
-    everywhere = {
-        workload["spec"]["template"]["spec"]["serviceAccountName"]
-        for name in addons_of(recording)
-        for workload in workloads(name)
-        if workload["kind"] == "DaemonSet"
-    }
+    made = [each for name in addons_of(recording) for each in workloads(name) if each["kind"] == "DaemonSet"]
+    everywhere = {each["spec"]["template"]["spec"]["serviceAccountName"] for each in made}
     # The network plugin makes and removes its node's own network interfaces.
     for account, arn in associations:
         if account in everywhere - {"aws-node"}:
@@ -164,9 +157,8 @@ AUTOSCALERS = pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autos
 
 
 def with_roles(autoscaler: str, **security: Any) -> recorder.Recording:
-    return eks_specs.run(
-        eks_specs.gpu_pool(), cluster={"autoscaler": autoscaler, "addons": eks_specs.EVERY_ADDON, **security}
-    )
+    cluster = {"autoscaler": autoscaler, "addons": eks_specs.EVERY_ADDON, **security}
+    return eks_specs.run(eks_specs.gpu_pool(), cluster=cluster)
 
 
 @AUTOSCALERS
@@ -209,26 +201,68 @@ def test_it_looks_every_five_minutes_and_may_only_delete_claims() -> None:
     assert spec["schedule"] == "*/5 * * * *"
     assert pod["containers"][0]["env"] == [{"name": "MINUTES", "value": "20"}]
     assert pod["nodeSelector"]["gpucluster.dev/role"] == "admin"
-    (role,) = [
-        one.inputs["rules"]
-        for one in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
-        if one.inputs["metadata"]["name"] == pod["serviceAccountName"]
+    role = recording.called("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", pod["serviceAccountName"]).inputs[
+        "rules"
     ]
     assert role == [{"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["list", "delete"]}]
 
 
 def test_node_repair_is_on_and_the_agent_reports_no_gpu_as_broken() -> None:
     recording = eks_specs.recorded(eks_specs.gpu_pool(), cluster={"autoscaler": "karpenter"})
-    (release,) = [
-        one.inputs for one in recording.of_type("kubernetes:helm.sh/v3:Release") if one.inputs["name"] == "karpenter"
-    ]
+    release = recording.called("kubernetes:helm.sh/v3:Release", "karpenter").inputs
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/charts/karpenter/values.yaml
     assert release["values"]["settings"]["featureGates"] == {"nodeRepair": True}
-    (agent,) = [
-        one.inputs
-        for one in recording.of_type("aws:eks/addon:Addon")
-        if one.inputs["addonName"] == "eks-node-monitoring-agent"
-    ]
+    agent = recording.called(ADDON, "eks-node-monitoring-agent").inputs
     # Node repair deletes the node of a reported GPU with its job, and a lost connection to DCGM is reported for ever:
     # https://github.com/aws/eks-node-monitoring-agent/issues/266
     assert json.loads(agent["configurationValues"]) == {"nodeAgent": {"monitors": {"nvidia": {"enabled": False}}}}
+
+
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+
+
+def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
+    statements = eks_specs.rights(recording, "aws-load-balancer-controller")
+    # What would let it take over nodes or another cluster's load balancers is tied to the cluster or its network.
+    everything = [each for each in statements if each["Resource"] == "*"]
+    untied = [each for each in everything if "elbv2.k8s.aws/cluster" not in json.dumps(each.get("Condition", {}))]
+    wide = {action for statement in untied for action in statement["Action"]}
+    changes = {action for action in wide if not action.startswith(("ec2:Describe", "ec2:Get"))}
+    assert not {action for action in changes if action.startswith("ec2:")}
+    assert not wide & {"elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:CreateLoadBalancer"}
+    assert len(json.dumps(statements, separators=(",", ":"))) < 10240  # all of a role's own policies together
+
+
+def controller_may(action: str, resource: str, context: dict[str, str], **network: Any) -> bool:
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",), **network})
+    policy = recording.called(ROLE_POLICY, "load-balancer").inputs["policy"]
+    return allows([parsed(policy)], AuthorizationRequest(action, resource, context, whole=True)) is True
+
+
+@cases
+def test_the_load_balancer_controller_may_do_what_it_does(action: str, resource: str, context: dict[str, str]) -> None:
+    assert controller_may(action, resource, context)
+
+
+@cases
+def test_its_network_may_be_another_accounts(call: tuple[str, str, dict[str, str]]) -> None:
+    existing = ExistingNetwork.model_construct(network="vpc-0000000a", subnets=tuple(eks_answers.SUBNETS))
+    assert controller_may(*call, existing=existing, node_cidr="")
+    assert not controller_may(*call)
+
+
+@cases
+def test_it_may_not_touch_what_is_not_the_clusters(action: str, resource: str, context: dict[str, str]) -> None:
+    assert not controller_may(action, resource, context)
+
+
+@pytest.mark.parametrize("zones", [("us-west-2a",), eks_specs.THREE_ZONES])
+def test_a_load_balancer_finds_a_public_subnet_in_two_zones_at_least(zones: tuple[str, ...]) -> None:
+    def open_zones(*addons: str) -> set[str]:
+        recording = eks_specs.recorded(cluster={"addons": addons, "zones": zones})
+        subnets = [one.inputs for one in recording.of_type("aws:ec2/subnet:Subnet")]
+        return {one["availabilityZone"] for one in subnets if "kubernetes.io/role/elb" in one["tags"]}
+
+    assert open_zones() == {zones[0]}
+    assert len(open_zones("load-balancer")) == 3

@@ -137,20 +137,14 @@ def order(*pools: Pool) -> list[list[str]]:
     (text,) = [one.inputs["data"]["priorities"] for one in recording.of_type(CONFIG_MAP)]
     read: dict[int, list[str]] = yaml.safe_load(text)
     assert read.pop(min(read)) == [".*"]
-    return [
-        sorted(
-            re.sub("-0c5b2e4a.*", "", group) for group in groups if any(re.search(one, group) for one in read[number])
-        )
-        for number in sorted(read, reverse=True)
-    ]
+    short = {group: re.sub("-0c5b2e4a.*", "", group) for group in groups}
+    places = [read[number] for number in sorted(read, reverse=True)]
+    return [sorted(short[each] for each in groups if any(re.search(one, each) for one in place)) for place in places]
 
 
 def test_spot_comes_first_then_fewer_gpus_then_the_fallback() -> None:
-    assert order(FALLBACK, BIG, SPOT_B, SPOT) == [
-        ["eks-t4-1-spot-a", "eks-t4-1-spot-b"],
-        ["eks-t4-4-spot-a"],
-        ["eks-t4-1-ondemand"],
-    ]
+    expected = [["eks-t4-1-spot-a", "eks-t4-1-spot-b"], ["eks-t4-4-spot-a"], ["eks-t4-1-ondemand"]]
+    assert order(FALLBACK, BIG, SPOT_B, SPOT) == expected
 
 
 def test_a_pool_whose_name_continues_anothers_has_its_own_place() -> None:
@@ -186,16 +180,12 @@ def test_it_has_no_right_on_its_node() -> None:
 
 def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     recording = run()
-    rules = [
-        rule
-        for kind in ("ClusterRole", "Role")
-        for rule in recording.only(f"kubernetes:rbac.authorization.k8s.io/v1:{kind}").inputs["rules"]
-    ]
+    kinds = [f"kubernetes:rbac.authorization.k8s.io/v1:{kind}" for kind in ("ClusterRole", "Role")]
+    rules = [rule for kind in kinds for rule in recording.only(kind).inputs["rules"]]
     for rule in rules:
         assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
-        if set(rule["resources"]) & {"configmaps", "leases", "secrets"} and {"update", "delete", "get"} & set(
-            rule["verbs"]
-        ):
+        of_names = set(rule["resources"]) & {"configmaps", "leases", "secrets"}
+        if of_names and {"update", "delete", "get"} & set(rule["verbs"]):
             assert rule["resourceNames"]
     assert not [rule for rule in rules if "secrets" in rule["resources"]]
 

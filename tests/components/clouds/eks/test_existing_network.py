@@ -73,9 +73,7 @@ def test_a_vpc_that_does_not_fit_is_refused(vpc: dict[str, Any], words: str, mon
 
 
 @cases
-def test_subnets_that_do_not_fit_are_refused(
-    number: int, facts: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_subnets_have_to_fit(number: int, facts: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in facts.items():
         monkeypatch.setitem(eks_answers.SUBNETS[SUBNETS[0]], key, value)
     with pytest.raises(pulumi.RunError, match=rf"network\.existing\.subnets: .*{words}"):

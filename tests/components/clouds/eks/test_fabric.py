@@ -76,17 +76,15 @@ def test_its_nodes_are_close_to_each_other_unless_the_capacity_has_a_place(autos
 
 
 def test_an_empty_group_tells_the_autoscaler_of_the_devices() -> None:
-    tags = {
-        one.inputs["tag"]["key"]: one.inputs["tag"]["value"] for one in declared(P5).of_type("aws:autoscaling/tag:Tag")
-    }
+    written = [one.inputs["tag"] for one in declared(P5).of_type("aws:autoscaling/tag:Tag")]
+    tags = {each["key"]: each["value"] for each in written}
     assert tags["k8s.io/cluster-autoscaler/node-template/resources/vpc.amazonaws.com/efa"] == "32"
 
 
 def test_karpenter_may_use_placement_groups_only_where_there_are_some() -> None:
     def documents(pool: Pool) -> str:
-        return str(
-            [one.inputs.get("policy") for one in declared(pool, "karpenter").of_type("aws:iam/rolePolicy:RolePolicy")]
-        )
+        policies = declared(pool, "karpenter").of_type("aws:iam/rolePolicy:RolePolicy")
+        return str([one.inputs.get("policy") for one in policies])
 
     assert "ec2:DescribePlacementGroups" in documents(P5)
     assert ":placement-group/*" in documents(P5)
@@ -100,10 +98,8 @@ def test_the_plugin_runs_on_these_pools_alone() -> None:
     assert daemons["aws-efa-k8s-device-plugin"].pools == (P5,)
     assert daemons["nvidia-device-plugin"].pools == (P5, plain)
     pod: dict[str, Any] = daemon_set(daemons["aws-efa-k8s-device-plugin"])["spec"]["template"]["spec"]
-    assert {each["hostPath"]["path"] for each in pod["volumes"]} == {
-        "/var/lib/kubelet/device-plugins",
-        "/dev/infiniband",
-    }
+    expected = {"/var/lib/kubelet/device-plugins", "/dev/infiniband"}
+    assert {each["hostPath"]["path"] for each in pod["volumes"]} == expected
     assert "aws-efa-k8s-device-plugin" not in {one.app for one in load_cloud("eks").gpu_daemons([plain])}
 
 

@@ -61,9 +61,8 @@ def requirements(pool: Pool) -> dict[str, list[str]]:
 def test_labels_and_taints_are_exactly_those_of_the_spec(pool: Pool) -> None:
     template = pool_spec(pool)["template"]
     assert template["metadata"]["labels"] == pool.labels
-    assert [(one["key"], one.get("value"), one["effect"]) for one in template["spec"]["taints"]] == [
-        (taint.key, taint.value, taint.effect) for taint in pool.taints
-    ]
+    expected = [(taint.key, taint.value, taint.effect) for taint in pool.taints]
+    assert [(one["key"], one.get("value"), one["effect"]) for one in template["spec"]["taints"]] == expected
 
 
 @pytest.mark.parametrize(
@@ -147,9 +146,8 @@ def test_a_pool_keeps_its_class_whatever_its_nodes_are_made_from(changed: Pool) 
     made_of = {name: spec["template"]["spec"]["nodeClassRef"]["name"] for name, spec in pools.items()}
     assert made_of == {name: name for name in (SPOT.name, FALLBACK.name, CPU.name)}
     classes = recording.of_type(NODE_CLASS)
-    assert {one.inputs["metadata"]["name"]: one.name for one in classes} == {
-        name: f"autoscaler-{name}" for name in made_of
-    }
+    names = {one.inputs["metadata"]["name"]: one.name for one in classes}
+    assert names == {name: f"autoscaler-{name}" for name in made_of}
 
 
 @pytest.mark.parametrize("pool", [SPOT, CPU, RESERVED, eks_specs.gpu_pool("b-1", image="bottlerocket")])
@@ -164,9 +162,8 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     assert spec["metadataOptions"]["httpPutResponseHopLimit"] == 1
     assert spec["associatePublicIPAddress"] is False
     assert spec["securityGroupSelectorTerms"] == [{"id": "sg-of-the-cluster"}]
-    assert {term["id"] for term in spec["subnetSelectorTerms"]} == {
-        f"cluster-private-{zone}-id" for zone in eks_specs.THREE_ZONES
-    }
+    private = {f"cluster-private-{zone}-id" for zone in eks_specs.THREE_ZONES}
+    assert {term["id"] for term in spec["subnetSelectorTerms"]} == private
 
 
 def test_a_reservation_is_selected() -> None:

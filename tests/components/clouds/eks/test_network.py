@@ -111,9 +111,8 @@ def test_a_zone_that_would_move_the_subnets_of_a_running_cluster_is_refused(runn
 )
 def test_gateways_are_one_or_one_per_zone(per_zone: bool, zones: tuple[str, ...], gateways: set[str]) -> None:
     recording = network(nat_per_zone=per_zone, zones=zones)
-    placed = {
-        one.inputs["subnetId"].removesuffix("-id").removeprefix("cluster-public-") for one in recording.of_type(NAT)
-    }
+    subnets = [one.inputs["subnetId"].removesuffix("-id") for one in recording.of_type(NAT)]
+    placed = {each.removeprefix("cluster-public-") for each in subnets}
     assert placed == gateways
     for subnet, route in ways_out(recording).items():
         zone = subnet.rpartition("-us-west-2")[2]
@@ -134,9 +133,8 @@ def test_public_subnets_are_for_gateways_alone() -> None:
 
 def test_internal_load_balancers_find_the_private_subnets_only() -> None:
     # https://docs.aws.amazon.com/eks/latest/userguide/network-load-balancing.html
-    tagged = {
-        one.name for one in network().of_type(SUBNET) if one.inputs["tags"].get("kubernetes.io/role/internal-elb")
-    }
+    internal = "kubernetes.io/role/internal-elb"
+    tagged = {one.name for one in network().of_type(SUBNET) if one.inputs["tags"].get(internal)}
     assert tagged == {one.name for one in network().of_type(SUBNET) if "-private-" in one.name}
 
 

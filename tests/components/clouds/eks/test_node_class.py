@@ -29,9 +29,8 @@ def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> N
     changes = {"image": image} if image else {}
     (pool,) = load(own_keys("eks", gpuPools=t4(**changes)), stack="one", project="us-west-2").gpu_pools
     assert pool.image == family
-    assert spec_of(replace(GPU, image=pool.image, image_version=pool.image_version))["amiSelectorTerms"] == [
-        {"alias": alias}
-    ]
+    pinned = replace(GPU, image=pool.image, image_version=pool.image_version)
+    assert spec_of(pinned)["amiSelectorTerms"] == [{"alias": alias}]
 
 
 def test_raw_adds_to_the_node_class_and_replaces_the_image() -> None:

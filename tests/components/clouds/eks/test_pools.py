@@ -180,11 +180,8 @@ def test_every_node_has_encrypted_disks_and_no_open_door(spec: Pool) -> None:
     assert devices == (["/dev/xvda", "/dev/xvdb"] if spec.image == "bottlerocket" else ["/dev/xvda"])
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {("true", "true")}
     assert max(disk["volumeSize"] for disk in disks) == spec.disk_gb
-    assert launch_template["metadataOptions"] == {
-        "httpEndpoint": "enabled",
-        "httpTokens": "required",
-        "httpPutResponseHopLimit": 1,
-    }
+    expected = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
+    assert launch_template["metadataOptions"] == expected
     assert "networkInterfaces" not in launch_template
     assert "keyName" not in launch_template
     assert "diskSize" not in group(spec).inputs
@@ -198,9 +195,8 @@ def test_machines_and_disks_are_on_the_bill_under_the_stacks_labels() -> None:
 
 def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     sharing = TimeSharing(clients_per_gpu=6)
-    data = base64.b64decode(
-        template(eks_specs.gpu_pool(image="bottlerocket", time_sharing=sharing))["userData"]
-    ).decode()
+    shared = eks_specs.gpu_pool(image="bottlerocket", time_sharing=sharing)
+    data = base64.b64decode(template(shared)["userData"]).decode()
     assert "replicas = 6" in data.splitlines()
     assert 'device-sharing-strategy = "time-slicing"' in data.splitlines()
     assert "rename-by-default = false" in data.splitlines()

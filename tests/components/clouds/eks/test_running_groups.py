@@ -54,9 +54,8 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def declared(pool: Pool, **cluster: Any) -> recorder.Registration:
     pools, admin = ((), pool) if pool.role == "admin" else ((pool,), None)
-    return eks_specs.run(*pools, admin=admin, cluster={"zones": eks_specs.THREE_ZONES, **cluster}).named(
-        f"{pool.name}-pool"
-    )
+    everywhere = {"zones": eks_specs.THREE_ZONES, **cluster}
+    return eks_specs.run(*pools, admin=admin, cluster=everywhere).named(f"{pool.name}-pool")
 
 
 @pytest.mark.parametrize(("nodes", "minimum", "sent"), [(0, 0, 0), (2, 0, 2), (2, 1, 2), (2, 3, 3), (9, 0, 9)])
@@ -191,9 +190,8 @@ def test_the_autoscaler_goes_with_what_runs(running: str, minor: str, monkeypatc
 
 @pytest.mark.parametrize("running", [LATER, "1.99"])
 def test_a_written_version_below_it_is_refused(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        pulumi.RunError, match=rf"kubernetes\.version: .* runs {running}, and {OURS} .*Write '{running}'"
-    ):
+    words = rf"kubernetes\.version: .* runs {running}, and {OURS} .*Write '{running}'"
+    with pytest.raises(pulumi.RunError, match=words):
         running_version(running, monkeypatch, version=OURS)
     assert running_version(running, monkeypatch, version=running).only(CLUSTER).inputs["version"] == running
 

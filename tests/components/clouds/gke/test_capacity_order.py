@@ -23,8 +23,7 @@ def declared(*pools: dict[str, Any], **keys: Any) -> Recording:
 
 
 def spec(recording: Recording, name: str) -> dict[str, Any]:
-    (compute_class,) = [each.inputs for each in recording.of_type(KIND) if each.inputs["metadata"]["name"] == name]
-    return dict(compute_class["spec"])
+    return dict(recording.called(KIND, name).inputs["spec"])
 
 
 def test_google_tries_the_pools_in_the_order_written_makes_none_and_moves_no_pod() -> None:
@@ -37,20 +36,11 @@ def test_google_tries_the_pools_in_the_order_written_makes_none_and_moves_no_pod
 
 
 def test_sizes_and_reservations_of_one_preference_are_equal_and_the_idle_time_is_the_class_s() -> None:
-    entry = {
-        "name": "l4",
-        "gpu": "nvidia-l4",
-        "gpusPerNode": [1, 4],
-        "capacity": ["on-demand", "spot"],
-        "maxNodes": 1,
-        "computeClass": True,
-        "unneededMinutes": 3,
-    }
+    sizes = {"gpusPerNode": [1, 4], "capacity": ["on-demand", "spot"], "maxNodes": 1, "unneededMinutes": 3}
+    entry = {"name": "l4", "gpu": "nvidia-l4", "computeClass": True, **sizes}
     written = spec(declared(entry), "l4")
-    assert written["priorities"] == [
-        {"nodepools": ["l4-1-ondemand", "l4-4-ondemand"]},
-        {"nodepools": ["l4-1-spot", "l4-4-spot"]},
-    ]
+    expected = [{"nodepools": ["l4-1-ondemand", "l4-4-ondemand"]}, {"nodepools": ["l4-1-spot", "l4-4-spot"]}]
+    assert written["priorities"] == expected
     assert written["autoscalingPolicy"] == {"consolidationDelayMinutes": 3}
 
 
@@ -89,11 +79,7 @@ def test_sample_jobs_and_services_select_the_class() -> None:
     assert pod["nodeSelector"][CLASS] == "l4"
     toleration = {"key": CLASS, "operator": "Equal", "value": "l4", "effect": "NoSchedule"}
     assert toleration in pod["tolerations"]
-    (deployment,) = [
-        each.inputs
-        for each in recording.of_type("kubernetes:apps/v1:Deployment")
-        if each.inputs["metadata"]["name"] == "chat"
-    ]
+    deployment = recording.called("kubernetes:apps/v1:Deployment", "chat").inputs
     served = deployment["spec"]["template"]["spec"]
     terms = served["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert {"key": CLASS, "operator": "In", "values": ["l4"]} in terms[0]["matchExpressions"]

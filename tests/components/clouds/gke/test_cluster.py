@@ -79,15 +79,9 @@ LINK = "https://www.googleapis.com/compute/v1/projects/host"
 
 
 def run_in_network(**changes: Any) -> recorder.Recording:
-    existing = ExistingNetwork.model_construct(
-        **{
-            "network": "projects/host/global/networks/company",
-            "subnets": ("gpu-nodes",),
-            "pod_range": "gpu-pods",
-            "service_range": "gpu-services",
-            **changes.pop("existing", {}),
-        }
-    )
+    network = {"network": "projects/host/global/networks/company", "subnets": ("gpu-nodes",)}
+    ranges = {"pod_range": "gpu-pods", "service_range": "gpu-services"}
+    existing = ExistingNetwork.model_construct(**{**network, **ranges, **changes.pop("existing", {})})
     settings = specs.cluster_settings(existing=existing, **changes)
     return recorder.run(specs.declare_cluster(settings))
 
@@ -97,10 +91,8 @@ def test_the_cluster_is_in_the_hosts_subnet_and_no_network_is_made() -> None:
     inputs = recording.only(CLUSTER).inputs
     assert inputs["network"] == f"{LINK}/global/networks/company"
     assert inputs["subnetwork"] == f"{LINK}/regions/us-central1/subnetworks/gpu-nodes"
-    assert inputs["ipAllocationPolicy"] == {
-        "clusterSecondaryRangeName": "gpu-pods",
-        "servicesSecondaryRangeName": "gpu-services",
-    }
+    expected = {"clusterSecondaryRangeName": "gpu-pods", "servicesSecondaryRangeName": "gpu-services"}
+    assert inputs["ipAllocationPolicy"] == expected
     assert inputs["project"] == "my-project"
     assert [one.type for one in recording.resources if one.type.startswith("gcp:compute/")] == []
 

@@ -42,9 +42,8 @@ def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
     assert len(partitioned) == 6
     for accelerator in partitioned:
         known = PARTITIONS[accelerator.name]
-        assert {size: known[size] for size in accelerator.partitions.values()} == {
-            size: MIG_SLICES[slice] for slice, size in accelerator.partitions.items()
-        }
+        slices = {size: MIG_SLICES[slice] for slice, size in accelerator.partitions.items()}
+        assert {size: known[size] for size in accelerator.partitions.values()} == slices
 
 
 def test_pools_of_one_name_are_replaced_one_after_the_other_and_go_with_their_cluster() -> None:
@@ -83,9 +82,7 @@ def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any
 
 
 @cases
-def test_the_latest_driver_may_be_too_new_for_old_gpus(
-    gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_latest_driver_may_be_too_new(gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr(pulumi, "warn", warnings.append)
     spec = specs.gpu_pool(type=gpu, driver_version=version)
@@ -121,10 +118,8 @@ CLAIM = {"deviceClassName": "mrdma.google.com", "allocationMode": "All"}
 
 def test_the_machines_with_rdma_are_those_with_a_card_for_each_gpu() -> None:
     machines = catalog.of("gke").machines.with_rdma
-    assert {(each.type, each.gpus, each.rdma_devices) for each in machines} == {
-        ("a3-ultragpu-8g", 8, 8),
-        ("a4-highgpu-8g", 8, 8),
-    }
+    expected = {("a3-ultragpu-8g", 8, 8), ("a4-highgpu-8g", 8, 8)}
+    assert {(each.type, each.gpus, each.rdma_devices) for each in machines} == expected
 
 
 def test_google_makes_the_networks_and_people_claim_the_devices() -> None:

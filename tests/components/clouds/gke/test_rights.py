@@ -45,9 +45,7 @@ def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
 
 def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named() -> None:
     text = listed(settings_of(ROOT / "examples" / "gke-company.yaml"))
-    enable = {
-        line.split()[4]: line.split()[5:] for line in text.splitlines() if line.startswith("gcloud services enable")
-    }
+    enable = {one.split()[4]: one.split()[5:] for one in text.splitlines() if one.startswith("gcloud services enable")}
     assert "STATIC_ADDRESSES" not in text, "its addresses are not this project's"
     assert "roles/compute.networkAdmin" not in text
     assert "roles/compute.networkViewer on the network's project" in text

@@ -69,12 +69,9 @@ def test_homes_and_the_tools_volumes_are_of_disks_that_their_machines_attach(
     recording = program(*pools, admin=admin, key=key)
     (hub,) = [each.inputs["values"] for each in recording.of_type("kubernetes:helm.sh/v3:Release")]
     home = disk_of(recording, hub["singleuser"]["storage"].get("dynamic", {}).get("storageClass"))
-    names = [
-        name
-        for profile in hub["singleuser"]["profileList"]
-        for term in profile["kubespawner_override"]["node_affinity_required"]
-        for name in term["matchExpressions"][0]["values"]
-    ]
+    profiles = [profile["kubespawner_override"] for profile in hub["singleuser"]["profileList"]]
+    terms = [term for profile in profiles for term in profile["node_affinity_required"]]
+    names = [name for term in terms for name in term["matchExpressions"][0]["values"]]
     machines = {
         each.inputs["name"]: each.inputs["nodeConfig"]["machineType"]
         for each in recording.of_type("gcp:container/nodePool:NodePool")
@@ -84,9 +81,8 @@ def test_homes_and_the_tools_volumes_are_of_disks_that_their_machines_attach(
     # The hub's own volume, and Prometheus', name no class and are on the admin pool.
     assert attaches(machines["admin"], disk_of(recording, None))
     if key:
-        assert {
-            each["parameters"]["disk-encryption-kms-key"].rpartition("/")[2] for each in classes(recording).values()
-        } == {"k"}
+        keys = {each["parameters"]["disk-encryption-kms-key"] for each in classes(recording).values()}
+        assert {key.rpartition("/")[2] for key in keys} == {"k"}
 
 
 def test_the_classes_by_name() -> None:

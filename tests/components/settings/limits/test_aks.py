@@ -22,14 +22,9 @@ SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
 def config(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> dict[str, Any]:
     further = rest or {}
     network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}], **further.get("network", {})}
-    return {
-        "cloud": "aks",
-        "region": "eastus",
-        "zones": ["eastus-1"],
-        "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, **(pool or {})}],
-        **further,
-        "network": network,
-    }
+    place = {"cloud": "aks", "region": "eastus", "zones": ["eastus-1"]}
+    t4 = {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, **(pool or {})}
+    return {**place, "gpuPools": [t4], **further, "network": network}
 
 
 def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> Settings:
@@ -120,9 +115,7 @@ NO_ZONES = {"region": "northcentralus", "zones": "none"}
 
 @pytest.mark.parametrize("stack", [{"zones": "none"}, NO_ZONES, {"region": "northcentralus", "zones": []}])
 @pytest.mark.parametrize("availability", ["zonal", "regional"])
-def test_a_stack_outside_of_all_zones_has_the_same_nodes_and_asks_for_no_zone(
-    stack: dict[str, Any], availability: str
-) -> None:
+def test_a_stack_outside_zones_has_the_same_nodes_and_asks_for_none(stack: dict[str, Any], availability: str) -> None:
     loaded = settings({"zones": "none"}, {**stack, "availability": availability})
     assert loaded.zones == (f"{loaded.region}-0",)
     for pool in (loaded.admin_pool, *loaded.gpu_pools):

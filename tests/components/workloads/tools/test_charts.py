@@ -67,13 +67,9 @@ def test_a_stack_that_asks_for_no_tool_gets_none(cloud: str) -> None:
 def test_each_tool_is_pinned_charts_that_wait_for_their_namespace(cloud: str, key: str) -> None:
     recording = with_one(cloud, key)
     for chart in charts_of(written(key)):
-        (made,) = [each for each in recording.of_type(RELEASE) if each.inputs["name"] == chart.name]
+        made = recording.called(RELEASE, chart.name)
         assert (made.inputs["version"], made.inputs["namespace"]) == (chart.version, chart.namespace)
-        (space,) = [
-            each
-            for each in recording.of_type("kubernetes:core/v1:Namespace")
-            if each.inputs["metadata"]["name"] == chart.namespace
-        ]
+        space = recording.called("kubernetes:core/v1:Namespace", chart.namespace)
         assert space.urn in made.depends_on
         assert not made.inputs.get("skipAwait")
 
@@ -113,12 +109,8 @@ def test_a_control_plane_behind_a_firewall_reaches_their_webhooks_and_apis(cloud
     values = {name: inputs["values"] for name, inputs in releases(with_all(cloud)).items()}
     (webhook,) = at(values, "kueue.webhookService.ports")
     listening = yaml.safe_load(at(values, "kueue.managerConfig.controllerManagerConfigYaml"))
-    asked = [
-        webhook["targetPort"],
-        listening["webhook"]["port"],
-        at(values, "keda.webhooks.port"),
-        at(values, "keda.service.portHttpsTarget"),
-    ]
+    written = [at(values, f"keda.{path}") for path in ("webhooks.port", "service.portHttpsTarget")]
+    asked = [webhook["targetPort"], listening["webhook"]["port"], *written]
     assert {*asked} <= LET_THROUGH
     assert at(values, "kube-prometheus-stack.prometheusOperator.admissionWebhooks.enabled") is False
 
@@ -129,12 +121,8 @@ def test_their_pods_ask_for_what_the_settings_count(cloud: str, key: str) -> Non
     tool, made = written(key).tools[key], releases(with_one(cloud, key))
     values = {chart.name: made[chart.name]["values"] for chart in charts_of(written(key))}
     # Grafana has two sidecars of one description; without a Secret there is no Alertmanager.
-    of_pods = [
-        requests
-        for path, requests in places(values, "requests")
-        if "storage" not in requests and "alertmanagerSpec" not in path
-        for _ in range(2 if "sidecar" in path else 1)
-    ]
+    small = [one for one in places(values, "requests") if "storage" not in one[1] and "alertmanagerSpec" not in one[0]]
+    of_pods = [requests for path, requests in small for _ in range(2 if "sidecar" in path else 1)]
     assert sum(quantity(each["cpu"]) for each in of_pods) * 1000 == sum(each.milli_cpu for each in tool.asked)
     assert sum(quantity(each["memory"]) for each in of_pods) == sum(each.memory_mib for each in tool.asked) * 1024**2
 

@@ -81,9 +81,8 @@ def server_settings(written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch)
     for name in ("jupyter_server", "jupyter_server.base", "jupyter_server.base.handlers"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     setattr(sys.modules["jupyter_server.base.handlers"], handler.__name__, handler)
-    settings = SimpleNamespace(
-        **{each: SimpleNamespace() for each in ("MappingKernelManager", "TerminalManager", "ServerApp")}
-    )
+    names = ("MappingKernelManager", "TerminalManager", "ServerApp")
+    settings = SimpleNamespace(**{each: SimpleNamespace() for each in names})
     exec(written["stringData"], {"get_config": lambda: settings})
     return settings, handler
 
@@ -125,14 +124,7 @@ def test_an_image_is_a_name_and_a_tag(image: str, name: str, tag: str) -> None:
 def test_a_notebook_on_pools_of_a_compute_class_selects_the_class() -> None:
     pools = from_stack_file(ROOT / "examples" / "gke-capacity-order.yaml").gpu_pools
     profiles = values(Notebook(), pools)["singleuser"]["profileList"]
-    keys = {
-        profile["slug"]: [
-            each["key"] for each in profile["kubespawner_override"]["node_affinity_required"][0]["matchExpressions"]
-        ]
-        for profile in profiles
-    }
-    assert keys == {
-        "h100-8-reserved": [POOL_LABEL, CLASS_LABEL],
-        "h100-8-spot": [POOL_LABEL, CLASS_LABEL],
-        "l4-1": [POOL_LABEL],
-    }
+    affinities = {each["slug"]: each["kubespawner_override"]["node_affinity_required"][0] for each in profiles}
+    keys = {slug: [each["key"] for each in affinity["matchExpressions"]] for slug, affinity in affinities.items()}
+    both = [POOL_LABEL, CLASS_LABEL]
+    assert keys == {"h100-8-reserved": both, "h100-8-spot": both, "l4-1": [POOL_LABEL]}

@@ -28,9 +28,7 @@ API = "kubernetes:kueue.x-k8s.io/v1beta2"
 def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     recording = with_all(cloud)
     pools = recording.stack_outputs["pools"]
-    flavors = {
-        each.inputs["metadata"]["name"]: each.inputs["spec"] for each in recording.of_type(f"{API}:ResourceFlavor")
-    }
+    flavors = {one.inputs["metadata"]["name"]: one.inputs["spec"] for one in recording.of_type(f"{API}:ResourceFlavor")}
     assert set(flavors) == set(pools)
     for name, flavor in flavors.items():
         assert flavor["nodeLabels"] == {
@@ -137,11 +135,7 @@ def test_each_team_has_a_queue_of_its_own_into_the_one() -> None:
     assert set(queues) == {"default", "vision"}
     assert {each.inputs["metadata"]["name"] for each in queues.values()} == {QUEUE}
     assert {each.inputs["spec"]["clusterQueue"] for each in queues.values()} == {QUEUE}
-    (namespace,) = [
-        each
-        for each in recording.of_type("kubernetes:core/v1:Namespace")
-        if each.inputs["metadata"]["name"] == "vision"
-    ]
+    namespace = recording.called("kubernetes:core/v1:Namespace", "vision")
     assert namespace.urn in queues["vision"].depends_on
     (pools,) = [each for each in recording.resources if each.name == "offer-pools"]
     assert json.loads(pools.inputs["data"]["offer.json"])["queued"] == ["default", "vision"]

@@ -31,12 +31,9 @@ def test_every_finding_has_an_answer(stack: str, tools: Path) -> None:
 @pytest.mark.exhaustive
 def test_nodes_with_public_addresses_are_findings() -> None:
     checkov = programs("checkov") / "checkov"
-    cluster = Declared(
-        "gcp:container/cluster:Cluster",
-        "cluster",
-        "urn:pulumi:dev::p::gcp:container/cluster:Cluster::cluster",
-        {"name": "one", "masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}},
-    )
+    everybody = {"masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}}
+    urn = "urn:pulumi:dev::p::gcp:container/cluster:Cluster::cluster"
+    cluster = Declared("gcp:container/cluster:Cluster", "cluster", urn, {"name": "one", **everybody})
     private = replace(cluster, properties={**cluster.properties, "privateClusterConfig": {"enablePrivateNodes": True}})
     names = [{each.check for each in scan(checkov, documents([one])).findings} for one in (cluster, private)]
     assert names[0] - names[1] == {"CKV_GCP_25", "CKV_GCP_64"}

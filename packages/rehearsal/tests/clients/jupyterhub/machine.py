@@ -90,11 +90,8 @@ class Machine:
         mounted = self._mount(pod, container, home / "root")
         looked_in = [str(mounted) + directory for directory in _config_path(self.programs)]
         env = {each["name"]: each["value"] for each in container["env"] if "value" in each}
-        env |= {
-            "HOME": str(home),
-            "JUPYTER_CONFIG_PATH": os.pathsep.join(looked_in),
-            "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
-        }
+        path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
+        env |= {"HOME": str(home), "JUPYTER_CONFIG_PATH": os.pathsep.join(looked_in), "PATH": path}
         program, *arguments = [*(container.get("command") or []), *(container.get("args") or [])]
         command = [self.programs / program, *arguments, f"--ServerApp.root_dir={home}"]
         # As root, where the tests are run so; in the image it is somebody else.

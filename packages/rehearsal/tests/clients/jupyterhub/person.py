@@ -69,11 +69,8 @@ class Person:
 
     def stop(self) -> None:
         """As the page's button does."""
-        answer = self.session.delete(
-            f"{self.hub}/hub/api/users/{self.name}/server",
-            headers={"X-XSRFToken": self._xsrf("/hub/")},
-            timeout=_ANSWER_SECONDS,
-        )
+        url, headers = f"{self.hub}/hub/api/users/{self.name}/server", {"X-XSRFToken": self._xsrf("/hub/")}
+        answer = self.session.delete(url, headers=headers, timeout=_ANSWER_SECONDS)
         answer.raise_for_status()
 
     def _get(self, path: str) -> requests.Response:

@@ -90,12 +90,9 @@ def hub(
         "JPY_COOKIE_SECRET": secrets.token_hex(32),
         **_environment(api, values["hub"]["extraEnv"]),
     }
-    (seconds,) = {
-        int(line.rpartition("=")[2])
-        for file in values["singleuser"]["extraFiles"].values()
-        for line in file["stringData"].splitlines()
-        if "shutdown_no_activity_timeout" in line
-    }
+    texts = [file["stringData"] for file in values["singleuser"]["extraFiles"].values()]
+    lines = [line for text in texts for line in text.splitlines() if "shutdown_no_activity_timeout" in line]
+    (seconds,) = {int(line.rpartition("=")[2]) for line in lines}
     with Processes(folder / "logs") as processes:
         addresses = ["--ip=127.0.0.1", f"--port={proxy}", "--api-ip=127.0.0.1", f"--api-port={proxy_api}"]
         targets = [f"--default-target=http://127.0.0.1:{own}", f"--error-target=http://127.0.0.1:{own}/hub/error"]

@@ -33,9 +33,8 @@ def _shown(*arguments: str) -> str:
 def test_a_package_has_its_fields_files_conffiles_and_scripts(tmp_path: Path) -> None:
     package = build(PACKAGE, tmp_path)
     assert package.name == "tool_1.2-1_amd64.deb"
-    assert _shown("--show", "--showformat=${Package} ${Version} ${Architecture} ${Depends}", str(package)) == (
-        "tool 1.2-1 amd64 mount"
-    )
+    shown = _shown("--show", "--showformat=${Package} ${Version} ${Architecture} ${Depends}", str(package))
+    assert shown == "tool 1.2-1 amd64 mount"
     contents = {line.split()[5]: line for line in _shown("--contents", str(package)).splitlines()}
     assert contents["./usr/bin/tool"].startswith("-rwxr-xr-x root/root")
     assert contents["./usr/share/tool"].startswith("-rw-r--r-- root/root")
@@ -71,9 +70,8 @@ def test_kubernetes_packages_are_those_of_its_repository(tmp_path: Path) -> None
     assert isinstance(drop_in, str)
     assert "EnvironmentFile=-/etc/default/kubelet" in drop_in
     assert "$KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS" in drop_in
-    assert {"/opt/cni/bin/bridge", "/opt/cni/bin/host-local", "/opt/cni/bin/portmap"} <= {
-        *packages["kubernetes-cni"].files
-    }
+    plugins = {f"/opt/cni/bin/{name}" for name in ("bridge", "host-local", "portmap")}
+    assert plugins <= {*packages["kubernetes-cni"].files}
     assert not any("postinst" in each.scripts for each in packages.values()), "nobody may rely on an enabled kubelet"
 
 

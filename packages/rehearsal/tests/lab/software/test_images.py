@@ -45,9 +45,8 @@ def test_every_digest_of_an_archive_is_that_of_its_content(image: ContainerImage
     assert manifest["RepoTags"] == ["registry.example.org/team/tool:v1", "registry.example.org/team/tool:v2"]
     assert manifest["Config"] == f"{hashlib.sha256(files[manifest['Config']]).hexdigest()}.json"
     config = json.loads(files[manifest["Config"]])
-    assert config["rootfs"]["diff_ids"] == [
-        f"sha256:{hashlib.sha256(files[each]).hexdigest()}" for each in manifest["Layers"]
-    ]
+    digests = [hashlib.sha256(files[each]).hexdigest() for each in manifest["Layers"]]
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{each}" for each in digests]
     assert files[manifest["Layers"][0]] == b"user land", "below the image's own files"
     assert (config["config"]["Entrypoint"], config["config"]["Cmd"]) == (["tool"], ["--wait"])
     assert set(files) == {"manifest.json", manifest["Config"], *manifest["Layers"]}

@@ -78,14 +78,8 @@ def test_runs(binaries: Path, command: list[str], answer: str) -> None:
 
 
 def test_flannels_plugin_has_the_cni_version_of_flannels_configuration(binaries: Path) -> None:
-    answer = subprocess.run(
-        [binaries / "flannel-cni"],
-        env={"CNI_COMMAND": "VERSION"},
-        input="{}",
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    asked: dict[str, Any] = {"env": {"CNI_COMMAND": "VERSION"}, "input": "{}"}
+    answer = subprocess.run([binaries / "flannel-cni"], check=True, capture_output=True, text=True, **asked)
     assert "1.0.0" in json.loads(answer.stdout)["supportedVersions"]
 
 
@@ -97,20 +91,15 @@ def test_a_second_run_is_instant_and_says_nothing(software: Software) -> None:
 
 
 @pytest.mark.parametrize("driver", ["580.95.05", "595.71.05"])
-def test_apt_can_install_everything_from_the_four_repositories_alone(
-    software: Software, tmp_path: Path, driver: str
-) -> None:
+def test_apt_can_install_all_from_the_four_repositories_alone(software: Software, tmp_path: Path, driver: str) -> None:
     branch = driver.partition(".")[0]
     for each in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/apt/lists", "var/cache/apt/archives"):
         (tmp_path / each / "partial").mkdir(parents=True)
     (tmp_path / "status").touch()
     names = ("debian", "kubernetes", "nvidia", "toolkit")
     assert {each.name for each in software.repository.iterdir()} == {*names, "kubernetes-later", "key.asc"}
-    (tmp_path / "etc/apt/sources.list").write_text(
-        "".join(
-            f"deb [signed-by={software.repository}/key.asc] copy:{software.repository}/{name} /\n" for name in names
-        )
-    )
+    lines = [f"deb [signed-by={software.repository}/key.asc] copy:{software.repository}/{name} /\n" for name in names]
+    (tmp_path / "etc/apt/sources.list").write_text("".join(lines))
     pin = f"Package: *nvidia*\nPin: version {branch}.*\nPin-Priority: 1001\n"
     (tmp_path / "etc/apt/preferences.d/driver").write_text(pin)
     options = ["-o", f"Dir={tmp_path}", "-o", f"Dir::State::status={tmp_path}/status", "-o", "APT::Sandbox::User=root"]
@@ -209,9 +198,7 @@ def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount namespace")
 @cases
-def test_a_container_gets_the_gpus_that_it_names_and_no_others(
-    binaries: Path, tmp_path: Path, visible: str, devices: list[str] | None
-) -> None:
+def test_a_container_gets_its_own_gpus(binaries: Path, tmp_path: Path, visible: str, devices: list[str] | None) -> None:
     process = {"env": [f"NVIDIA_VISIBLE_DEVICES={visible}"]}
     answer, linux = _created(binaries, tmp_path, {"process": process})
     if devices is None:
@@ -256,12 +243,8 @@ def _created(binaries: Path, tmp_path: Path, spec: dict[str, Any], toolkit: str 
         'cp "$1/toolkit.toml" /etc/nvidia-container-runtime/config.toml && shift && exec "$@"'
     )
     command = [binaries / "lab-image", "nvidia-container-runtime", "create", "-b", tmp_path, "id"]
-    answer = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", tmp_path, *command],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-    )
+    apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", tmp_path, *command]
+    answer = subprocess.run(apart, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True)
     linux = json.loads((tmp_path / "config.json").read_text())["linux"]
     assert linux["resources"]["limit"] == largest
     return answer.stderr, linux

@@ -57,26 +57,11 @@ def test_the_highest_priority_that_matches_counts(azure: Microsoft) -> None:
     azure.provider.close()
 
 
-def test_what_nothing_matches_has_no_place(azure: Microsoft) -> None:
-    azure.fleet.objects[CONFIG_MAPS] = [config_map("10: ['^aks-t4spot-']")]
-    azure.cluster(autoScalerProfile=PRIORITY)
-    azure.create(POOL, gpu_pool())
-    assert ranks(azure) == {"system": None, "t4spot": -10}
-    azure.provider.close()
-
-
 @pytest.mark.parametrize("profile", [None, {"expander": "least-waste"}])
 def test_other_expanders_read_no_config_map(azure: Microsoft, profile: dict[str, str] | None) -> None:
     azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]")]
     azure.cluster(autoScalerProfile=profile)
     assert ranks(azure) == {"system": None}
-
-
-def test_an_unusable_config_map_orders_nothing(azure: Microsoft) -> None:
-    azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]\n20: ['(']")]
-    azure.cluster(autoScalerProfile=PRIORITY)
-    assert ranks(azure) == {"system": None}
-    azure.provider.close()
 
 
 def test_a_changed_config_map_reorders_the_pools(azure: Microsoft) -> None:
@@ -165,12 +150,8 @@ def test_the_watch_outlives_an_error(azure: Microsoft) -> None:
     assert not watch.is_alive()
 
 
-def read_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
-    return {"metadata": {"namespace": namespace, "name": NAME}, "data": {"priorities": text}}
-
-
 def test_the_highest_number_that_matches_ranks_first_and_what_none_matches_has_no_rank() -> None:
-    numbers = priorities([read_map("10: ['^eks-.*-']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
+    numbers = priorities([config_map("10: ['^eks-.*-']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
     assert not isinstance(numbers, str)
     ranks = [rank(name, numbers) for name in ("eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x", "other")]
     assert ranks == [-50, -30, -10, None]
@@ -178,10 +159,10 @@ def test_the_highest_number_that_matches_ranks_first_and_what_none_matches_has_n
 
 @pytest.mark.parametrize("text", ["", "10: ['*']", "ten: [.*]", "10: 5", "- 10", "{", "10: [.*]\n20: ['(']"])
 def test_one_invalid_part_spoils_all(text: str) -> None:
-    assert "not a map" in str(priorities([read_map(text)], "kube-system"))
-    assert "not a map" in str(priorities([{"metadata": read_map("")["metadata"]}], "kube-system"))
+    assert "not a map" in str(priorities([config_map(text)], "kube-system"))
+    assert "not a map" in str(priorities([{"metadata": config_map("")["metadata"]}], "kube-system"))
 
 
 def test_it_is_in_the_autoscalers_namespace() -> None:
-    assert "does not exist" in str(priorities([read_map("10: [.*]", "default")], "kube-system"))
+    assert "does not exist" in str(priorities([config_map("10: [.*]", namespace="default")], "kube-system"))
     assert "does not exist" in str(priorities([], "kube-system"))

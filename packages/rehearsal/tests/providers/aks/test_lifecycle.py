@@ -53,10 +53,8 @@ def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: aks.Microso
 def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: aks.Microsoft) -> None:
     azure.cluster()
     system = {**aks.system_pool(), "name": None, "agentPoolName": "system"}
-    with pytest.raises(
-        ProviderError, match=f"cannot create already existing resource '{aks.CLUSTER_ID}/agentPools/system'"
-    ):
-        azure.create(aks.POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
+    again = {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    azure.refuses(aks.POOL, again, f"cannot create already existing resource '{aks.CLUSTER_ID}/agentPools/system'")
 
 
 def test_a_location_comes_from_the_provider_else_from_the_resource_group(tmp_path: Path) -> None:
@@ -107,10 +105,8 @@ def test_the_users_kubeconfig(azure: aks.Microsoft) -> None:
     azure.restart()
     (credential,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
     config: Any = yaml.safe_load(base64.b64decode(credential["value"]))
-    assert config["clusters"][0]["cluster"] == {
-        "certificate-authority-data": "Q0E=",
-        "server": "https://127.0.0.1:6443",
-    }
+    expected = {"certificate-authority-data": "Q0E=", "server": "https://127.0.0.1:6443"}
+    assert config["clusters"][0]["cluster"] == expected
     login = config["users"][0]["user"]
     assert set(login) == {"exec"}
     assert login["exec"]["command"] == "kubelogin"
@@ -204,9 +200,8 @@ def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: aks.Microsoft, p
     azure.restart()
     changed = aks.cluster(kubernetesVersion=pin, tags={"team": "vision"})
     if refused:
-        with pytest.raises(
-            ProviderError, match=f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
-        ):
+        words = f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
+        with pytest.raises(ProviderError, match=words):
             azure.update(aks.CLUSTER, created, changed)
     else:
         azure.update(aks.CLUSTER, created, changed)
@@ -240,12 +235,9 @@ def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: aks.Mi
     azure.cluster()
     azure.create(aks.POOL, aks.gpu_pool())
     azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}] * 2
-    described = azure.provider.invoke(
-        "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
-    )
-    pools = {
-        pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in described["agentPoolProfiles"]
-    }
+    place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    described = azure.provider.invoke("azure-native:containerservice:getManagedCluster", place)
+    pools = {one["name"]: (one["count"], one["currentOrchestratorVersion"]) for one in described["agentPoolProfiles"]}
     assert pools == {"system": (1, KUBERNETES), "t4spot": (2, KUBERNETES)}
 
 

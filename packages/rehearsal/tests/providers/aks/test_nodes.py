@@ -140,9 +140,8 @@ def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
 
 def test_every_deployment_of_two_may_lose_one() -> None:
     objects = system_objects(aks.cluster())
-    guarded = Counter(
-        each["spec"]["selector"]["matchLabels"]["k8s-app"] for each in objects if each["kind"] == "PodDisruptionBudget"
-    )
+    budgets = [each["spec"]["selector"]["matchLabels"] for each in objects if each["kind"] == "PodDisruptionBudget"]
+    guarded = Counter(each["k8s-app"] for each in budgets)
     twice = {each["metadata"]["name"] for each in objects if each["spec"].get("replicas") == 2}
     assert guarded == Counter(twice)
 
@@ -188,9 +187,8 @@ def growing(**changes: Any) -> dict[str, Any]:
 
 def has(azure: aks.Microsoft, **nodes: int) -> None:
     """What the autoscaler made of pools, by name."""
-    azure.fleet.objects["/api/v1/nodes"] = [
-        {"metadata": {"labels": {"agentpool": pool}}} for pool, count in nodes.items() for _ in range(count)
-    ]
+    of_nodes = [{"agentpool": pool} for pool, count in nodes.items() for _ in range(count)]
+    azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": labels}} for labels in of_nodes]
 
 
 @pytest.mark.parametrize("nodes", [0, 2])

@@ -76,27 +76,21 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: aks.Microsoft) -> None:
     # The nodes' own address has to be among the ranges, where there are any.
     own = public.state["ipAddress"]
     for ranges in (["198.51.100.0/24"], ["198.51.100.0/24", "192.0.2.1/32"]):
-        azure.refuses(
-            aks.CLUSTER,
-            aks.cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
-            "K8SAPIServerConnFailVMExtensionError",
-        )
+        inputs = aks.cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges})
+        azure.refuses(aks.CLUSTER, inputs, "K8SAPIServerConnFailVMExtensionError")
     allowed = {"authorizedIPRanges": ["198.51.100.0/24", f"{own}/32"]}
     assert azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
 @cases
-def test_nodes_that_leave_by_a_route_table_have_a_default_route(
-    azure: aks.Microsoft, hops: dict[str, str] | None, code: str | None
-) -> None:
+def test_a_route_table_has_a_default_route(azure: aks.Microsoft, hops: dict[str, str] | None, code: str | None) -> None:
     azure.network()
     principal = azure.identity().state["principalId"]
     azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=aks.GROUP_ID, principalId=principal))
     if hops is not None:
         routes = [{"name": "r", "addressPrefix": prefix, "nextHopType": hop} for prefix, hop in hops.items()]
-        table = azure.create(
-            aks.ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "way", "routes": routes}
-        )
+        way = {"resourceGroupName": "gpu-dev", "routeTableName": "way", "routes": routes}
+        table = azure.create(aks.ROUTE_TABLE, way)
         azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(routeTable={"id": table.id}))
     inputs = aks.cluster(networkProfile={**aks.cluster()["networkProfile"], "outboundType": "userDefinedRouting"})
     azure.takes(aks.CLUSTER, inputs, code)
@@ -124,9 +118,8 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
     azure.group()
     azure.create(aks.NETWORK, aks.network(dhcpOptions={"dnsServers": servers}))
     azure.create(aks.SUBNET, aks.subnet())
-    azure.create(
-        aks.ROLE_ASSIGNMENT, aks.role(scope=SCOPES[scope], principalId=azure.identity(joins=False).state["principalId"])
-    )
+    principal = azure.identity(joins=False).state["principalId"]
+    azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=SCOPES[scope], principalId=principal))
     access = {**PRIVATE, "privateDNSZone": zone} if zone else {}
     inputs = aks.cluster(apiServerAccessProfile=access)
     azure.takes(aks.CLUSTER, inputs, "LinkedAuthorizationFailed" if refused else None)
@@ -140,9 +133,8 @@ def test_a_landing_zone_has_the_private_zone_in_its_hub(
     principal = azure.identity().state["principalId"]
     for number, scope in enumerate(scopes):
         kind = {"roleDefinitionId": ZONE_ROLE} if scope == "zone" else {}
-        azure.create(
-            aks.ROLE_ASSIGNMENT, aks.role(scope=SCOPES[scope], principalId=principal, **kind), name=str(number)
-        )
+        grant = aks.role(scope=SCOPES[scope], principalId=principal, **kind)
+        azure.create(aks.ROLE_ASSIGNMENT, grant, name=str(number))
     if denied:
         azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
     inputs = aks.cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
@@ -168,9 +160,8 @@ def test_role_assignments(azure: aks.Microsoft) -> None:
     azure.create(aks.ROLE_ASSIGNMENT, granted, name="one")
     with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
         azure.create(aks.ROLE_ASSIGNMENT, granted, name="two")
-    azure.refuses(
-        aks.ROLE_ASSIGNMENT, aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION), "ResourceNotFound"
-    )
+    absent = aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION)
+    azure.refuses(aks.ROLE_ASSIGNMENT, absent, "ResourceNotFound")
     vault = f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
     azure.refuses(aks.ROLE_ASSIGNMENT, {**granted, "scope": vault, "principalType": "Group"}, "UnmatchedPrincipalType")
     again = {**granted, "scope": vault, "roleAssignmentName": str(person.id).rpartition("/")[2]}
@@ -223,10 +214,8 @@ def test_nodes_join_their_subnet(azure: aks.Microsoft, scope: str | None, grante
     azure.create(aks.SUBNET, aks.subnet(subnetName="nodesx", addressPrefix="10.0.16.0/20"))
     principal = azure.identity(joins=False).state["principalId"]
     if scope is not None:
-        azure.create(
-            aks.ROLE_ASSIGNMENT,
-            aks.role(scope=SCOPES[scope], principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}"),
-        )
+        grant = aks.role(scope=SCOPES[scope], principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}")
+        azure.create(aks.ROLE_ASSIGNMENT, grant)
     azure.takes(aks.CLUSTER, aks.cluster(), None if allowed else r"AuthorizationFailed.*subnets/join/action")
 
 
@@ -241,9 +230,8 @@ def test_a_pool_joins_its_own_subnet_by_right(azure: aks.Microsoft) -> None:
 )
 def test_the_route_table_of_the_subnet_is_changed_by_right(azure: aks.Microsoft, scope: str | None) -> None:
     azure.group()
-    table = azure.create(
-        aks.ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "firewall", "location": "eastus"}
-    ).id
+    inputs = {"resourceGroupName": "gpu-dev", "routeTableName": "firewall", "location": "eastus"}
+    table = azure.create(aks.ROUTE_TABLE, inputs).id
     azure.create(aks.NETWORK, aks.network())
     azure.create(aks.SUBNET, aks.subnet(routeTable={"id": table}))
     principal = azure.identity().state["principalId"]
@@ -258,9 +246,8 @@ def test_the_control_plane_reads_its_encryption_set(azure: aks.Microsoft, grante
     principal = azure.identity().state["principalId"]
     disks = azure.create(aks.ENCRYPTION_SET, aks.encryption_set()).id
     if granted is not None:
-        azure.create(
-            aks.ROLE_ASSIGNMENT, aks.role(scope=disks, principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}")
-        )
+        definition = f"{aks.ROLES}/{granted}"
+        azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=disks, principalId=principal, roleDefinitionId=definition))
     refusal = None if allowed else r"AuthorizationFailed.*diskEncryptionSets/read"
     azure.takes(aks.CLUSTER, aks.cluster(diskEncryptionSetID=disks), refusal)
 

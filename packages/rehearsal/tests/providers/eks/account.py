@@ -193,14 +193,8 @@ def gpu_group(subnets: list[str], **changes: Any) -> Properties:
 
 def cpu_group(subnets: list[str], **changes: Any) -> Properties:
     """Two nodes without GPUs."""
-    inputs = {
-        "nodeGroupName": "admin",
-        "amiType": "AL2023_x86_64_STANDARD",
-        "capacityType": "ON_DEMAND",
-        "instanceTypes": ["m6i.large"],
-        "scalingConfig": {"minSize": 2, "maxSize": 2, "desiredSize": 2},
-        "taints": [],
-    }
+    kind = {"nodeGroupName": "admin", "amiType": "AL2023_x86_64_STANDARD", "capacityType": "ON_DEMAND", "taints": []}
+    inputs = {**kind, "instanceTypes": ["m6i.large"], "scalingConfig": {"minSize": 2, "maxSize": 2, "desiredSize": 2}}
     return gpu_group(subnets, **{**inputs, **changes})
 
 

@@ -186,9 +186,7 @@ def karpenter_sandbox(folder: Path, *pools: Any, **cluster: Any) -> Iterator[Kar
         sandbox.release("karpenter-crd", wait=False)
         sandbox.release("karpenter")
         fleet.apply_objects(ours)
-        eventually(
-            "its pools are ready", lambda: all(condition(each, "Ready") for each in sandbox.api.list(POOLS)), 600
-        )
+        eventually("its pools are ready", lambda: all(condition(one, "Ready") for one in sandbox.api.list(POOLS)), 600)
         yield sandbox
 
 

@@ -61,9 +61,7 @@ def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(sandbox:
     sandbox.run("first")
     (instance,) = sandbox.instances()
     assert instance["InstanceType"] == "g4dn.xlarge"
-    (node,) = [
-        each for each in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
-    ]
+    (node,) = [one for one in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in one["metadata"]["labels"]]
     assert node["spec"]["providerID"].endswith(instance["InstanceId"])
     pool = sandbox.api.get(pool_path(POOL))["spec"]["template"]
     assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
@@ -167,11 +165,11 @@ def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSand
     store.remove(ENTRY, record.id)
     try:
         sandbox.submit(gpu_pod("waits"))
-        events = eventually(
-            "Karpenter reports it",
-            lambda: [each["message"] for each in sandbox.api.list("/api/v1/events") if each["reason"] == NO_NODE],
-            SECONDS,
-        )
+
+        def reported() -> list[str]:
+            return [each["message"] for each in sandbox.api.list("/api/v1/events") if each["reason"] == NO_NODE]
+
+        events = eventually("Karpenter reports it", reported, SECONDS)
         assert "has no access entry" in events[0]
         assert sandbox.phase("waits") == "Pending"
         store.put(record)

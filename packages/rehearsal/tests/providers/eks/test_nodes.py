@@ -97,9 +97,8 @@ def test_a_group_changes_in_place(amazon: eks.Amazon) -> None:
     )
     state = amazon.update(eks.NODE_GROUP, group, changed)
     assert state["labels"] == {"team": "speech"}
-    described = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")[
-        "nodegroup"
-    ]
+    answer = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")
+    described = answer["nodegroup"]
     assert (described["labels"], described["tags"]) == ({"team": "speech"}, {"cost": "sales"})
     assert [taint["value"] for taint in described["taints"]] == ["yes"]
     asg = asg_of(amazon, group)

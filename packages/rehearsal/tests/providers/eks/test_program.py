@@ -40,9 +40,8 @@ def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str
     recording = eks_specs.run(*pools, cluster=changes)
     declared = [resource for resource in recording.resources if resource.type.startswith("aws:")]
     assert len(declared) == len(amazon.made) > 30
-    assert {each.name for each in amazon.fleet.groups.values()} == {
-        created.state["nodeGroupName"] for type_, created in amazon.made if type_ == NODE_GROUP
-    }
+    made = {created.state["nodeGroupName"] for type_, created in amazon.made if type_ == NODE_GROUP}
+    assert {each.name for each in amazon.fleet.groups.values()} == made
     applied = {each["metadata"]["name"] for each in amazon.fleet.applied}
     assert {"aws-node", "kube-proxy", "coredns", "ebs-csi-controller"} <= applied
     assert list(amazon.provider.problems()) == []

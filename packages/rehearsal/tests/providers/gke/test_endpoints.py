@@ -43,9 +43,7 @@ def test_a_private_address_answers_inside_only(google: Google, private: bool, in
 
 @pytest.mark.parametrize(("by_name", "name"), [(True, NAME), (False, NOWHERE), (None, NOWHERE)])
 @pytest.mark.parametrize("inside", [True, False])
-def test_the_name_is_always_there_and_answers_from_everywhere_if_it_may(
-    google: Google, by_name: bool | None, name: str, inside: bool
-) -> None:
+def test_the_name_answers_everywhere_if_it_may(google: Google, by_name: bool | None, name: str, inside: bool) -> None:
     google.fleet.inside = inside
     state = google.create(CLUSTER, reached(private=True, by_name=by_name)).state
     assert name_of(state) == name

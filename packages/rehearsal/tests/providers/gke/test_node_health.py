@@ -12,16 +12,16 @@ from rehearsal.providers.gke.functions import project_number
 from tests.tables import cases
 
 EMAIL = f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
+MEMBER = f"serviceAccount:{EMAIL}"
 NODES = {"serviceAccount": EMAIL, "machineType": "e2-standard-2"}
 SCOPE = "https://www.googleapis.com/auth/"
 
 
-def with_roles(google: gke.Google, *roles: str, project: str = gke.PROJECT) -> None:
+def with_roles(google: gke.Google, *roles: str) -> None:
     google.cluster()
     google.create(gke.ACCOUNT, {"accountId": "gpu-dev-nodes"})
     for role in roles:
-        grant = {"project": project, "role": role, "member": f"serviceAccount:{EMAIL}"}
-        google.create(gke.PROJECT_MEMBER, grant)
+        google.create(gke.PROJECT_MEMBER, {"project": gke.PROJECT, "role": role, "member": MEMBER})
 
 
 @cases
@@ -33,13 +33,11 @@ def test_nodes_register_with_the_role_of_nodes(google: gke.Google, roles: list[s
 @pytest.mark.parametrize("roles", [(), ("roles/artifactregistry.reader",), ("roles/logging.logWriter",)])
 def test_nodes_do_not_register_without_it(google: gke.Google, roles: tuple[str, ...]) -> None:
     with_roles(google, *roles)
+    # On another project it does not count.
+    grant = {"project": "other", "role": "roles/container.defaultNodeServiceAccount", "member": MEMBER}
+    google.create(gke.PROJECT_MEMBER, grant)
     lacks = r"only 0 nodes out of 1 have registered.* lacks roles/container\.defaultNodeServiceAccount on project demo"
     google.refuses(gke.POOL, gke.cpu_pool(nodeConfig=NODES), lacks)
-
-
-def test_a_role_on_another_project_does_not_count(google: gke.Google) -> None:
-    with_roles(google, "roles/container.defaultNodeServiceAccount", project="other")
-    google.refuses(gke.POOL, gke.cpu_pool(nodeConfig=NODES), "lacks roles/container")
 
 
 def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) -> None:

@@ -78,9 +78,8 @@ def test_an_added_taint_stays_when_the_pool_changes(google: Google) -> None:
     admin = google.create(POOL, cpu_pool())
     tainted = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
     google.delete(POOL, admin)
-    assert effective(google.update(POOL, tainted, gpu_pool(nodeConfig={"taints": [], "labels": {"team": "text"}}))) == [
-        GPU_TAINT
-    ]
+    changed = gpu_pool(nodeConfig={"taints": [], "labels": {"team": "text"}})
+    assert effective(google.update(POOL, tainted, changed)) == [GPU_TAINT]
 
 
 def test_a_declared_taint_is_not_doubled(google: Google) -> None:
@@ -140,11 +139,9 @@ def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
 
 def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     """Settings size the admin pool by the catalogue; the rehearsal must ask for the same."""
-    requests = {
-        item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-        for item in system_objects(EVERYTHING)
-        if item["kind"] in ("Deployment", "DaemonSet")
-    }
+    running = [each for each in system_objects(EVERYTHING) if each["kind"] in ("Deployment", "DaemonSet")]
+    containers = {each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"] for each in running}
+    requests = {name: each[0]["resources"]["requests"] for name, each in containers.items()}
     known = {pod.name: pod.request for pod in (*of("gke").system_pods, *of("gke").volume_pods)}
     shared = known.keys() & requests.keys()
     assert len(shared) >= 12

@@ -131,26 +131,14 @@ def test_provider_inputs_are_checked_as_far_as_they_are_known() -> None:
     provider = SimulatedKubernetes()
     assert provider.check_config({"kubeconfig": UNKNOWN, "context": "x"}) == []
     assert provider.check_config({"suppressDeprecationWarnings": True}) == []
-    failures = provider.check_config(
-        {
-            "kubeconfig": yaml.safe_dump(KUBECONFIG),
-            "context": "x",
-            "enableServerSideApply": "false",
-            "alwaysRender": True,
-        }
-    )
+    wrong = {"context": "x", "enableServerSideApply": "false", "alwaysRender": True}
+    failures = provider.check_config({"kubeconfig": yaml.safe_dump(KUBECONFIG), **wrong})
     assert [failure.property for failure in failures] == ["alwaysRender", "enableServerSideApply", "kubeconfig"]
 
 
 def test_any_setting_may_be_unknown_in_a_preview() -> None:
-    known = {
-        "kubeconfig": yaml.safe_dump(KUBECONFIG),
-        "context": "one",
-        "cluster": "a",
-        "clusterIdentifier": "x",
-        "namespace": "team",
-        "enablePatchForce": True,
-    }
+    names = {"context": "one", "cluster": "a", "clusterIdentifier": "x", "namespace": "team"}
+    known = {"kubeconfig": yaml.safe_dump(KUBECONFIG), **names, "enablePatchForce": True}
     for unknown in with_one_unknown(known):
         provider = SimulatedKubernetes()
         assert provider.check_config(unknown) == []

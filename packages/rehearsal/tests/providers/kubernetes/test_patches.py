@@ -39,9 +39,7 @@ def test_a_patch_of_taints_loses_them_to_the_next(provider: SimulatedKubernetes,
     api.delete(path)
 
 
-def test_a_patch_makes_a_namespace_that_is_not_there_and_never_deletes_one(
-    provider: SimulatedKubernetes, control_plane: ControlPlane
-) -> None:
+def test_a_patch_makes_a_namespace_deletes_none(provider: SimulatedKubernetes, control_plane: ControlPlane) -> None:
     patch = Resource(provider, "kubernetes:core/v1:NamespacePatch")
     patch.create({"kind": "Namespace", "metadata": {"name": "perhaps-there"}})
     uid = control_plane.api.get("/api/v1/namespaces/perhaps-there")["metadata"]["uid"]

@@ -180,9 +180,7 @@ def test_another_managers_field_is_a_conflict_until_forced(
 
     patch.delete()
     live = Resource(provider, account, id=patch.id).refresh()
-    assert live.state["metadata"]["labels"] == {"ours": "1"}, (
-        "a patch takes its own fields away, and those it took over"
-    )
+    assert live.state["metadata"]["labels"] == {"ours": "1"}, "a patch takes its own and its adopted fields away"
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/robot"
     owners = {entry["manager"] for entry in control_plane.api.get(path)["metadata"]["managedFields"]}
     assert owners == {"pulumi-kubernetes"}
@@ -195,13 +193,9 @@ def test_refresh_finds_drift_and_only_drift(provider: SimulatedKubernetes, names
     assert thing.refresh().inputs == inputs, "1000m in the program and 1 in the server are the same"
 
     hand = Resource(provider, DEPLOYMENT + "Patch", inputs={"kind": "Deployment"})
-    hand.create(
-        {
-            "kind": "Deployment",
-            "metadata": {"name": "web", "annotations": {"pulumi.com/patchForce": "true"}},
-            "spec": {"replicas": 0, "paused": True, "revisionHistoryLimit": 3},
-        }
-    )
+    forced = {"name": "web", "annotations": {"pulumi.com/patchForce": "true"}}
+    spec = {"replicas": 0, "paused": True, "revisionHistoryLimit": 3}
+    hand.create({"kind": "Deployment", "metadata": forced, "spec": spec})
     assert thing.refresh().inputs == inputs, "fields the program does not speak of are not drift"
     hand.update({**hand.inputs, "spec": {"replicas": 1}})
     refreshed = thing.refresh().inputs
@@ -213,12 +207,8 @@ def test_refresh_finds_drift_and_only_drift(provider: SimulatedKubernetes, names
 def test_import_by_id(provider: SimulatedKubernetes, namespace: str) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("known", a="1"))
     imported = Resource(provider, CONFIG_MAP, id=f"{namespace}/known").refresh()
-    assert imported.inputs == {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "known", "namespace": namespace},
-        "data": {"a": "1"},
-    }
+    metadata = {"name": "known", "namespace": namespace}
+    assert imported.inputs == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}}
 
 
 def test_secrets_compare_by_what_the_server_stores(provider: SimulatedKubernetes, namespace: str) -> None:
@@ -316,14 +306,8 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
     )
     plugin.chmod(0o755)
     kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"] = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "command": plugin.name,
-            "interactiveMode": "IfAvailable",
-            "provideClusterInfo": True,
-        }
-    }
+    plugin_api = {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "IfAvailable"}
+    kubeconfig["users"][0]["user"] = {"exec": {**plugin_api, "command": plugin.name, "provideClusterInfo": True}}
     with_plugin, without = SimulatedKubernetes([plugin.parent]), SimulatedKubernetes()
     for each in (with_plugin, without):
         each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})

@@ -38,9 +38,8 @@ def secret(value: Any) -> dict[str, Any]:
 def test_plain_values_and_unknowns_round_trip(properties: dict[str, Any]) -> None:
     returned = unmarshal(marshal(properties))
     assert returned == properties
-    assert {key: type(value) for key, value in returned.items()} == {
-        key: type(value) for key, value in properties.items()
-    }
+    types = {key: type(value) for key, value in properties.items()}
+    assert {key: type(value) for key, value in returned.items()} == types
 
 
 @pytest.mark.parametrize("sentinel", sorted(UNKNOWN_VALUES))

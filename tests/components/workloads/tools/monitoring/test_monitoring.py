@@ -98,12 +98,8 @@ def test_alerts_reach_somebody_only_if_it_is_said_whom(secret: str | None) -> No
 @pytest.mark.parametrize(("minutes", "waits"), [(1, "31m"), (600, "630m")])
 def test_an_idle_node_is_unusual_only_after_the_time_that_it_may_be_idle(minutes: int, waits: str) -> None:
     pools = [replace(pool, unneeded_minutes=minutes) for pool in LAB.gpu_pools]
-    (alert,) = [
-        rule
-        for group in rules(LAB, pools)["groups"]
-        for rule in group["rules"]
-        if rule.get("alert") == "GpuPoolNotBackAtZero"
-    ]
+    every = [rule for group in rules(LAB, pools)["groups"] for rule in group["rules"]]
+    (alert,) = [rule for rule in every if rule.get("alert") == "GpuPoolNotBackAtZero"]
     assert alert["for"] == waits
 
 
@@ -118,12 +114,8 @@ def test_measurements_are_dropped_before_their_volume_is_full() -> None:
 def queries() -> dict[str, str]:
     """Each query of each dashboard, by where it stands."""
     boards = [json.loads(text) for each in dashboards() for text in each["data"].values()]
-    return {
-        f"{board['title']}: {panel['title']}: {target['refId']}": target["expr"]
-        for board in boards
-        for panel in board["panels"]
-        for target in panel["targets"]
-    }
+    panels = [(f"{board['title']}: {panel['title']}", panel) for board in boards for panel in board["panels"]]
+    return {f"{title}: {each['refId']}": each["expr"] for title, panel in panels for each in panel["targets"]}
 
 
 def written_rules() -> list[dict[str, Any]]:
@@ -143,17 +135,14 @@ def test_rules_and_dashboards_ask_for_what_is_exported_or_made_of_it() -> None:
     known |= {rule["record"] for rule in written_rules() if "record" in rule}
     for expression in (*queries().values(), *(rule["expr"] for rule in written_rules())):
         assert asked_for(expression) <= known, expression
-    assert asked_for('sum by (pool) (rate(node_cpu{a="b"}[5m])) / on (x) group_left () count(gpucluster:y) or up') == {
-        *("node_cpu", "gpucluster:y", "up")
-    }
+    query = 'sum by (pool) (rate(node_cpu{a="b"}[5m])) / on (x) group_left () count(gpucluster:y) or up'
+    assert asked_for(query) == {"node_cpu", "gpucluster:y", "up"}
 
 
 @every_cloud
 def test_exporters_are_told_to_export_it(cloud: str) -> None:
     recording = with_all(cloud)
-    measured = [
-        each for each in recording.of_type("kubernetes:core/v1:ConfigMap") if "counters.csv" in str(each.inputs)
-    ]
+    measured = [one for one in recording.of_type("kubernetes:core/v1:ConfigMap") if "counters.csv" in str(one.inputs)]
     assert measured
     for each in measured:
         lines = each.inputs["data"]["counters.csv"].splitlines()

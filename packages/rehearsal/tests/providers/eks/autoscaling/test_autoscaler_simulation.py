@@ -182,11 +182,8 @@ def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
 
 def has(stage: Stage, **nodes: int) -> None:
     """What nodes there are, by group."""
-    stage.fleet.objects["/api/v1/nodes"] = [
-        {"metadata": {"labels": {"eks.amazonaws.com/nodegroup": group}}}
-        for group, count in nodes.items()
-        for _ in range(count)
-    ]
+    labels = [{"eks.amazonaws.com/nodegroup": group} for group, count in nodes.items() for _ in range(count)]
+    stage.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": each}} for each in labels]
 
 
 def sizes(stage: Stage) -> dict[str, int]:

@@ -173,9 +173,8 @@ def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) ->
 def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
-    assert "no identity-based policy allows the autoscaling:Describe" in (
-        evaluate(snapshot(role=role(document)), declared(), never).not_scaled_because
-    )
+    because = evaluate(snapshot(role=role(document)), declared(), never).not_scaled_because
+    assert "no identity-based policy allows the autoscaling:Describe" in because
 
 
 def test_an_unjudged_condition_is_named() -> None:

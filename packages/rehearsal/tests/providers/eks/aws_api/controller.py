@@ -33,9 +33,8 @@ class Controller:
     def install(self, *statements: dict[str, Any]) -> None:
         """A cluster with the agent, and the controller's role with ``statements``, associated."""
         self.amazon.cluster()
-        self.amazon.create(
-            eks.ROLE, {"name": "controller", "assumeRolePolicy": eks.trust("pods.eks.amazonaws.com")}, "controller"
-        )
+        trusting = {"name": "controller", "assumeRolePolicy": eks.trust("pods.eks.amazonaws.com")}
+        self.amazon.create(eks.ROLE, trusting, "controller")
         if statements:
             policy = {"role": "controller", "name": "own", "policy": eks.document(*statements)}
             self.amazon.create(eks.ROLE_POLICY, policy, "controller-own")
@@ -77,21 +76,12 @@ class Controller:
         status, text = self.ask_agent()
         assert status == 200, text
         keys = json.loads(text)
-        return boto3.client(
-            service,
-            region_name=eks.REGION,
-            endpoint_url=self.endpoint,
-            aws_access_key_id=keys["AccessKeyId"],
-            aws_secret_access_key=keys["SecretAccessKey"],
-            aws_session_token=keys["Token"],
-        )
+        return self._client(service, keys["AccessKeyId"], keys["SecretAccessKey"], keys["Token"])
 
     def stranger(self, service: str) -> Any:
         """A client with keys that nobody gave out."""
-        return boto3.client(
-            service,
-            region_name=eks.REGION,
-            endpoint_url=self.endpoint,
-            aws_access_key_id="AKIASTRANGER",
-            aws_secret_access_key="secret",
-        )
+        return self._client(service, "AKIASTRANGER", "secret")
+
+    def _client(self, service: str, key_id: str, key: str, token: str | None = None) -> Any:
+        keys = {"aws_access_key_id": key_id, "aws_secret_access_key": key, "aws_session_token": token}
+        return boto3.client(service, region_name=eks.REGION, endpoint_url=self.endpoint, **keys)

@@ -57,11 +57,8 @@ class Karpenter:
     def template(self, client: Any, **changes: Any) -> str:
         """Its name."""
         name = f"karpenter.k8s.aws/{len(self.made)}"
-        client.create_launch_template(
-            LaunchTemplateName=name,
-            LaunchTemplateData=self.template_data(**changes),
-            TagSpecifications=[specification("launch-template")],
-        )
+        data, tags = self.template_data(**changes), [specification("launch-template")]
+        client.create_launch_template(LaunchTemplateName=name, LaunchTemplateData=data, TagSpecifications=tags)
         self.made[name] = name
         return name
 

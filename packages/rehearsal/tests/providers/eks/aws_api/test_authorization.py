@@ -165,9 +165,8 @@ def test_tags_in_the_request_are_what_a_condition_sees(controller: Controller) -
 
 def test_tags_of_the_resource_are_what_a_condition_sees(controller: Controller) -> None:
     end = allow(["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"], "*", OWNED)
-    tag = allow(
-        "ec2:CreateTags", f"{EC2}:instance/*", {**OWNED, "ForAllValues:StringEquals": {"aws:TagKeys": ["Name"]}}
-    )
+    named = {"ForAllValues:StringEquals": {"aws:TagKeys": ["Name"]}}
+    tag = allow("ec2:CreateTags", f"{EC2}:instance/*", {**OWNED, **named})
     karpenter, ec2 = install(controller, SEE, *LAUNCH.values(), end, tag)
     template = karpenter.template(ec2)
     mine = karpenter.fleet(ec2, template)["Instances"][0]["InstanceIds"]

@@ -40,14 +40,8 @@ def instances(client: Any, *ids: str) -> list[dict[str, Any]]:
 
 
 def errors(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return [
-        (
-            each["LaunchTemplateAndOverrides"]["Overrides"]["InstanceType"],
-            each["LaunchTemplateAndOverrides"]["Overrides"]["AvailabilityZone"],
-            each["ErrorCode"],
-        )
-        for each in answer["Errors"]
-    ]
+    tried = [(each["LaunchTemplateAndOverrides"]["Overrides"], each["ErrorCode"]) for each in answer["Errors"]]
+    return [(override["InstanceType"], override["AvailabilityZone"], code) for override, code in tried]
 
 
 def test_an_instance_has_what_template_and_override_say(karpenter: Karpenter, ec2: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
@@ -26,9 +28,8 @@ def test_a_controller_finds_what_the_program_declared(controller: Controller) ->
 
 def test_the_program_finds_what_a_controller_made(controller: Controller) -> None:
     controller.install(EVERYTHING)
-    made = controller.client("ec2").create_launch_template(
-        LaunchTemplateName="own", LaunchTemplateData={"ImageId": "ami-1"}
-    )
+    template = {"LaunchTemplateName": "own", "LaunchTemplateData": {"ImageId": "ami-1"}}
+    made = controller.client("ec2").create_launch_template(**template)
     id = made["LaunchTemplate"]["LaunchTemplateId"]
     templates = controller.amazon.account.call("ec2", "DescribeLaunchTemplates", LaunchTemplateIds=[id])
     assert templates["LaunchTemplates"][0]["LaunchTemplateName"] == "own"
@@ -59,36 +60,29 @@ def test_a_pod_without_an_association_gets_no_credentials_variables(controller: 
     assert "(ResourceNotFoundException)" in answer
 
 
-def test_a_role_that_does_not_trust_pod_identity_any_more_gives_no_credentials(controller: Controller) -> None:
-    controller.install(EVERYTHING)
+def trusting_ec2_alone(controller: Controller) -> None:
     changed = {"RoleName": "controller", "PolicyDocument": trust("ec2.amazonaws.com")}
     controller.amazon.account.call("iam", "UpdateAssumeRolePolicy", **changed)
-    status, answer = controller.ask_agent()
-    assert status == 400
-    assert "(AccessDeniedException)" in answer
-    assert "does not trust pods.eks.amazonaws.com" in answer
 
 
-def test_a_token_that_the_api_server_does_not_know_is_refused(controller: Controller) -> None:
+@pytest.mark.parametrize(
+    ("change", "token", "status", "words"),
+    [
+        (trusting_ec2_alone, (), 400, ("(AccessDeniedException)", "does not trust pods.eks.amazonaws.com")),
+        (lambda controller: controller.know_token("default"), (), 404, ("kube-system/default",)),
+        (lambda controller: controller.run_agent(0), (), 503, ("declare the EKS add-on eks-pod-identity-agent",)),
+        (lambda controller: None, ("made-up",), 400, ("(InvalidTokenException)",)),
+    ],
+    ids=["role without trust", "another service account", "no agent", "unknown token"],
+)
+def test_who_gets_no_credentials(
+    controller: Controller, change: Callable[[Controller], None], token: tuple[str, ...], status: int, words: Any
+) -> None:
     controller.install(EVERYTHING)
-    status, answer = controller.ask_agent("made-up")
-    assert (status, "(InvalidTokenException)" in answer) == (400, True)
-
-
-def test_another_service_account_has_another_association(controller: Controller) -> None:
-    controller.install(EVERYTHING)
-    controller.know_token("default")
-    status, answer = controller.ask_agent()
-    assert status == 404
-    assert "kube-system/default" in answer
-
-
-def test_without_the_agent_nobody_answers(controller: Controller) -> None:
-    controller.install(EVERYTHING)
-    controller.run_agent(0)
-    status, answer = controller.ask_agent()
-    assert status == 503
-    assert "declare the EKS add-on eks-pod-identity-agent" in answer
+    change(controller)
+    actual, answer = controller.ask_agent(*token)
+    assert actual == status
+    assert all(word in answer for word in words)
 
 
 def test_unknown_keys_are_refused(controller: Controller) -> None:
@@ -102,20 +96,15 @@ def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:
     ec2.describe_vpcs()
     with pytest.raises(ClientError, match="InvalidInstanceID"):
         ec2.describe_instances(InstanceIds=["i-0123456789abcdef0"])
+    shift = controller.client("arc-zonal-shift")
     with pytest.raises(ClientError, match="does not simulate"):
-        controller.client("arc-zonal-shift").get_managed_resource(
-            resourceIdentifier="arn:aws:eks:us-west-2:1:cluster/c"
-        )
+        shift.get_managed_resource(resourceIdentifier="arn:aws:eks:us-west-2:1:cluster/c")
     with pytest.raises(ClientError, match="no table entry for the permissions"):
         ec2.delete_vpc(VpcId="vpc-0")
     calls = [json.loads(line) for line in (tmp_path / "aws-calls.jsonl").read_text().splitlines()]
     verdicts = [(call["operation"], call["verdict"]) for call in calls]
-    assert verdicts == [
-        ("DescribeVpcs", "allowed"),
-        ("DescribeInstances", "failed"),
-        ("GetManagedResource", "not simulated"),
-        ("DeleteVpc", "denied"),
-    ]
+    expected = "DescribeVpcs allowed, DescribeInstances failed, GetManagedResource not simulated, DeleteVpc denied"
+    assert ", ".join(f"{operation} {verdict}" for operation, verdict in verdicts) == expected
     assert all(call["who"].startswith("arn:aws:sts::123456789012:assumed-role/controller/") for call in calls)
     assert "InvalidInstanceID.NotFound" in calls[1]["error"]
     assert "not evaluated" in calls[3]["missing"]

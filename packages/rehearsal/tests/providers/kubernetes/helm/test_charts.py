@@ -200,17 +200,10 @@ def test_what_is_known_is_read_from_a_charts_source(tmp_path: Path, monkeypatch:
     written = json.loads((known / "web.json").read_text())
     assert (written["published"], written["version"]) == ("https://example.org/charts/web", "1.2.3")
     (kind,) = written["kinds"]
-    assert kind.pop("schema") == {
-        "type": "object",
-        "properties": {"description": {"type": "string"}, "shade": {"type": "integer"}},
-    }
-    assert kind == {
-        "group": "paint.example",
-        "version": "v1",
-        "kind": "Colour",
-        "plural": "colours",
-        "scope": "Namespaced",
-    }
+    expected = {"type": "object", "properties": {"description": {"type": "string"}, "shade": {"type": "integer"}}}
+    assert kind.pop("schema") == expected
+    expected = {"group": "paint.example", "version": "v1", "kind": "Colour", "plural": "colours", "scope": "Namespaced"}
+    assert kind == expected
     assert written["values"] == {
         "a": {"b": "scalar", "c": "list"},
         "d": "mapping",

@@ -114,15 +114,8 @@ def test_install_upgrade_uninstall(control_plane: ControlPlane, release: Resourc
     state = release.create(inputs(chart, {"replicas": 1}))
     assert release.id == "default/web"
     assert state["version"] == "1.2.3"
-    assert state["status"] == {
-        "appVersion": "0.9.0",
-        "chart": "web",
-        "name": "web",
-        "namespace": "default",
-        "revision": 1,
-        "status": "deployed",
-        "version": "1.2.3",
-    }
+    where = {"name": "web", "namespace": "default", "revision": 1, "status": "deployed"}
+    assert state["status"] == {**where, "chart": "web", "version": "1.2.3", "appVersion": "0.9.0"}
     assert state["resourceNames"] == {"ConfigMap/v1": ["web-red"], "Deployment.apps/apps/v1": ["default/web"]}
     assert api.get(f"{DEPLOYMENTS}/web")["status"]["readyReplicas"] == 1, "installed means that its pods run"
     (listed,) = json.loads(helm(control_plane, "list", "--output", "json"))
@@ -191,9 +184,7 @@ def test_karpenters_real_charts(control_plane: ControlPlane, provider: Simulated
     crds.delete()
 
 
-def test_what_the_program_declares_for_charts_that_are_not_here_is_validated(
-    control_plane: ControlPlane, provider: SimulatedKubernetes
-) -> None:
+def test_objects_for_absent_charts_are_validated(control_plane: ControlPlane, provider: SimulatedKubernetes) -> None:
     """KEDA's and Kueue's kinds, served by what is known of their charts, and the program's objects of them."""
     declared = [each for each in with_all("gke").resources if each.type.startswith(KNOWN_KINDS)]
     for published in known_charts():
@@ -259,9 +250,7 @@ def test_atomic_undoes_what_failed(control_plane: ControlPlane, release: Resourc
 
 
 @pytest.mark.parametrize("skip", [True, False])
-def test_definitions_are_installed_unless_skipped(
-    control_plane: ControlPlane, release: Resource, chart: Path, skip: bool
-) -> None:
+def test_definitions_may_be_skipped(control_plane: ControlPlane, release: Resource, chart: Path, skip: bool) -> None:
     release.create(inputs(chart, skipCrds=skip))
     assert (control_plane.api.find(f"{DEFINITIONS}/colours.example.org") is None) is skip
     release.delete()
@@ -359,11 +348,8 @@ def test_without_the_tools_only_a_preview_works(control_plane: ControlPlane) -> 
     bare = SimulatedKubernetes()
     bare.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     published, *_ = KARPENTER_AWS.charts
-    properties = {
-        "chart": published.published,
-        "version": KARPENTER_AWS.stamped("{number}", published.module),
-        "name": "k",
-    }
+    version = KARPENTER_AWS.stamped("{number}", published.module)
+    properties = {"chart": published.published, "version": version, "name": "k"}
     thing = Resource(bare, RELEASE)
     assert thing.preview(properties)["status"] is UNKNOWN
     with pytest.raises(ProviderError, match="make rehearse"):
