@@ -132,7 +132,8 @@ def gpu_pool(
 ) -> Pool:
     """A spot GPU pool; ``changes`` are of the pool and of its GPUs."""
     its = {key: changes.pop(key) for key in _OF_GPUS & changes.keys()}
-    gpus = {"type": gpu, "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"), "per_node": size, **its}
+    gpus: dict[str, Any] = {"type": gpu, "per_node": size, **its}
+    gpus.setdefault("accelerator", gpu.replace("nvidia-", "nvidia-tesla-"))
     usual: dict[str, Any] = {
         "name": name,
         "role": "gpu",

@@ -54,8 +54,8 @@ class Container:
 
     def start(self, **variables: str) -> subprocess.Popen[str]:
         environment = {**os.environ, **variables}
-        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(self.command, env=environment, text=True, **output)
+        pipe, both = subprocess.PIPE, subprocess.STDOUT
+        return subprocess.Popen(self.command, env=environment, stdout=pipe, stderr=both, text=True)
 
 
 def test_the_output_is_printed_and_saved_with_the_programs_exit_code(tmp_path: Path) -> None:

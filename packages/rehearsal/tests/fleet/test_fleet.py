@@ -320,8 +320,9 @@ def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(runni
 
 
 def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
-    sizes = {"min_nodes": 1, "max_nodes": 2, "initial_nodes": 2, "labels": {"gpucluster.dev/pool": "wide"}}
-    running.fleet.apply_group(gpu_group("wide", zones=ZONES, per_zone=True, **sizes))
+    sizes: dict[str, Any] = {"min_nodes": 1, "max_nodes": 2, "initial_nodes": 2}
+    labels = {"gpucluster.dev/pool": "wide"}
+    running.fleet.apply_group(gpu_group("wide", zones=ZONES, per_zone=True, labels=labels, **sizes))
     placed = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
     assert placed == [ZONES[0], ZONES[0], ZONES[1], ZONES[1]]
     eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2)

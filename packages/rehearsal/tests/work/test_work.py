@@ -29,7 +29,7 @@ JOB = TrainingJobSpec(
 def run(index: int, began: float, **other: Any) -> PodRecord:
     """Runs for 2 s from a moment on."""
     of_job: dict[str, Any] = {"namespace": "default", "workload": "sweep-1", "owner": "Job", "gpus": 1, "created": 0.0}
-    lived = {"labels": {INDEX: str(index)}, "running": began, "finished": began + 2}
+    lived: dict[str, Any] = {"labels": {INDEX: str(index)}, "running": began, "finished": began + 2}
     pod = PodRecord(uid=f"{index}-{began}", name=f"sweep-1-{index}", **of_job, **lived)
     return replace(pod, **other)
 

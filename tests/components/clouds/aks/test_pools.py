@@ -35,12 +35,13 @@ def run(
 
 
 def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:
-    usual = {"machine_types": ("Standard_NC4as_T4_v3",), "zones": ("eastus-1",), "image": "ubuntu", "spot": False}
+    usual: dict[str, Any] = {"machine_types": ("Standard_NC4as_T4_v3",), "zones": ("eastus-1",), "image": "ubuntu"}
+    usual["spot"] = False
     return specs.gpu_pool(name, **{**usual, **changes})
 
 
 def cpu_spec(**changes: Any) -> Pool:
-    usual = {"machine_types": ("Standard_D4s_v5",), "image": "ubuntu", "zones": ("eastus-1",)}
+    usual: dict[str, Any] = {"machine_types": ("Standard_D4s_v5",), "image": "ubuntu", "zones": ("eastus-1",)}
     return specs.cpu_pool(**{**usual, **changes})
 
 

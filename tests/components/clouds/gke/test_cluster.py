@@ -79,7 +79,7 @@ LINK = "https://www.googleapis.com/compute/v1/projects/host"
 
 
 def run_in_network(**changes: Any) -> recorder.Recording:
-    network = {"network": "projects/host/global/networks/company", "subnets": ("gpu-nodes",)}
+    network: dict[str, Any] = {"network": "projects/host/global/networks/company", "subnets": ("gpu-nodes",)}
     ranges = {"pod_range": "gpu-pods", "service_range": "gpu-services"}
     existing = ExistingNetwork.model_construct(**{**network, **ranges, **changes.pop("existing", {})})
     settings = specs.cluster_settings(existing=existing, **changes)
