@@ -151,7 +151,7 @@ def _exit_code(finished: Finished[Any]) -> int:
 def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
     from rehearsal.lab import isolation
-    from rehearsal.lab.root import base_root
+    from rehearsal.lab.lab import base_root
     from rehearsal.lab.software import prepare
     from rehearsal.own_machines.control_planes import ControlPlanesRehearsal
     from rehearsal.own_machines.existing import ExistingRehearsal
@@ -303,8 +303,8 @@ def fault(
     without_gate: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
 ) -> None:
     """Inject a fault into the program and show that the gate refuses it. Exit code 0 if the fault is detected."""
+    from rehearsal.faults.injections import CASES
     from rehearsal.faults.runner import run_case
-    from rehearsal.faults.table import CASES
 
     if case is None:
         for known in CASES.values():
@@ -339,8 +339,8 @@ def bench(
 ) -> None:
     """Measure ratios to baselines of the same run: previews, growth per pool, rehearsal stages, scheduling."""
     from rehearsal.bench import run_bench
+    from rehearsal.faults.injections import CASES
     from rehearsal.faults.runner import faulty_project
-    from rehearsal.faults.table import CASES
 
     errors = run_bench(
         _console(), tools=provide(MODULES), quick=quick, faulty_project=faulty_project(CASES["minimum-one"])

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads
-from rehearsal.checks.cluster import leftover_checks
-from rehearsal.checks.groups import groups_as_declared, groups_as_planned
+from rehearsal.checks.cluster import groups_as_declared, groups_as_planned, leftover_checks
 from rehearsal.checks.permissions import account_checks, autoscaler_rights, calls_allowed, people_checks, team_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import Scenario

@@ -1,8 +1,12 @@
-"""A stack while the clouds' APIs fail: create, update, refresh and destroy, each until it succeeds."""
+"""A stack while the clouds' APIs fail: create, update, refresh and destroy, each until it succeeds.
+
+Every call of the engine gets a fault, chosen by a seed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from rehearsal.day_two.edits import EDITS, Edit, Target, edit_stack, entry_of
@@ -10,7 +14,37 @@ from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import name_of
 from rehearsal.engine.recovery import own_type, placed
 from rehearsal.faults.session import FaultSession, FaultsFailed
-from rehearsal.providers.call_faults import CallFault
+from rehearsal.providers.call_faults import CallFault, FaultKind
+
+_FAILING: Final[tuple[FaultKind, ...]] = ("refused", "throttled", "lost answer", "killed before", "killed after")
+_CHANGING: Final[tuple[FaultKind, ...]] = (*_FAILING, "slow")
+KINDS: Final[Mapping[str, tuple[FaultKind, ...]]] = {
+    "Create": _CHANGING,
+    "Update": _CHANGING,
+    "Read": ("stale", "refused", "slow"),
+    "Delete": _CHANGING,
+}
+ROTATIONS: Final = len(_CHANGING)
+"""So many plans with different rotations disturb every call in every way."""
+
+
+def planned(calls: Mapping[str, Iterable[str]], seed: int, *, rotation: int = 0, most: int = 0) -> list[CallFault]:
+    """A fault for each call (method → URNs), or for a sample of ``most``; the same seed gives the same plan.
+
+    The kinds of a method take turns in a shuffled order, so each occurs as often as any other. Without an update before
+    it no answer is stale, so only reads of the resources of an update call are.
+    """
+    updated = {*calls.get("Update", ())}
+    faults: list[CallFault] = []
+    for call, urns in calls.items():
+        order = sorted(urns)
+        random.Random(f"{seed} {call}").shuffle(order)
+        for changes in (True, False):
+            kinds: list[FaultKind] = [kind for kind in KINDS[call] if changes or kind != "stale"]
+            some = enumerate(urn for urn in order if (urn in updated) == changes)
+            faults += [CallFault(call, urn, kinds[(place + rotation) % len(kinds)]) for place, urn in some]
+    return random.Random(seed).sample(faults, most) if 0 < most < len(faults) else faults
+
 
 _EDITS: Final = tuple(each for each in EDITS if each.id in ("maximum-raised", "label", "tag"))
 REVERSIBLE: Final = _EDITS[:2]

@@ -16,9 +16,8 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.faults import situations
-from rehearsal.faults.calls import clean_run, disturbed_run
+from rehearsal.faults.calls import ROTATIONS, clean_run, disturbed_run, planned
 from rehearsal.faults.judge import result_table
-from rehearsal.faults.plan import ROTATIONS, planned
 from rehearsal.faults.session import FaultSession
 from rehearsal.sandbox import client
 from rehearsal.sandbox.client import SandboxHandle

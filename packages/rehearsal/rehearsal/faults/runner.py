@@ -13,7 +13,7 @@ from rich.console import Console
 from rehearsal.engine.changed_stacks import changed_project
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, resolve
-from rehearsal.faults.table import Case
+from rehearsal.faults.injections import Case
 from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
 from rehearsal.run.preview import Preview, preview, show
@@ -24,7 +24,7 @@ _PROGRAM: Final = """\
 # Runs the unchanged program with one fault.
 import runpy
 
-from rehearsal.faults.table import CASES
+from rehearsal.faults.injections import CASES
 
 CASES[{name!r}].inject(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
 """

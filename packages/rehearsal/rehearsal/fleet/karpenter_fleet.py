@@ -11,18 +11,10 @@ from typing import Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet import group_nodes, machine_nodes
+from rehearsal.fleet import group_nodes, node_pools
 from rehearsal.fleet.controllers import Controllers
 from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.groups import Groups, write_report
-from rehearsal.fleet.node_pools import (
-    apply_node_pools,
-    claim_path,
-    delete_node_pools,
-    initial_claims,
-    stop_growth,
-    weights,
-)
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.simulation import Endpoint, Injection, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 
@@ -156,7 +148,7 @@ class KarpenterFleet:
             if group.autoscaled:
                 expected += _scale(api, cluster, template, new=before is None)
             elif before is not None and before.group.autoscaled:
-                stop_growth(api, group.name)
+                node_pools.stop_growth(api, group.name)
             if before is not None:
                 group_nodes.update_nodes(api, before, template)
             cluster.controllers.serve_group(group)
@@ -176,7 +168,7 @@ class KarpenterFleet:
             if here is None or not here.groups.forget(name):
                 return
             api = self._control_plane.api
-        delete_node_pools(api, name)
+        node_pools.delete_node_pools(api, name)
         group_nodes.remove_nodes(api, name)
         group_nodes.wait_until_deleted(api, name)
 
@@ -215,22 +207,22 @@ class KarpenterFleet:
         """
         with self._lock:
             self._require(node.cluster).controllers.serve_machine(node)
-        machine_nodes.make(self._control_plane.api, node)
+        group_nodes.make(self._control_plane.api, node)
 
     def stop_node(self, cluster: str, name: str) -> None:
         """The machine has stopped; its Node remains and is not ready."""
         if (api := self._api_of(cluster)) is not None:
-            machine_nodes.stop(api, name)
+            group_nodes.stop(api, name)
 
     def remove_node(self, cluster: str, name: str) -> None:
         """The machine was terminated: delete its pods and its Node."""
         if (api := self._api_of(cluster)) is not None:
-            machine_nodes.remove(api, name)
+            group_nodes.remove(api, name)
 
     def report_machine(self, cluster: str, name: str, because: str) -> None:
         """Report why a running machine does not join."""
         if (api := self._api_of(cluster)) is not None:
-            machine_nodes.report(api, name, because)
+            group_nodes.report(api, name, because)
 
     def inject_with(self, injector: Injector) -> None:
         """Use ``injector`` for what the cloud adds to pods that start from now on."""
@@ -307,12 +299,12 @@ def _scale(api: Api, cluster: _Cluster, template: NodeTemplate, *, new: bool) ->
     """Register the group with the autoscaler; returns how many nodes above its minimum a new group starts with."""
     group, autoscaler = template.group, cluster.controllers.autoscaler()
     autoscaler.add(group)
-    order = weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)
-    pools = apply_node_pools(api, template, autoscaler.types.name(group.machine), order)
-    claims = initial_claims(group, pools) if new else []
+    order = node_pools.weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)
+    pools = node_pools.apply_node_pools(api, template, autoscaler.types.name(group.machine), order)
+    claims = node_pools.initial_claims(group, pools) if new else []
     if claims:
         # A Karpenter that does not know the type yet would fail on the claim.
         autoscaler.wait()
     for claim in claims:
-        api.create(claim_path(), claim)
+        api.create(node_pools.claim_path(), claim)
     return len(claims)

@@ -10,9 +10,9 @@ from typing import Any, Final
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import Lab
 from rehearsal.own_machines import look
+from rehearsal.own_machines.lab_rehearsal import LabStackFile
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.rehearsal import END_JOB, OwnRehearsal
-from rehearsal.own_machines.stack_file import LabStackFile
 from rehearsal.run.recorder import StageFailed
 
 AWAY_SECONDS: Final = 60.0

@@ -24,11 +24,10 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.stack import ROOT
 from rehearsal.lab.lab import Lab
+from rehearsal.lab.machine import MachineSpec, SpecError
 from rehearsal.lab.software.images import DEVICE_PLUGIN
-from rehearsal.lab.specs import MachineSpec, SpecError
-from rehearsal.own_machines.lab_rehearsal import LabRehearsal, client_key
+from rehearsal.own_machines.lab_rehearsal import PREFIX, LabRehearsal, client_key, gpus_of, write_config
 from rehearsal.own_machines.look import ClusterView
-from rehearsal.own_machines.stack_file import PREFIX, gpus_of, write_config
 from rehearsal.run.recorder import StageFailed
 
 PODS: Final = "10.244.0.0/16"

@@ -24,9 +24,8 @@ from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.software import LATER, WORKLOAD_IMAGE
 from rehearsal.own_machines import look
-from rehearsal.own_machines.lab_rehearsal import LabRehearsal, client_key
+from rehearsal.own_machines.lab_rehearsal import LabRehearsal, LabStackFile, client_key, machines
 from rehearsal.own_machines.look import ClusterView, NotSeen
-from rehearsal.own_machines.stack_file import LabStackFile, machines
 
 _PKI: Final = "/etc/kubernetes/pki"
 _CERTIFICATE: Final = f"{_PKI}/apiserver-kubelet-client.crt"

@@ -2,7 +2,8 @@
 
 Property maps are plain Python: dict, list, str, float/int, bool, None, plus ``concepts.unknown.UNKNOWN`` (a value
 that the engine learns only at update). Secrets are unwrapped before a provider sees them and wrapped again on the way
-out where the input was secret. The gRPC side is in ``server.py``.
+out where the input was secret. The gRPC side is in ``server.py``. The last functions look
+into maps whose values may not be known yet.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from facts.concepts import unknown
 from facts.concepts.pool import Pool
+from facts.concepts.unknown import UNKNOWN
 from rehearsal.simulation import Night, UserInfo
 
 Properties = dict[str, Any]
@@ -162,3 +165,38 @@ class Provider(ABC):
     def invoke(self, token: str, args: Properties) -> Properties:
         """A data source or function; an unknown token is an error that names it."""
         raise ProviderError(f"{self.name}: function {token} is not simulated")
+
+
+def at(inputs: Any, path: str) -> Any:
+    """The value at a dotted path, ``None`` if a part is absent, ``UNKNOWN`` if a part is not known yet."""
+    return unknown.at(inputs, *path.split("."))
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether ``value`` is, or contains, a value that only the update knows."""
+    if isinstance(value, dict):
+        return any(map(has_unknown, value.values()))
+    if isinstance(value, list):
+        return any(map(has_unknown, value))
+    return value is UNKNOWN
+
+
+def without_none(inputs: Properties) -> Properties:
+    """``inputs`` without the keys that the program left open."""
+    return {key: value for key, value in inputs.items() if value is not None}
+
+
+def merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
+
+    https://helm.sh/docs/chart_template_guide/values_files/
+    """
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
+    return over
+
+
+def split_id(id: str) -> tuple[str | None, str]:
+    """Namespace and name of a resource id."""
+    namespace, _, name = id.rpartition("/")
+    return namespace or None, name

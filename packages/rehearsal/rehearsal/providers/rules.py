@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from rehearsal.providers.base import Properties
-from rehearsal.providers.values import at, has_unknown
+from rehearsal.providers.base import Properties, at, has_unknown
 
 CloudT = TypeVar("CloudT")
 Check = Callable[[Properties, CloudT], "str | None"]

@@ -20,7 +20,9 @@ from rehearsal.providers.base import (
     Properties,
     Provider,
     ProviderError,
+    without_none,
 )
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.differences import Comparison, diff
 from rehearsal.providers.resource import (
     CloudT,
@@ -32,8 +34,6 @@ from rehearsal.providers.resource import (
     values_at,
 )
 from rehearsal.providers.rules import broken
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import without_none
 from rehearsal.providers.vendor import Action, Vendor
 
 T = TypeVar("T")
@@ -78,6 +78,8 @@ class SimulatedProvider(Vendor[CloudT]):
     def configure(self, config: Properties) -> None:
         known = {key: config[key] for key in self.settings if config.get(key) not in (None, UNKNOWN)}
         self._cloud = replace(self._cloud, config=known)
+        if self._order is not None:
+            self._order.watch()
 
     @override
     def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:

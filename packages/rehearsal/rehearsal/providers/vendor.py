@@ -10,14 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
+from typing_extensions import override
+
 from facts.catalog import of
 from facts.catalog.plugins import plugin_version
 from rehearsal.providers import check
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, Provider, ProviderError
+from rehearsal.providers.cloud import Record, Store
+from rehearsal.providers.pool_order import PoolOrder
 from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import ServerRule
-from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet
 from schemas import Schema, schema
 
@@ -74,12 +77,16 @@ class Vendor(Provider, Generic[CloudT]):
     stable: ClassVar[Collection[str] | None] = None
     """Outputs that the preview of an update takes from before; ``None``: all that the row does not renew."""
     make_cloud: ClassVar[Callable[..., Any]]
+    pool_order: ClassVar[Callable[[Any], PoolOrder[Any]] | None] = None
+    """What watches the cluster for the order of its pools, on clouds where the cluster says it."""
     ids_are_paths: ClassVar[bool] = True
     """Whether deleting a resource deletes everything below its id."""
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         self.version = plugin_version(self.name)
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
+        order = type(self).pool_order
+        self._order = None if order is None else order(self._cloud)
 
     def limit(self, account_limits: AccountLimits) -> None:
         """Limit the account's quotas, reservations, keys and permissions from now on."""
@@ -88,6 +95,7 @@ class Vendor(Provider, Generic[CloudT]):
     def by_itself(self) -> None:
         """Keep the records in this process alone, wait for nobody, and run nothing in the background."""
         self._cloud = replace(self._cloud, store=Store())
+        self.close()
 
     def settle(self) -> None:
         """Do once what else is done in the background: let the cluster's autoscaler decide about the groups."""
@@ -153,6 +161,13 @@ class Vendor(Provider, Generic[CloudT]):
 
     def changed(self, row: SimulatedResource[CloudT]) -> None:
         """Called after a resource of this type was created or changed."""
+        if self._order is not None:
+            self._order.watch()
+
+    @override
+    def close(self) -> None:
+        if self._order is not None:
+            self._order.close()
 
     def failure_prefix(self, what: str, id: str, action: str) -> str:
         """The beginning of the provider's error about a resource that was created or changed, but did not start."""

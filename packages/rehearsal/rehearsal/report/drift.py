@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rehearsal.engine.events import UNCHANGED, Step, outcome, parse_line
-from rehearsal.report.markdown import code
+from rehearsal.report.pull_request import code
 
 
 def drifted(steps: Iterable[Step]) -> list[str]:

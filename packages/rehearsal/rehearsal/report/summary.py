@@ -16,15 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from facts.concepts.counts import counted
+from rehearsal.report import report
 from rehearsal.report.record import RehearsalRecord
-from rehearsal.report.report import (
-    SERIES_POINTS,
-    RunRecord,
-    cost_of,
-    system_pods_on_gpu_nodes,
-    unusable_machines,
-    waits,
-)
 from rehearsal.scenario.manifests import where_it_ran
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import short_message
@@ -131,7 +124,7 @@ _NARROWEST: Final = 10
 """Columns of the narrowest chart of nodes over time."""
 
 
-def show(console: Console, record: RunRecord) -> None:
+def show(console: Console, record: report.RunRecord) -> None:
     """Print the summary: chart, placements, checks, prices, verdict."""
     _nodes_over_time(console, record)
     _placements(console, record)
@@ -161,13 +154,13 @@ def say(console: Console, markup: str) -> None:
     console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
 
 
-def _nodes_over_time(console: Console, record: RunRecord) -> None:
+def _nodes_over_time(console: Console, record: report.RunRecord) -> None:
     if not record.timeline.nodes:
         return
     end, maxima = record.end, record.pools.maxima
     # Names and the end of the chart (the return to zero) must not be cut off.
     others = max(map(len, maxima)) + len("peak") + len("maximum") + len("▕▏") + 3 * 2
-    points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
+    points = max(_NARROWEST, min(report.SERIES_POINTS, console.width - others))
     table = Table(
         title=f"Nodes per pool over {end:.0f} s of compressed time", title_justify="left", box=None, pad_edge=False
     )
@@ -180,7 +173,7 @@ def _nodes_over_time(console: Console, record: RunRecord) -> None:
     console.print()
 
 
-def _placements(console: Console, record: RunRecord) -> None:
+def _placements(console: Console, record: report.RunRecord) -> None:
     if not record.played.submitted:
         return
     table = new_table("Where each pod ran", "workload", "pods", "ran on", "waited")
@@ -204,7 +197,7 @@ def new_table(title: str, *headings: str) -> Table:
     return table
 
 
-def _fill(record: RunRecord) -> list[object]:
+def _fill(record: report.RunRecord) -> list[object]:
     return [
         one.submission for one in record.played.submitted if one.submission.workload.removeprefix("burst-").isdigit()
     ]
@@ -223,7 +216,7 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
     return label, str(len(pods)), where, f"{longest:.1f} s"
 
 
-def _applied(console: Console, record: RunRecord) -> None:
+def _applied(console: Console, record: report.RunRecord) -> None:
     if not record.applied:
         return
     table = new_table("Your manifests", "object", "pods", "ran on, or why not")
@@ -238,8 +231,8 @@ def _applied(console: Console, record: RunRecord) -> None:
     console.print()
 
 
-def _unusable_machines(console: Console, record: RunRecord) -> None:
-    troubles = unusable_machines(record)
+def _unusable_machines(console: Console, record: report.RunRecord) -> None:
+    troubles = report.unusable_machines(record)
     for event in troubles:
         say(console, f"[yellow]![/] {escape(event.name)}: {escape(event.message)}")
     if troubles:
@@ -254,12 +247,12 @@ def show_checks(console: Console, record: RehearsalRecord) -> None:
     console.print()
 
 
-def _figures(console: Console, record: RunRecord) -> None:
-    waited, cost = waits(record), cost_of(record)
+def _figures(console: Console, record: report.RunRecord) -> None:
+    waited, cost = report.waits(record), report.cost_of(record)
     if waited:
         longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
         console.print(f"GPU pods waited (compressed time): {longest}, {counted(len(waited), 'pod')}", highlight=False)
-    held = system_pods_on_gpu_nodes(record.timeline)
+    held = report.system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
     idle, most, peak = (hourly(usd) for usd in (cost.idle_hourly, cost.max_hourly, cost.peak_hourly))
     console.print(

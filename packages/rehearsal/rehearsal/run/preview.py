@@ -32,8 +32,7 @@ from rehearsal.engine.engine import CommandResult, Engine, EngineError, PolicyPa
 from rehearsal.engine.events import PolicyViolation, read_events
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.report.changes import StackChange, compared, stack_change
-from rehearsal.report.markdown import hidden
-from rehearsal.report.pull_request import StackReport, changes, costs, quotas
+from rehearsal.report.pull_request import StackReport, changes, costs, hidden, quotas
 from rehearsal.report.summary import hourly, new_table
 from rehearsal.run.options import BUILD
 from rehearsal.sandbox.client import SandboxError, SandboxHandle

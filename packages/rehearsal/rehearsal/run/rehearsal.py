@@ -10,18 +10,7 @@ from rich.console import Console
 
 from facts import catalog
 from facts.concepts.counts import counted
-from rehearsal import work
-from rehearsal.checks import (
-    account_checks,
-    autoscaler_rights,
-    calls_allowed,
-    cluster_checks,
-    groups_as_declared,
-    groups_as_planned,
-    leftover_checks,
-    people_checks,
-    team_checks,
-)
+from rehearsal import checks, work
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
@@ -141,7 +130,7 @@ class Rehearsal(Recorder[RunRecord]):
 
     def _groups(self, pools: Pools) -> None:
         groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None
-        self._record.checks.append(groups_as_declared(groups, pools, limited=limited))
+        self._record.checks.append(checks.groups_as_declared(groups, pools, limited=limited))
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
         """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
@@ -196,19 +185,19 @@ class Rehearsal(Recorder[RunRecord]):
         self._user, self._scenario_played = user, scenario
         calls = autoscaler_messages.read(self.run_dir / "logs")
         messages = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
-        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
-        self._record.checks += autoscaler_rights(self._admin)
-        self._record.checks += calls_allowed(calls)
-        self._record.checks += account_checks(self._sandbox.problems())
+        self._record.checks += checks.cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
+        self._record.checks += checks.autoscaler_rights(self._admin)
+        self._record.checks += checks.calls_allowed(calls)
+        self._record.checks += checks.account_checks(self._sandbox.problems())
         if self._stack.settings.autoscaler == "cluster-autoscaler":
             self._groups(groups_of(self._stack.settings))
             groups = read_report(self.run_dir / "fleet.json")
-            self._record.checks.append(groups_as_planned(groups, groups_of(self._stack.settings)))
+            self._record.checks.append(checks.groups_as_planned(groups, groups_of(self._stack.settings)))
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
         if access := self._stack.settings.access:
-            self._record.checks += people_checks(self._admin, access, self._sandbox.people())
-        self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
+            self._record.checks += checks.people_checks(self._admin, access, self._sandbox.people())
+        self._record.checks += checks.team_checks(self._admin, self._stack.settings.teams, self._wait)
         self._record.checks += work.checks(
             self._stack.settings.workloads.services,
             self._admin,
@@ -265,7 +254,7 @@ class Rehearsal(Recorder[RunRecord]):
         self._engine_check("destroy", "`pulumi destroy` succeeds", destroyed)
         assert self._sandbox is not None
         nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
-        self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], retained)
+        self._record.checks += checks.leftover_checks([*nodes, *self._sandbox.inventory()], retained)
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses `pulumi destroy` and deletes nothing"

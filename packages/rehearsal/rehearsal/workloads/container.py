@@ -18,15 +18,7 @@ from rehearsal.cluster.api import Api, ApiError, Object, pod_path, warning
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
-from rehearsal.workloads.environment import (
-    EnvironmentProblem,
-    TokenFile,
-    arguments,
-    environment,
-    probe_url,
-    substitute,
-    write_kubeconfig,
-)
+from rehearsal.workloads import environment as environments
 
 _MINE: Final = ("Initialized", "ContainersReady", "Ready", "PodReadyToStartContainers")
 
@@ -152,7 +144,7 @@ class Container(threading.Thread):
         self._grace: float | None = None
         self._child: Child | None = None
         self._ports: dict[int, int] = {}
-        self._tokens: list[TokenFile] = []
+        self._tokens: list[environments.TokenFile] = []
         self._state = ContainerState(waiting="ContainerCreating")
         self._written: ContainerState | None = None
         self._message = ""
@@ -201,7 +193,7 @@ class Container(threading.Thread):
             )
         try:
             self._child = self._launch(self._program)
-        except EnvironmentProblem as problem:
+        except environments.EnvironmentProblem as problem:
             return self._hold("CreateContainerConfigError", str(problem))
         except (ApiError, HTTPError, ProcessError, OSError) as error:
             return self._hold("RunContainerError", str(error))
@@ -219,25 +211,25 @@ class Container(threading.Thread):
             return host.api.find(resource_path("v1", plural, name, namespace))
 
         node = host.api.get(f"/api/v1/nodes/{self._pod['spec']['nodeName']}")
-        declared = environment(self._pod, self._container, find, node)
+        declared = environments.environment(self._pod, self._container, find, node)
         injected = host.injector(namespace, self._pod["spec"].get("serviceAccountName") or "default")
-        own = TokenFile(host.api, self._pod, folder / "token")
+        own = environments.TokenFile(host.api, self._pod, folder / "token")
         self._tokens = [own]
         cloud = None
         if injected.token_audience:
-            cloud = TokenFile(host.api, self._pod, folder / "cloud-token", injected.token_audience)
+            cloud = environments.TokenFile(host.api, self._pod, folder / "cloud-token", injected.token_audience)
             self._tokens.append(cloud)
         for token in self._tokens:
             token.renew()
         kubeconfig = folder / "kubeconfig"
-        write_kubeconfig(
+        environments.write_kubeconfig(
             kubeconfig,
             api_server=host.api_server,
             ca_pem_base64=host.ca_pem_base64,
             namespace=namespace,
             token=own.path,
         )
-        variables, self._ports = substitute(
+        variables, self._ports = environments.substitute(
             declared,
             program,
             api_server=host.api_server,
@@ -248,7 +240,7 @@ class Container(threading.Thread):
             tokens=None if cloud is None else cloud.path,
             free_ports=free_ports,
         )
-        command = [program.binary, *arguments(self._container, declared)]
+        command = [program.binary, *environments.arguments(self._container, declared)]
         return host.processes.start(f"pods/{metadata['name']}", command, variables, may_end=True)
 
     def _watch(self) -> None:
@@ -268,7 +260,7 @@ class Container(threading.Thread):
     def _answers(self, kind: str) -> bool:
         """Whether a probe succeeds; true without such a probe, or if its kind is not simulated."""
         probe = self._container.get(kind)
-        url = None if probe is None else probe_url(probe, self._container, self._ports)
+        url = None if probe is None else environments.probe_url(probe, self._container, self._ports)
         if url is None:
             return True
         try:

@@ -13,7 +13,7 @@ from typing import Final
 from facts.jobs.job import INDEX_ANNOTATION
 from facts.jobs.runner import saved_in
 from rehearsal.cluster.api import Api, Object, pod_path
-from rehearsal.cluster.container_logs import simulated_line
+from rehearsal.cluster.control_plane import simulated_line
 from rehearsal.cluster.images import KARPENTER, ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.tools.modules import KARPENTER_AWS

@@ -12,8 +12,8 @@ from rehearsal.bench.previews import measure_previews
 from rehearsal.bench.project import PLACES, Goal, Sample, slope
 from rehearsal.bench.scheduling import GPUS_PER_NODE, groups, our_stack
 from rehearsal.engine.engine import EngineError
+from rehearsal.faults.injections import CASES
 from rehearsal.faults.runner import faulty_project
-from rehearsal.faults.table import CASES
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:

@@ -18,9 +18,8 @@ from rehearsal.checks.cluster import nodes_as_declared, system_pods_run
 from rehearsal.checks.workloads import workload_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive
-from rehearsal.scenario.player import Played, Submitted
+from rehearsal.scenario.player import Played, Submitted, whole_node
 from rehearsal.scenario.user import SubmissionReply
-from rehearsal.scenario.whole_node import whole_node
 from tests.tables import cases
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)

@@ -24,8 +24,7 @@ from rehearsal.engine.engine import (
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import ROOT
 from rehearsal.report.changes import stack_change
-from rehearsal.report.markdown import hidden
-from rehearsal.report.pull_request import StackReport, comment
+from rehearsal.report.pull_request import StackReport, comment, hidden
 from rehearsal.sandbox import client
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"

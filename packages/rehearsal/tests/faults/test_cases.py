@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from rehearsal.engine.stack import ROOT, locate
-from rehearsal.faults.injections import INJECTIONS
+from rehearsal.faults.injections import CASES, INJECTIONS, Case
 from rehearsal.faults.runner import faulty_project, refusal
-from rehearsal.faults.table import CASES, Case
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
 

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
+from rehearsal.faults.calls import KINDS, ROTATIONS, planned
 from rehearsal.faults.judge import FaultRow, Inventory, differences, leaks, result_table
-from rehearsal.faults.plan import KINDS, ROTATIONS, planned
 
 CALLS = {call: [f"urn:{call}:{number}" for number in range(12)] for call in ("Create", "Update", "Read", "Delete")}
 CALLS["Read"] += CALLS["Update"]

@@ -13,12 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rehearsal.lab import cgroups, isolation
-from rehearsal.lab.lab import Lab
-from rehearsal.lab.machine import LabMachine, MachineError, new_key
-from rehearsal.lab.root import base_root
+from rehearsal.lab import isolation
+from rehearsal.lab.lab import Lab, base_root
+from rehearsal.lab.machine import LabMachine, MachineError, MachineSpec, new_key
 from rehearsal.lab.software import Software
-from rehearsal.lab.specs import MachineSpec
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
 _SECONDS = 120
@@ -38,7 +36,7 @@ def observe(lab: Lab, folder: Path) -> dict[str, Any]:
     cp1, gpu1 = lab.machine("cp1"), lab.machine("gpu1")
     observations: dict[str, Any] = {"first boot": _facts(cp1), "gpu machine": _facts(gpu1)}
     observations["lab"] = _lab_id(folder)
-    observations["pids"] = sorted(cgroups.pids(observations["lab"]))
+    observations["pids"] = sorted(isolation.pids(observations["lab"]))
     observations["user"] = _ssh(lab, cp1, cp1.host_key, folder, "id -un; sudo -n id -un")
     observations["wrong host key"] = _ssh(lab, cp1, new_key()[1], folder, "id -un")
     observations["other machine"] = gpu1.run(["ping", "-c1", "-W5", "-q", "cp1"], check=False)
@@ -62,7 +60,7 @@ def observe(lab: Lab, folder: Path) -> dict[str, Any]:
 
 
 def _lab_id(folder: Path) -> str:
-    (entry,) = (file for file in cgroups.REGISTRY.iterdir() if file.read_text() == str(folder / "lab"))
+    (entry,) = (file for file in isolation.REGISTRY.iterdir() if file.read_text() == str(folder / "lab"))
     return entry.name
 
 

@@ -1,4 +1,4 @@
-"""What the lab asks of the host: cgroups of both versions, root, a source of packages; each lack is one sentence."""
+"""What the lab asks of the host: cgroups of both versions, lab, a source of packages; each lack is one sentence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from rehearsal.lab import cgroups, isolation, root
-from rehearsal.lab.cgroups import Hierarchy
-from rehearsal.lab.isolation import LabUnavailable
+from rehearsal.lab import isolation, lab
+from rehearsal.lab.isolation import Hierarchy, LabUnavailable
 from rehearsal.lab.lab import Lab
+from rehearsal.lab.machine import MachineSpec
 from rehearsal.lab.software import Software
-from rehearsal.lab.specs import MachineSpec
 from tests.tables import cases
 
 V1 = """\
@@ -31,21 +30,21 @@ V2 = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate,memo
 
 
 def test_every_hierarchy_of_the_host_is_mounted_once_in_a_machine() -> None:
-    assert cgroups.hierarchies(V1) == (
+    assert isolation.hierarchies(V1) == (
         Hierarchy(Path("/sys/fs/cgroup/cpu,cpuacct"), "cpu,cpuacct"),
         Hierarchy(Path("/sys/fs/cgroup/systemd"), "none,name=systemd"),
         Hierarchy(Path("/sys/fs/cgroup/unified"), "cgroup2"),
     )
-    assert cgroups.hierarchies(V2) == (Hierarchy(Path("/sys/fs/cgroup"), "cgroup2"),)
-    assert cgroups.hierarchies("24 1 0:21 / / rw - ext4 /dev/sda1 rw\n") == ()
+    assert isolation.hierarchies(V2) == (Hierarchy(Path("/sys/fs/cgroup"), "cgroup2"),)
+    assert isolation.hierarchies("24 1 0:21 / / rw - ext4 /dev/sda1 rw\n") == ()
 
 
 def test_a_host_without_a_controller_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory\n")
-    monkeypatch.setattr(cgroups, "hierarchies", lambda: (Hierarchy(tmp_path, "cgroup2"),))
-    assert cgroups.missing_controllers() == ["pids"]
+    monkeypatch.setattr(isolation, "hierarchies", lambda: (Hierarchy(tmp_path, "cgroup2"),))
+    assert isolation.missing_controllers() == ["pids"]
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    assert cgroups.missing_controllers() == []
+    assert isolation.missing_controllers() == []
 
 
 def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,19 +77,19 @@ def test_this_process_is_not_isolated_by_a_variable_alone(monkeypatch: pytest.Mo
 
 
 def test_the_cached_root_changes_with_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    before = root.definition()
+    before = lab.definition()
     assert len(before) == 16
-    monkeypatch.setattr(root, "PACKAGES", (*root.PACKAGES, "vim"))
-    with_a_package = root.definition()
+    monkeypatch.setattr(lab, "PACKAGES", (*lab.PACKAGES, "vim"))
+    with_a_package = lab.definition()
     hook = tmp_path / "root.sh"
     hook.write_text("true\n")
-    monkeypatch.setattr(root, "_HOOK", hook)
-    assert len({before, with_a_package, root.definition()}) == 3
+    monkeypatch.setattr(lab, "_HOOK", hook)
+    assert len({before, with_a_package, lab.definition()}) == 3
 
 
 def test_the_base_root_has_nothing_that_the_program_installs() -> None:
-    assert not {"containerd", "runc", "conntrack", "kubelet", "socat", "python3"} & set(root.PACKAGES)
-    assert {"systemd-sysv", "openssh-server", "sudo"} <= set(root.PACKAGES)
+    assert not {"containerd", "runc", "conntrack", "kubelet", "socat", "python3"} & set(lab.PACKAGES)
+    assert {"systemd-sysv", "openssh-server", "sudo"} <= set(lab.PACKAGES)
 
 
 @cases
@@ -99,10 +98,10 @@ def test_packages_come_from_the_hosts_own_sources_of_debian_12(
 ) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=printed))
     if lines is not None:
-        assert root.package_sources() == tuple(lines)
+        assert lab.package_sources() == tuple(lines)
         return
     with pytest.raises(LabUnavailable, match="apt-get update"):
-        root.package_sources()
+        lab.package_sources()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.lab import cgroups, isolation
-from rehearsal.lab.root import base_root
+from rehearsal.lab import isolation
+from rehearsal.lab.lab import base_root
 from rehearsal.sandbox.client import processes
 
 pytestmark = [
@@ -41,10 +41,10 @@ def host() -> dict[str, Any]:
 def traces(lab: str, folder: Path) -> dict[str, int]:
     """How much there is of a lab on the host, by kind."""
     return {
-        "cgroups": len({lab} & cgroups.labs()),
-        "processes": len(cgroups.pids(lab)) + len(processes(folder)),
+        "cgroups": len({lab} & isolation.labs()),
+        "processes": len(isolation.pids(lab)) + len(processes(folder)),
         "mounts": sum(str(folder) in text for text in _mounts()),
-        "entries": int((cgroups.REGISTRY / lab).exists()),
+        "entries": int((isolation.REGISTRY / lab).exists()),
         "disks": int((folder / "lab" / "machines").exists()),
     }
 
@@ -139,15 +139,15 @@ def test_a_killed_lab_dies_whole_and_the_next_start_sweeps_it(tmp_path: Path, be
     with _start(tmp_path, "hang") as process:
         assert process.stdout is not None
         lab = process.stdout.readline().strip()
-        assert lab not in cgroups.sweep()
-        assert len(cgroups.pids(lab)) > 10
+        assert lab not in isolation.sweep()
+        assert len(isolation.pids(lab)) > 10
         assert all(traces(lab, tmp_path)[kind] for kind in KINDS)
         process.send_signal(signal.SIGKILL)
-    _wait(lambda: not cgroups.pids(lab))
+    _wait(lambda: not isolation.pids(lab))
     # Nothing runs any more; cgroups and disks wait for the next start.
     _wait(lambda: not traces(lab, tmp_path)["processes"])
     assert traces(lab, tmp_path) == {"cgroups": 1, "processes": 0, "mounts": 0, "entries": 1, "disks": 1}
-    assert lab in cgroups.sweep()
+    assert lab in isolation.sweep()
     assert set(traces(lab, tmp_path).items()) == {(kind, 0) for kind in KINDS}
     assert host() == before
 

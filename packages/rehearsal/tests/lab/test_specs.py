@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rehearsal.lab import cgroups, lab
-from rehearsal.lab.specs import MachineSpec, SpecError, lan
+from rehearsal.lab import isolation, lab
+from rehearsal.lab.machine import MachineSpec, SpecError, lan
 from rehearsal.own_machines.control_planes import out_of_turn
-from rehearsal.own_machines.stack_file import LabStackFile
+from rehearsal.own_machines.lab_rehearsal import LabStackFile
 from tests.tables import cases
 
 
@@ -108,8 +108,8 @@ def test_kube_proxy_alone_has_a_connection_table_of_its_own(tmp_path: Path) -> N
 def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of the labs whose cgroups were removed; there are cgroups of the labs ``dead``, ``alive`` and ``unknown``."""
     calls: list[str] = []
-    monkeypatch.setattr(cgroups, "labs", lambda: {"dead", "alive", "unknown"})
-    monkeypatch.setattr(cgroups, "remove", lambda lab, machine="": calls.append(lab))
+    monkeypatch.setattr(isolation, "labs", lambda: {"dead", "alive", "unknown"})
+    monkeypatch.setattr(isolation, "remove", lambda lab, machine="": calls.append(lab))
     return calls
 
 
@@ -128,7 +128,7 @@ def test_dead_labs_are_removed_and_living_ones_are_not(tmp_path: Path, removed: 
     alive = _lab(registry, "alive", tmp_path / "alive")
     with alive.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert cgroups.sweep(registry) == ["dead", "unknown"]
+        assert isolation.sweep(registry) == ["dead", "unknown"]
     assert removed == ["dead", "unknown"]
     assert sorted(path.name for path in (tmp_path / "dead").iterdir()) == ["logs"]
     assert (tmp_path / "alive" / "machines" / "cp1").is_dir()
@@ -137,9 +137,9 @@ def test_dead_labs_are_removed_and_living_ones_are_not(tmp_path: Path, removed: 
 
 def test_a_registered_lab_is_alive_until_its_block_ends(tmp_path: Path, removed: list[str]) -> None:
     registry = tmp_path / "registry"
-    with cgroups.registered(tmp_path / "lab", registry) as lab:
+    with isolation.registered(tmp_path / "lab", registry) as lab:
         removed.clear()
-        assert lab not in cgroups.sweep(registry)
+        assert lab not in isolation.sweep(registry)
         assert (registry / lab).read_text() == str(tmp_path / "lab")
         removed.clear()
     assert removed == [lab]
@@ -155,7 +155,7 @@ def test_machines_are_upgraded_in_turn(spans: dict[str, list[int]], wrong: list[
 
 
 def test_control_planes_go_and_come_back_and_labels_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.own_machines.stack_file._fingerprint", lambda _: "0" * 40)
+    monkeypatch.setattr("rehearsal.own_machines.lab_rehearsal._fingerprint", lambda _: "0" * 40)
     keys: dict[str, str] = dict.fromkeys(("cp1", "cp2", "cp3", "gpu1"), "ssh-ed25519 AAAA")
     file, path = LabStackFile(STACK, keys, "admin", "http://192.0.2.1", Path("key.asc")), tmp_path / "Pulumi.lab.yaml"
 

@@ -14,8 +14,8 @@ import yaml
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties, ProviderError
+from rehearsal.providers.cloud import Store
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.store import Store
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.account_limits import AccountFileError, AccountLimits, LimitedFleet, read
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.cloud import project_number
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
 from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT

@@ -16,9 +16,8 @@ from packages.rehearsal.tests.providers.aks.account import Microsoft
 from packages.rehearsal.tests.providers.driver import Account, Step, with_one_unknown
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke.account import Google
-from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.base import Created, Properties, ProviderError, without_none
 from rehearsal.providers.resource import Reference, SimulatedResource
-from rehearsal.providers.values import without_none
 
 CLOUDS: tuple[type[Account], ...] = (Google, Amazon, Microsoft)
 ROWS = [(cloud, step) for cloud in CLOUDS for step in cloud.steps()]

@@ -16,7 +16,7 @@ from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.checks import leftover_checks
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.cloud import project_number
 from tests.components.workloads.stacks import only
 from tests.tables import cases
 

@@ -10,8 +10,8 @@ import pytest
 
 from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool, window
 from packages.rehearsal.tests.providers.aks.account import POOL as AKS_POOL
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.gke.cluster import night
-from rehearsal.providers.store import Record
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.simulation import Night
 from rehearsal.work.maintenance import problems, window_check

@@ -15,8 +15,8 @@ from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account, changed
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.cloud import Store
 from rehearsal.providers.rules import ServerRule, broken
-from rehearsal.providers.store import Store
 
 CLOUDS: tuple[type[Account], ...] = (google.Google, azure.Microsoft)
 TYPES: list[tuple[type[Account], str, Properties]] = [

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from rehearsal.engine.stack import resolve
 from rehearsal.faults import run
+from rehearsal.faults.injections import CASES, Case
 from rehearsal.faults.runner import noticed_by, rehearse_without_gate
-from rehearsal.faults.table import CASES, Case
 
 
 @pytest.mark.rehearsal

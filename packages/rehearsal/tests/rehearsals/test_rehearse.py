@@ -23,7 +23,7 @@ from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, passes, rehear
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, resolve
-from rehearsal.providers.store import Record, Store
+from rehearsal.providers.cloud import Record, Store
 from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.sandbox import client

@@ -26,8 +26,7 @@ from rehearsal.engine.engine import gate_for
 from rehearsal.engine.events import read_events
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.report.changes import StackChange, compared, stack_change
-from rehearsal.report.markdown import LIMIT, CommentBlock, hidden, joined
-from rehearsal.report.pull_request import MARKER, StackReport, comment
+from rehearsal.report.pull_request import LIMIT, MARKER, CommentBlock, StackReport, comment, hidden, joined
 from rehearsal.run import preview as run_preview
 from rehearsal.run.preview import Base, effects_of, preview
 

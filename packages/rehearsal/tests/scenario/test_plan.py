@@ -20,7 +20,7 @@ from rehearsal.scenario.plan import (
     derive,
     load,
 )
-from rehearsal.scenario.whole_node import whole_node
+from rehearsal.scenario.player import whole_node
 
 
 def scenario(*pools: object) -> Scenario:

@@ -19,8 +19,7 @@ from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
-from rehearsal.tools.download import archives_of
-from rehearsal.tools.install import install
+from rehearsal.tools.install import archives_of, install
 from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import NoSpace, Progress
 from tests.tables import cases

@@ -12,9 +12,9 @@ import yaml
 from components.clouds.base import load_cloud
 from facts import catalog
 from facts.concepts.pool import MIG_SLICES, Pool
+from rehearsal.providers.base import at
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
 from rehearsal.providers.gke.nodes import PARTITIONS
-from rehearsal.providers.values import at
 from tests import recorder
 from tests.components import specs
 from tests.one_stack import config

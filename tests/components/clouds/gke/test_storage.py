@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.gke.pool_rules import WITHOUT_HYPERDISK_BALANCED, WITHOUT_PERSISTENT_DISK
+from rehearsal.providers.gke.rules import WITHOUT_HYPERDISK_BALANCED, WITHOUT_PERSISTENT_DISK
 from tests import one_stack
 from tests.recorder import Recording, remembered
 from tests.stacks import run_with

@@ -1,4 +1,6 @@
-"""Agent pools: their own resource, and the pools that come with a cluster.
+"""Agent pools: their own resource, the pools that come with a cluster, and the order in which AKS's autoscaler tries
+them: its profile's expander, and the ConfigMap of the priority expander
+(https://learn.microsoft.com/azure/aks/cluster-autoscaler).
 
 One operation at a time: AKS refuses what comes while another changes the same cluster or one of its pools.
 The refusal as users quote it: https://github.com/cilium/cilium/issues/25944. Azure waits for some of what comes
@@ -9,6 +11,7 @@ the Terraform provider takes a lock on the subnet
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -16,26 +19,28 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
+from typing_extensions import override
+
 from facts.catalog.aks.naming import zone_numbers
-from rehearsal.providers.aks.cloud import TABLE, Subscription, require, same
-from rehearsal.providers.aks.cluster_rules import inline_pools
-from rehearsal.providers.aks.errors import api_error, bad_request
-from rehearsal.providers.aks.expander import rank_of
+from rehearsal.providers.aks.cloud import CLUSTER, POOL, TABLE, Subscription, api_error, bad_request, require, same
 from rehearsal.providers.aks.identity import CONTRIBUTORS, NETWORKERS, has_role, principals_of
 from rehearsal.providers.aks.network import NETWORK, SUBNET
-from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
-from rehearsal.providers.aks.pool_rules import count_at_creation, is_system, pool_name
-from rehearsal.providers.aks.provisioning import require_one_autoscaler
-from rehearsal.providers.aks.versions import newer_minor, run_by
-from rehearsal.providers.base import Properties
-from rehearsal.providers.cloud import last_part
+from rehearsal.providers.aks.nodes import (
+    POOL_LABEL,
+    effective_labels,
+    effective_taints,
+    max_pods,
+    node_group,
+    require_one_autoscaler,
+    scale_set,
+)
+from rehearsal.providers.aks.rules import count_at_creation, inline_pools, is_system, newer_minor, pool_name, run_by
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.cloud import Record, last_part
+from rehearsal.providers.pool_order import PoolOrder, priorities, rank
 from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 
-CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _VERSION: Final = "currentOrchestratorVersion"
-POOL: Final = "azure-native:containerservice:AgentPool"
 
 
 def _require(pending: Pending[Subscription]) -> None:
@@ -288,3 +293,51 @@ class Operations:
         finally:
             with self._lock:
                 del self._running[key]
+
+
+_NAMESPACE: Final = "kube-system"
+_log = logging.getLogger(__name__)
+
+
+def uses_priorities(cluster: Record) -> bool:
+    """Whether the cluster's autoscaler profile names the priority expander."""
+    return at(cluster.inputs, "autoScalerProfile.expander") == "priority"
+
+
+def rank_of(cloud: Subscription, cluster: Record, pool: str) -> float | None:
+    """The pool's place by the cluster's ConfigMap, smaller first; ``None`` if the ConfigMap does not rank it.
+
+    Without a place, the simulated autoscaler takes the cheapest pool: an approximation of AKS's other expanders.
+    """
+    if not uses_priorities(cluster):
+        return None
+    known = priorities(cloud.machines().list_objects("/api/v1/configmaps"), _NAMESPACE)
+    if isinstance(known, str):
+        _log.info("%s", known)
+        return None
+    return rank(scale_set(cluster.id, pool), known)
+
+
+_UNSEEN: Final = object()
+
+
+class Ranking(PoolOrder[Subscription]):
+    """Applies the ranks to the pools of the clusters that use the priority expander, while there are any."""
+
+    def __init__(self, cloud: Subscription) -> None:
+        super().__init__("autoscaler-priorities", cloud)
+        self._known: dict[str, float | None] = {}
+
+    @override
+    def look(self) -> None:
+        """Apply the new rank to the machines of every pool whose rank changed."""
+        for cluster in self.ordered():
+            for pool in pools_of(self._cloud, cluster.id):
+                rank = rank_of(self._cloud, cluster, last_part(pool.id))
+                if self._known.get(pool.id, _UNSEEN) != rank:
+                    self.apply(pool, start_nodes)
+                self._known[pool.id] = rank
+
+    @override
+    def ordered(self) -> list[Record]:
+        return [each for each in self._cloud.store.all(CLUSTER) if uses_priorities(each)]

@@ -13,43 +13,16 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.agent_pool import (
-    CLUSTER,
-    POOL,
-    pools_of,
-    require_its_size,
-    require_role,
-    require_subnets,
-    require_zones,
-    start_nodes,
-)
-from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require, same
-from rehearsal.providers.aks.cluster_rules import inline_pools
-from rehearsal.providers.aks.errors import api_error, bad_request
-from rehearsal.providers.aks.expander import uses_priorities
-from rehearsal.providers.aks.identity import (
-    IDENTITY,
-    NETWORKERS,
-    OPERATORS,
-    RBAC_CLUSTER_ADMIN,
-    READERS,
-    ROLE_ASSIGNMENT,
-    ZONE_KEEPERS,
-    has_role,
-    identity_outputs,
-    principals_of,
-)
-from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, subnets_of
-from rehearsal.providers.aks.pool_rules import count_at_creation
-from rehearsal.providers.aks.provisioning import karpenter, provisions, require_one_autoscaler
+from rehearsal.providers.aks import agent_pool
+from rehearsal.providers.aks import cloud as azure
+from rehearsal.providers.aks import identity as identities
+from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_default_route, require_nat, subnets_of
+from rehearsal.providers.aks.nodes import karpenter, provisions, require_one_autoscaler
+from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_by
 from rehearsal.providers.aks.system import system_objects
-from rehearsal.providers.aks.versions import run_by
-from rehearsal.providers.aks.ways_out import require_default_route, require_nat
-from rehearsal.providers.base import Properties
-from rehearsal.providers.cloud import last_part
+from rehearsal.providers.base import Properties, at, without_none
+from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import UserInfo, makers_rights
 
 RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -65,18 +38,20 @@ def _pools(cluster: Properties) -> Iterator[NestedResource]:
     path = {key: cluster.get(key) for key in ("resourceGroupName", "resourceName")}
     for pool in inline_pools(cluster):
         own = {key: value for key, value in pool.items() if key != "name"}
-        yield NestedResource(POOL, {**own, **path, "agentPoolName": pool.get("name")})
+        yield NestedResource(azure.POOL, {**own, **path, "agentPoolName": pool.get("name")})
 
 
-def _require(pending: Pending[Subscription]) -> None:
+def _require(pending: Pending[azure.Subscription]) -> None:
     if pending.before is not None:
         _require_pools_of_before(pending.cloud, pending.before, pending.inputs)
         _require_no_downgrade(pending.before, pending.inputs)
     for pool in inline_pools(pending.inputs):
         problem = count_at_creation(pool) if pending.before is None else None
         if problem:
-            raise bad_request(problem)
-    others = [pool.inputs for pool in pools_of(pending.cloud, pending.id)] if pending.before is not None else []
+            raise azure.bad_request(problem)
+    others = (
+        [pool.inputs for pool in agent_pool.pools_of(pending.cloud, pending.id)] if pending.before is not None else []
+    )
     named = {pool["name"] for pool in inline_pools(pending.inputs)}
     require_one_autoscaler(
         pending.inputs,
@@ -84,38 +59,40 @@ def _require(pending: Pending[Subscription]) -> None:
     )
     _require_kubelet_identity(pending.cloud, pending.inputs)
     for pool in inline_pools(pending.inputs):
-        require_subnets(pending.cloud, pool, pending.inputs)
-        require_zones(pending.cloud, pool, pending.inputs["location"])
+        agent_pool.require_subnets(pending.cloud, pool, pending.inputs)
+        agent_pool.require_zones(pending.cloud, pool, pending.inputs["location"])
     # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
     disks = pending.inputs.get("diskEncryptionSetID")
-    require_role(pending.cloud, pending.inputs, disks, READERS, "Microsoft.Compute/diskEncryptionSets/read", disks)
+    agent_pool.require_role(
+        pending.cloud, pending.inputs, disks, identities.READERS, "Microsoft.Compute/diskEncryptionSets/read", disks
+    )
     _require_ranges_apart(pending.cloud, pending.inputs)
     require_nat(pending.cloud, pending.inputs)
     require_default_route(pending.cloud, pending.inputs)
     _require_link(pending.cloud, pending.inputs)
 
 
-def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Properties) -> None:
+def _require_pools_of_before(cloud: azure.Subscription, before: Record, inputs: Properties) -> None:
     """400 if an update of a cluster adds a pool, or names versions of only some of its pools."""
-    exist = {last_part(pool.id) for pool in pools_of(cloud, before.id)}
+    exist = {last_part(pool.id) for pool in agent_pool.pools_of(cloud, before.id)}
     # Those of a cluster whose start failed are still to come.
     exist |= {str(pool["name"]) for pool in inline_pools(before.inputs)}
     named = {str(pool["name"]) for pool in inline_pools(inputs)}
     if named - exist:
         # https://github.com/pulumi/pulumi-azure-nextgen/issues/168
-        raise bad_request(
+        raise azure.bad_request(
             "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through managed "
             "cluster operations. For agent pool specific change, please use per agent pool operations: "
             "https://aka.ms/agent-pool-rest-api",
             "BadRequest",
         )
     for pool in inline_pools(inputs):
-        record = cloud.find(f"{before.id}/agentPools/{pool['name']}", POOL)
+        record = cloud.find(f"{before.id}/agentPools/{pool['name']}", azure.POOL)
         if record is not None:
-            require_its_size(cloud, record, pool)
+            agent_pool.require_its_size(cloud, record, pool)
     if any(pool.get("orchestratorVersion") for pool in inline_pools(inputs)) and exist - named:
         # https://github.com/Azure/ARO-HCP/pull/662
-        raise bad_request(
+        raise azure.bad_request(
             "Using managed cluster api, all Agent pools' OrchestratorVersion must be all specified or all unspecified. "
             "If all specified, they must be stay unchanged or the same with control plane. For agent pool specific "
             "change, please use per agent pool operations: https://aka.ms/agent-pool-rest-api",
@@ -129,71 +106,73 @@ def _require_no_downgrade(before: Record, inputs: Properties) -> None:
     if version is None or runs.split(".")[: len(version.split("."))] == version.split("."):
         return
     if [int(part) for part in version.split(".")] < [int(part) for part in runs.split(".")]:
-        raise bad_request(f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed")
+        raise azure.bad_request(
+            f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed"
+        )
 
 
-def _runs(pending: Pending[Subscription]) -> str:
+def _runs(pending: Pending[azure.Subscription]) -> str:
     now = None if pending.before is None else pending.before.outputs["currentKubernetesVersion"]
     return run_by(pending.inputs.get("kubernetesVersion"), now)
 
 
-def _made_in(pending: Pending[Subscription]) -> str:
+def _made_in(pending: Pending[azure.Subscription]) -> str:
     # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
     inputs = pending.inputs
     own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
     return inputs.get("nodeResourceGroup") or own
 
 
-def _prefix(pending: Pending[Subscription]) -> str:
+def _prefix(pending: Pending[azure.Subscription]) -> str:
     return str(pending.inputs.get("dnsPrefix") or pending.inputs.get("fqdnSubdomain"))
 
 
-def _host(pending: Pending[Subscription]) -> str:
+def _host(pending: Pending[azure.Subscription]) -> str:
     number = zlib.crc32(pending.id.lower().encode())
     return f"{_prefix(pending)}-{number:08x}.hcp.{pending.inputs['location']}.azmk8s.io"
 
 
-def _private_host(pending: Pending[Subscription]) -> str | None:
+def _private_host(pending: Pending[azure.Subscription]) -> str | None:
     if not at(pending.inputs, "apiServerAccessProfile.enablePrivateCluster"):
         return None
-    return _host(pending).replace(".hcp.", f".{identifier('zone', pending.id)}.privatelink.")
+    return _host(pending).replace(".hcp.", f".{azure.identifier('zone', pending.id)}.privatelink.")
 
 
-def _issuer(pending: Pending[Subscription]) -> Properties:
+def _issuer(pending: Pending[azure.Subscription]) -> Properties:
     issuer = {"enabled": False, **(pending.inputs.get("oidcIssuerProfile") or {})}
     if issuer["enabled"]:
         host = f"https://{pending.inputs['location']}.oic.prod-aks.azure.com"
-        issuer["issuerURL"] = f"{host}/{pending.cloud.tenant}/{identifier('issuer', pending.id)}/"
+        issuer["issuerURL"] = f"{host}/{pending.cloud.tenant}/{azure.identifier('issuer', pending.id)}/"
     return issuer
 
 
-def _kubelet(pending: Pending[Subscription]) -> Properties:
+def _kubelet(pending: Pending[azure.Subscription]) -> Properties:
     """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
     cloud, inputs = pending.cloud, pending.inputs
     declared = at(inputs, "identityProfile.kubeletidentity")
     if declared:
-        state = require(cloud, declared["resourceId"], IDENTITY).outputs
+        state = azure.require(cloud, declared["resourceId"], identities.IDENTITY).outputs
         identity = {"clientId": state["clientId"], "objectId": state["principalId"]}
         return {**identity, **without_none(declared)}
     name = f"{inputs['resourceName']}-agentpool"
     group = f"/subscriptions/{cloud.subscription}/resourceGroups/{_made_in(pending)}"
     id = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
-    return {"clientId": identifier("client", id), "objectId": identifier("principal", id), "resourceId": id}
+    return {"clientId": azure.identifier("client", id), "objectId": azure.identifier("principal", id), "resourceId": id}
 
 
-def _start(cloud: Subscription, cluster: Record, before: Record | None) -> Record:
+def _start(cloud: azure.Subscription, cluster: Record, before: Record | None) -> Record:
     """Start the control plane unless an earlier attempt did. Reorder the pools if their order changed."""
     if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
         _start_control_plane(cloud, cluster)
     if provisions(cluster.inputs):
         cloud.machines().run_karpenter(cluster.inputs["resourceName"], karpenter(cloud, cluster))
-    if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
-        for pool in pools_of(cloud, cluster.id):
-            start_nodes(cloud, pool)
+    if before is not None and (agent_pool.uses_priorities(cluster) or agent_pool.uses_priorities(before)):
+        for pool in agent_pool.pools_of(cloud, cluster.id):
+            agent_pool.start_nodes(cloud, pool)
     return cluster
 
 
-def _stop(cloud: Subscription, cluster: Record) -> None:
+def _stop(cloud: azure.Subscription, cluster: Record) -> None:
     cloud.machines().delete_cluster(cluster.inputs["resourceName"])
     cloud.store.remove("endpoint", endpoint_path(cluster))
 
@@ -203,7 +182,7 @@ def endpoint_path(cluster: Record) -> str:
     return f"{cluster.id}#endpoint"
 
 
-def _start_control_plane(cloud: Subscription, cluster: Record) -> None:
+def _start_control_plane(cloud: azure.Subscription, cluster: Record) -> None:
     inputs = cluster.inputs
     region = inputs["location"]
     endpoint = cloud.machines().create_cluster(
@@ -216,7 +195,7 @@ def _start_control_plane(cloud: Subscription, cluster: Record) -> None:
     cloud.store.put(Record(endpoint_path(cluster), "endpoint", {}, vars(endpoint).copy()))
 
 
-def _maker_is_admin(cloud: Subscription, cluster: Record) -> bool:
+def _maker_is_admin(cloud: azure.Subscription, cluster: Record) -> bool:
     """Where Azure's roles decide, even the owner of the subscription may do nothing inside without the one for it:
     https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here.
     Otherwise Entra ID's users have only what bindings in the cluster give them, and its administrators' groups all; the
@@ -224,24 +203,26 @@ def _maker_is_admin(cloud: Subscription, cluster: Record) -> bool:
     entra = cluster.inputs.get("aadProfile")
     if entra and not entra.get("enableAzureRBAC"):
         return bool(entra.get("adminGroupObjectIDs"))
-    return not entra or has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
+    return not entra or identities.has_role(
+        cloud, azure.identifier("caller", cloud.subscription), cluster.id, {identities.RBAC_CLUSTER_ADMIN}
+    )
 
 
-def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
+def _require_kubelet_identity(cloud: azure.Subscription, inputs: Properties) -> None:
     kubelet = at(inputs, "identityProfile.kubeletidentity.resourceId")
     if not kubelet:
         return
-    identity = require(cloud, kubelet, IDENTITY)
-    user = require(cloud, inputs["identity"]["userAssignedIdentities"][0], IDENTITY)
-    if not has_role(cloud, user.outputs["principalId"], identity.id, OPERATORS):
-        raise bad_request(
+    identity = azure.require(cloud, kubelet, identities.IDENTITY)
+    user = azure.require(cloud, inputs["identity"]["userAssignedIdentities"][0], identities.IDENTITY)
+    if not identities.has_role(cloud, user.outputs["principalId"], identity.id, identities.OPERATORS):
+        raise azure.bad_request(
             f"The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
             f"assign kubelet identity. You can grant it on {identity.id}.",
             "CustomKubeletIdentityMissingPermissionError",
         )
 
 
-def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
+def _require_ranges_apart(cloud: azure.Subscription, inputs: Properties) -> None:
     """400 for a declared range that overlaps the network or what Azure reserves; for one of Azure's own that overlaps a
     subnet, as users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/57."""
     networks: dict[str, Any] = {}
@@ -263,13 +244,13 @@ def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
             continue
         for what, range_ in ({**networks, **reserved} if declared else subnets).items():
             if ipaddress.ip_network(declared or default).overlaps(range_):
-                raise bad_request(
+                raise azure.bad_request(
                     f"networkProfile.{key} {declared or default} overlaps {what}.",
                     "ServiceCidrOverlapExistingSubnetsCidr",
                 )
 
 
-def _require_link(cloud: Subscription, inputs: Properties) -> None:
+def _require_link(cloud: azure.Subscription, inputs: Properties) -> None:
     """403 if the zone with a private cluster's name cannot be linked to a network with DNS servers of its own.
 
     The cluster's identity needs Network Contributor there (https://learn.microsoft.com/azure/aks/private-clusters); on
@@ -282,16 +263,16 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
     own = zone == "system"
     if own and "private-dns-zones" in cloud.account_limits.policies:
         # As users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/710
-        raise api_error(
+        raise azure.api_error(
             HTTPStatus.FORBIDDEN,
             "RequestDisallowedByPolicy",
             f"Create or update private dns zone failed. Resource 'privatelink.{inputs['location']}.azmk8s.io' was "
             "disallowed by policy.",
         )
-    known = principals_of(cloud, inputs)
-    if not own and not any(has_role(cloud, principal, zone, ZONE_KEEPERS) for principal in known):
+    known = identities.principals_of(cloud, inputs)
+    if not own and not any(identities.has_role(cloud, principal, zone, identities.ZONE_KEEPERS) for principal in known):
         # https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns
-        raise api_error(
+        raise azure.api_error(
             HTTPStatus.FORBIDDEN,
             "CustomPrivateDNSZoneMissingPermissionError",
             "Service principal or user assigned identity must be given permission to read and write to custom private "
@@ -301,8 +282,8 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
         network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
         if network is None or (own and not at(network.inputs, "dhcpOptions.dnsServers")):
             continue
-        if not any(has_role(cloud, principal, network.id, NETWORKERS) for principal in known):
-            raise api_error(
+        if not any(identities.has_role(cloud, principal, network.id, identities.NETWORKERS) for principal in known):
+            raise azure.api_error(
                 HTTPStatus.FORBIDDEN,
                 "LinkedAuthorizationFailed",
                 "The cluster's identity does not have permission to perform action "
@@ -311,19 +292,19 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(
-        CLUSTER,
+    azure.TABLE.row(
+        azure.CLUSTER,
         outputs={
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
             "fqdn": _host,
-            "identity": identity_outputs,
+            "identity": identities.identity_outputs,
             "identityProfile": lambda pending: {"kubeletidentity": _kubelet(pending)},
             "kubernetesVersion": lambda pending: pending.inputs.get("kubernetesVersion") or _runs(pending),
             "nodeResourceGroup": _made_in,
             "oidcIssuerProfile": _issuer,
             "privateFQDN": _private_host,
-            "resourceUID": lambda pending: identifier("uid", pending.id).replace("-", ""),
+            "resourceUID": lambda pending: azure.identifier("uid", pending.id).replace("-", ""),
         },
         requires=_require,
         nested=_pools,
@@ -332,15 +313,15 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
 )
 
 
-def find_principals(cloud: Subscription) -> dict[str, UserInfo]:
+def find_principals(cloud: azure.Subscription) -> dict[str, UserInfo]:
     """Object id of a group → its members' user and groups for the API server."""
-    clusters = [record for record in cloud.store.all(CLUSTER) if at(record.inputs, "aadProfile.managed")]
+    clusters = [record for record in cloud.store.all(azure.CLUSTER) if at(record.inputs, "aadProfile.managed")]
     return {
         grant.inputs["principalId"]: UserInfo(
             f"somebody-in-{grant.inputs['principalId']}", (grant.inputs["principalId"],)
         )
-        for grant in cloud.store.all(ROLE_ASSIGNMENT)
+        for grant in cloud.store.all(identities.ROLE_ASSIGNMENT)
         if grant.inputs.get("principalType") == "Group"
-        and same(last_part(grant.inputs["roleDefinitionId"]), CLUSTER_USER)
-        and any(same(f"/{grant.inputs['scope'].strip('/')}", cluster.id) for cluster in clusters)
+        and azure.same(last_part(grant.inputs["roleDefinitionId"]), CLUSTER_USER)
+        and any(azure.same(f"/{grant.inputs['scope'].strip('/')}", cluster.id) for cluster in clusters)
     }

@@ -7,17 +7,13 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of, identifier, require, same
-from rehearsal.providers.aks.errors import api_error, bad_request, not_found
-from rehearsal.providers.base import Properties, ProviderError
-from rehearsal.providers.cloud import last_part
+from rehearsal.providers.aks import cloud as azure
+from rehearsal.providers.base import Properties, ProviderError, at
+from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.resource import Pending, SimulatedResource
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 ROLE_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _MOST_CREDENTIALS: Final = 20
 FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 ENCRYPTION_SET: Final = "azure-native:compute:DiskEncryptionSet"
@@ -46,30 +42,30 @@ PRIVATE_ZONES: Final = "microsoft.network/privatednszones/"
 _DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
 
-def _grantable(pending: Pending[Subscription]) -> None:
+def _grantable(pending: Pending[azure.Subscription]) -> None:
     cloud, inputs = pending.cloud, pending.inputs
     for other in cloud.store.all(ROLE_ASSIGNMENT):
-        alike = all(same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
-        same_role = same(last_part(other.inputs["roleDefinitionId"]), last_part(inputs["roleDefinitionId"]))
+        alike = all(azure.same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
+        same_role = azure.same(last_part(other.inputs["roleDefinitionId"]), last_part(inputs["roleDefinitionId"]))
         if pending.before is None and alike and same_role:
-            raise api_error(HTTPStatus.CONFLICT, "RoleAssignmentExists", "The role assignment already exists.")
+            raise azure.api_error(HTTPStatus.CONFLICT, "RoleAssignmentExists", "The role assignment already exists.")
     require_scope(cloud, inputs["scope"])
     principal = inputs["principalId"]
     # Managed identities are known here; users and groups of the directory are not.
     if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
         message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
-        raise bad_request(message, "PrincipalNotFound")
-    identities = {*principals(cloud)} - {identifier("caller", cloud.subscription)}
+        raise azure.bad_request(message, "PrincipalNotFound")
+    identities = {*principals(cloud)} - {azure.identifier("caller", cloud.subscription)}
     if inputs.get("principalType") not in (None, "ServicePrincipal") and principal in identities:
         # The words: https://github.com/Azure/modern-web-app-pattern-dotnet/pull/129
         message = f"The PrincipalId '{principal}' has type 'ServicePrincipal', which is different from specified "
-        raise bad_request(f"{message}PrincipalType '{inputs['principalType']}'.", "UnmatchedPrincipalType")
+        raise azure.bad_request(f"{message}PrincipalType '{inputs['principalType']}'.", "UnmatchedPrincipalType")
     names = [last_part(other.id) for other in cloud.store.all(ROLE_ASSIGNMENT)] if pending.before is None else []
-    if any(same(name, last_part(pending.id)) for name in names):
+    if any(azure.same(name, last_part(pending.id)) for name in names):
         # Unique in the directory, whatever the scopes:
         # https://learn.microsoft.com/azure/azure-resource-manager/bicep/scenarios-rbac#name
         message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
-        raise bad_request(message, "RoleAssignmentUpdateNotPermitted")
+        raise azure.bad_request(message, "RoleAssignmentUpdateNotPermitted")
 
 
 def as_answered(grant: Record) -> Record:
@@ -85,7 +81,7 @@ def as_answered(grant: Record) -> Record:
     return replace(grant, inputs=inputs)
 
 
-def _one_subject(pending: Pending[Subscription]) -> None:
+def _one_subject(pending: Pending[azure.Subscription]) -> None:
     """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
 
     https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
@@ -94,38 +90,40 @@ def _one_subject(pending: Pending[Subscription]) -> None:
     identity = pending.id.partition("/federatedIdentityCredentials/")[0]
     mine = [each for each in cloud.store.all(FEDERATED) if each.id.startswith(f"{identity}/") and each.id != pending.id]
     if len(mine) >= _MOST_CREDENTIALS:
-        raise bad_request("Too many federated identity credentials: at most 20 for one identity.", "TooManyCredentials")
+        raise azure.bad_request(
+            "Too many federated identity credentials: at most 20 for one identity.", "TooManyCredentials"
+        )
     if any(all(each.inputs[key] == inputs[key] for key in ("issuer", "subject")) for each in mine):
         message = "Issuer and subject combination already exists for this Managed Identity."
-        raise api_error(HTTPStatus.CONFLICT, "Conflict", message)
-    known = {at(each.outputs, "oidcIssuerProfile.issuerURL") for each in cloud.store.all(_CLUSTER)}
+        raise azure.api_error(HTTPStatus.CONFLICT, "Conflict", message)
+    known = {at(each.outputs, "oidcIssuerProfile.issuerURL") for each in cloud.store.all(azure.CLUSTER)}
     if f"/{cloud.tenant}/" in inputs["issuer"] and inputs["issuer"] not in known:
         # Azure accepts it and refuses the first token (AADSTS700211), which no check here would show.
-        raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
+        raise azure.bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 
-def _caller(pending: Pending[Subscription]) -> str:
-    return identifier("caller", pending.cloud.subscription)
+def _caller(pending: Pending[azure.Subscription]) -> str:
+    return azure.identifier("caller", pending.cloud.subscription)
 
 
-def identity_outputs(pending: Pending[Subscription]) -> Properties | None:
+def identity_outputs(pending: Pending[azure.Subscription]) -> Properties | None:
     """A resource's own ``identity`` as Azure answers, with the ids of every identity in it."""
     declared: Properties | None = pending.inputs.get("identity")
     if not declared:
         return None
     answer = {key: value for key, value in declared.items() if key != "userAssignedIdentities"}
     if "SystemAssigned" in str(declared.get("type")):
-        answer |= {"principalId": identifier("principal", pending.id), "tenantId": pending.cloud.tenant}
+        answer |= {"principalId": azure.identifier("principal", pending.id), "tenantId": pending.cloud.tenant}
     users = {}
     for each in declared.get("userAssignedIdentities") or []:
-        state = require(pending.cloud, each, IDENTITY).outputs
+        state = azure.require(pending.cloud, each, IDENTITY).outputs
         users[each] = {"clientId": state["clientId"], "principalId": state["principalId"]}
     return {**answer, "userAssignedIdentities": users} if users else answer
 
 
-def principals(cloud: Subscription) -> Iterator[str]:
+def principals(cloud: azure.Subscription) -> Iterator[str]:
     """Every managed identity's principal in the subscription, and the caller's own."""
-    yield identifier("caller", cloud.subscription)
+    yield azure.identifier("caller", cloud.subscription)
     for record in cloud.store.everything():
         if record.type == IDENTITY:
             yield record.outputs["principalId"]
@@ -141,24 +139,24 @@ RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 """All of Kubernetes' rights: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers"""
 
 
-def principals_of(cloud: Subscription, cluster: Properties) -> list[str]:
+def principals_of(cloud: azure.Subscription, cluster: Properties) -> list[str]:
     """The principals of a cluster's user-assigned identities; 404 if one does not exist."""
     users = at(cluster, "identity.userAssignedIdentities") or []
-    return [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    return [azure.require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
 
 
-def has_role(cloud: Subscription, principal: str, resource: str, roles: Collection[str]) -> bool:
+def has_role(cloud: azure.Subscription, principal: str, resource: str, roles: Collection[str]) -> bool:
     """Whether a principal has one of the roles (GUIDs) on a resource (an id), or on what the resource is in."""
     for grant in cloud.store.all(ROLE_ASSIGNMENT):
         scope = f"/{grant.inputs['scope'].strip('/')}".lower()
-        covers = same(scope, resource) or resource.lower().startswith(f"{scope}/")
+        covers = azure.same(scope, resource) or resource.lower().startswith(f"{scope}/")
         role = last_part(grant.inputs["roleDefinitionId"]).lower()
-        if covers and same(grant.inputs["principalId"], principal) and role in roles:
+        if covers and azure.same(grant.inputs["principalId"], principal) and role in roles:
             return True
     return False
 
 
-def require_scope(cloud: Subscription, scope: str) -> None:
+def require_scope(cloud: azure.Subscription, scope: str) -> None:
     """404 if ``scope`` is a resource group, or a resource of a simulated type, that does not exist.
 
     Others' subscriptions and types that are not simulated (key vaults) cannot be known.
@@ -170,19 +168,19 @@ def require_scope(cloud: Subscription, scope: str) -> None:
     group, _, type_ = path[len(start) :].partition("/providers/")
     if type_ and (not type_.lower().startswith(SIMULATED) or type_.lower().startswith(PRIVATE_ZONES)):
         return
-    require(cloud, start + group, GROUP)
-    if type_ and not any(same(record.id, path) for record in cloud.store.everything()):
-        raise not_found(path)
+    azure.require(cloud, start + group, azure.GROUP)
+    if type_ and not any(azure.same(record.id, path) for record in cloud.store.everything()):
+        raise azure.not_found(path)
 
 
-def get_vault(cloud: Subscription, args: Properties) -> Properties:
+def get_vault(cloud: azure.Subscription, args: Properties) -> Properties:
     """``keyvault:getVault``: a vault that AKS can use, where its resource group is; 404 if the group does not exist."""
-    group = require(cloud, id_of(cloud, GROUP, args), GROUP)
+    group = azure.require(cloud, azure.id_of(cloud, azure.GROUP, args), azure.GROUP)
     properties = {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Enabled"}
     return {"name": args["vaultName"], "location": group.inputs["location"], "properties": properties}
 
 
-def get_key(cloud: Subscription, args: Properties) -> Properties:
+def get_key(cloud: azure.Subscription, args: Properties) -> Properties:
     """``keyvault:getKey``: an RSA key; 404 where the account has none of that name."""
     url, known = f"https://{args['vaultName']}.vault.azure.net/keys/{args['keyName']}", cloud.account_limits.keys
     if known is not None and not any(f"{each}/".startswith(f"{url}/") for each in known):
@@ -192,33 +190,33 @@ def get_key(cloud: Subscription, args: Properties) -> Properties:
 
 def _no_key(url: str) -> ProviderError:
     message = f"A key with (name/id) {url} was not found in this key vault."
-    return api_error(HTTPStatus.NOT_FOUND, "KeyNotFound", message)
+    return azure.api_error(HTTPStatus.NOT_FOUND, "KeyNotFound", message)
 
 
-def _key_there(pending: Pending[Subscription]) -> None:
+def _key_there(pending: Pending[azure.Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
     url = at(pending.inputs, "activeKey.keyUrl")
     if url is not None and not pending.cloud.account_limits.has_key(url):
         raise _no_key(url)
     # Disks and their key are in one region, of which the vault's group tells here; Azure's words are not quoted.
     vault = at(pending.inputs, "activeKey.sourceVault.id")
-    group = pending.cloud.find(str(vault).partition("/providers/")[0], GROUP)
+    group = pending.cloud.find(str(vault).partition("/providers/")[0], azure.GROUP)
     if group is not None and group.inputs["location"] != pending.inputs["location"]:
-        raise bad_request(f"The key vault {vault} and the disk encryption set must be in the same region.")
+        raise azure.bad_request(f"The key vault {vault} and the disk encryption set must be in the same region.")
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(
+    azure.TABLE.row(
         IDENTITY,
         outputs={
-            "clientId": lambda pending: identifier("client", pending.id),
-            "principalId": lambda pending: identifier("principal", pending.id),
+            "clientId": lambda pending: azure.identifier("client", pending.id),
+            "principalId": lambda pending: azure.identifier("principal", pending.id),
             "tenantId": lambda pending: pending.cloud.tenant,
         },
     ),
-    TABLE.row(ROLE_ASSIGNMENT, outputs={"createdBy": _caller, "updatedBy": _caller}, requires=_grantable),
-    TABLE.row(FEDERATED, requires=_one_subject),
-    TABLE.row(
+    azure.TABLE.row(ROLE_ASSIGNMENT, outputs={"createdBy": _caller, "updatedBy": _caller}, requires=_grantable),
+    azure.TABLE.row(FEDERATED, requires=_one_subject),
+    azure.TABLE.row(
         ENCRYPTION_SET,
         outputs={"identity": identity_outputs},
         requires=_key_there,

@@ -1,19 +1,27 @@
-"""What AKS makes of an agent pool: the labels and taints it adds, and the group of machines that results."""
+"""What AKS makes of an agent pool: the labels and taints it adds, the group of machines that results, and the night on
+which it gives nodes new images. And node auto-provisioning: the Karpenter that Azure runs for a cluster, and its nodes.
+
+https://learn.microsoft.com/azure/aks/node-auto-provisioning. Azure's provider of Karpenter itself is not run: see
+docs/adr/0011-node-auto-provisioning.md.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from facts import catalog
 from facts.catalog.aks import nodes as reservations
+from facts.catalog.aks.nodes import MAX_PODS
 from facts.catalog.model import Machine
-from rehearsal.providers.aks.cloud import Subscription
-from rehearsal.providers.base import Properties
-from rehearsal.providers.values import at
-from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
+from rehearsal.providers.aks.cloud import CLUSTER, Subscription, bad_request
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.cloud import Record
+from rehearsal.providers.resource import manifests
+from rehearsal.simulation import Advertiser, ManagedKarpenter, Night, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 POOL_LABEL: Final = "agentpool"
 PREFIX: Final = "kubernetes.azure.com/"
@@ -213,3 +221,139 @@ def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
     # The driver is in the image unless the user brings it; the device plugin always is the user's.
     # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
     return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"
+
+
+MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
+IMAGES_WINDOW: Final = "aksManagedNodeOSUpgradeSchedule"
+
+
+def night(cloud: Subscription) -> Night | None:
+    """When AKS gives nodes new images; refused as an upgrade is that a budget would block for certain.
+
+    https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/unsatisfiablepdb-error. A budget that
+    keeps more pods than it selects is none of those: https://github.com/Azure/AKS/releases/tag/2025-01-30
+    """
+    if not any(map(renews_images, (each.inputs for each in cloud.store.all(CLUSTER)))):
+        return None
+    windows = [each for each in cloud.store.all(MAINTENANCE) if each.inputs["configName"] == IMAGES_WINDOW]
+    budgets = cloud.machines().list_objects("/apis/policy/v1/poddisruptionbudgets")
+    problems = "; ".join(filter(None, map(_unsatisfiable, budgets)))
+    refused = f"UnsatisfiablePDB: Upgrade is blocked due to invalid Pod Disruption Budgets (PDBs). {problems}"
+    window = at(windows[0].inputs, "maintenanceWindow") if windows else None
+    when = "any hour" if window is None else _when(window)
+    return Night(when, refused=refused if problems else "")
+
+
+def _when(window: Properties) -> str:
+    weekly = at(window, "schedule.weekly") or {}
+    return f"{weekly.get('dayOfWeek', 'any day').lower()} {window['startTime']} {window['durationHours']} h"
+
+
+def _unsatisfiable(budget: Properties) -> str | None:
+    spec, expected = budget["spec"], at(budget, "status.expectedPods") or 0
+    name = f"PDB {budget['metadata']['namespace']}/{budget['metadata']['name']}"
+    if budget["metadata"]["namespace"] == "kube-system":
+        return None
+    if str(spec.get("maxUnavailable", "")) in ("0", "0%"):
+        return f"{name} has maxUnavailable == 0 can't proceed with put operation"
+    if 0 < expected == spec.get("minAvailable"):
+        return f"{name} has minAvailable({expected}) >= expectedPods({expected}) can't proceed with put operation"
+    return None
+
+
+_NODE_CLASS: Final = ("karpenter.azure.com", "v1beta1", "AKSNodeClass")
+_TYPE: Final = "node.kubernetes.io/instance-type"
+_MARKET: Final = "karpenter.sh/capacity-type"
+_AGENT_TAINT: Final = "node.cilium.io/agent-not-ready"
+_DATAPLANE: Final = f"{PREFIX}ebpf-dataplane"
+_PLANNED_DISK_GB: Final = 2048
+"""The largest. Azure's provider plans with the node class's, kwok with one size for all pools of a machine type."""
+
+# Of agent pools alone.
+_NOT_THERE: Final = (POOL_LABEL, f"{PREFIX}agentpool", f"{PREFIX}nodepool-type")
+
+
+def provisions(cluster: Mapping[str, Any]) -> bool:
+    """Whether the cluster has node auto-provisioning, which AKS Automatic brings with it."""
+    mode, automatic = at(cluster, "nodeProvisioningProfile.mode"), at(cluster, "sku.name") == "Automatic"
+    return mode == "Auto" or (mode is None and automatic)
+
+
+def problems(cloud: Subscription, cluster: Record) -> list[str] | None:
+    """NodePools that do not reckon with Cilium, whose agent taints each node until it is ready; ``None`` without it.
+
+    https://github.com/Azure/karpenter-provider-azure/issues/1442, https://karpenter.sh/docs/faq (extra nodes)
+    """
+    if not provisions(cluster.inputs) or not _has_cilium(cluster.inputs):
+        return None
+    wrong = []
+    for pool in cloud.machines().list_objects("/apis/karpenter.sh/v1/nodepools"):
+        template, name = pool["spec"]["template"], f"NodePool {pool['metadata']['name']}"
+        if _AGENT_TAINT not in [taint["key"] for taint in at(template, "spec.startupTaints") or ()]:
+            wrong.append(
+                f"{name}: without the startup taint {_AGENT_TAINT} Karpenter starts a second node for its pods"
+            )
+        if ((template.get("metadata") or {}).get("labels") or {}).get(_DATAPLANE) != "cilium":
+            wrong.append(f"{name}: without the label {_DATAPLANE}=cilium Karpenter does not count what Cilium requests")
+    return wrong
+
+
+def _has_cilium(cluster: Mapping[str, Any]) -> bool:
+    return at(cluster, "networkProfile.networkDataplane") == "cilium"
+
+
+def require_one_autoscaler(cluster: Properties, pools: list[Properties]) -> None:
+    """400 if one of the pools has the cluster autoscaler beside node auto-provisioning.
+
+    "Autoscaling Node Pools cannot be" created (https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update,
+    NodeProvisioningMode); both need a preview feature (https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning).
+    Azure's words are not quoted anywhere.
+    """
+    if provisions(cluster) and any(pool.get("enableAutoScaling") for pool in pools):
+        raise bad_request(
+            "Node auto provisioning is not supported on a cluster with node pools that have the cluster autoscaler "
+            "enabled, unless the feature AllowClusterAutoscalerAndNAP is registered."
+        )
+
+
+def karpenter(cloud: Subscription, cluster: Record) -> ManagedKarpenter:
+    """Azure's Karpenter for the cluster, which may start every size of the catalogue in every zone."""
+    (definition,) = manifests(Path(__file__).parent / "system", "aksnodeclass")
+
+    def node(labels: Mapping[str, str], spec: Mapping[str, Any]) -> SimulatedNodeGroup:
+        group = _group(cloud, cluster, labels[_TYPE], spec, spot=labels[_MARKET] == "spot")
+        own = {key: value for key, value in group.labels.items() if key not in _NOT_THERE}
+        # https://github.com/Azure/karpenter-provider-azure/blob/v1.14.2/pkg/providers/labels/labels.go
+        priority = "spot" if group.spot else "regular"
+        own |= {f"{PREFIX}scalesetpriority": priority, f"{PREFIX}priority": priority}
+        return replace(group, labels={**own, "karpenter.azure.com/sku-name": group.machine.type}, renewal="")
+
+    agent_taint = _AGENT_TAINT if _has_cilium(cluster.inputs) else None
+    return ManagedKarpenter(_NODE_CLASS, definition, tuple(_offers(cloud, cluster)), node, agent_taint)
+
+
+def _offers(cloud: Subscription, cluster: Record) -> Iterator[SimulatedNodeGroup]:
+    region = cluster.inputs["location"]
+    for name in cloud.catalog.machines.types:
+        machine = cloud.catalog.machines.get(name)
+        having = cloud.catalog.gpu_zones(machine.gpu) if machine is not None and machine.gpu else None
+        zones = tuple(zone for zone in cloud.catalog.regions[region] if having is None or zone in having)
+        for spot in (False, True) if zones else ():
+            spec = {"osDiskSizeGB": _PLANNED_DISK_GB, "maxPods": MAX_PODS}
+            yield replace(_group(cloud, cluster, name, spec, spot=spot), zones=zones)
+
+
+def _group(
+    cloud: Subscription, cluster: Record, name: str, spec: Mapping[str, Any], *, spot: bool
+) -> SimulatedNodeGroup:
+    """A node as that of an agent pool of one machine."""
+    pool = {
+        "vmSize": name,
+        "count": 1,
+        "maxPods": spec.get("maxPods"),
+        "osDiskSizeGB": spec.get("osDiskSizeGB"),
+        "osSKU": "AzureLinux" if spec.get("imageFamily") == "AzureLinux" else "Ubuntu",
+        "scaleSetPriority": "Spot" if spot else "Regular",
+        "gpuProfile": {"driver": "None" if at(spec, "gpu.mode") == "None" else "Install"},
+    }
+    return node_group(cloud, cluster.inputs, name, pool, cluster.outputs["nodeResourceGroup"], None)

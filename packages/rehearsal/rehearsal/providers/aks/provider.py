@@ -1,35 +1,157 @@
-"""The simulated Azure Native provider: its rows, its functions, and Azure's messages."""
+"""The simulated Azure Native provider: its rows, its functions (who the caller is, and how to reach a cluster), and
+Azure's messages."""
 
 from __future__ import annotations
 
+import base64
 import random
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.aks import agent_pool, cluster, data, errors, identity, maintenance, network, provisioning
-from rehearsal.providers.aks.agent_pool import Operations
-from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of
-from rehearsal.providers.aks.functions import FUNCTIONS
-from rehearsal.providers.aks.ranking import Ranking
-from rehearsal.providers.base import CallContext, Created, Previous, Properties
+from rehearsal.providers.aks import agent_pool, cluster, data, identity, network, nodes
+from rehearsal.providers.aks import cloud as azure
+from rehearsal.providers.aks.agent_pool import Operations, live, pools_of
+from rehearsal.providers.aks.cluster import endpoint_path
+from rehearsal.providers.aks.data import get_network_interface
+from rehearsal.providers.aks.identity import get_key, get_vault
+from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, subnets_of
+from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError, at, has_unknown
 from rehearsal.providers.check import InputMessages
-from rehearsal.providers.cloud import last_part
+from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at, has_unknown
-from rehearsal.providers.vendor import Action, CloudErrors
+from rehearsal.providers.vendor import Action
 from rehearsal.simulation import Fleet, Night, UserInfo
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
+
+
+# AKS's Entra server application, the same for everyone: https://azure.github.io/kubelogin/concepts/aks.html
+SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+CLIENT_APPLICATION: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+
+
+def get_client_config(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``authorization.getClientConfig``: the configured subscription and a caller of its own."""
+    return {
+        "clientId": azure.identifier("client", cloud.subscription),
+        "objectId": azure.identifier("caller", cloud.subscription),
+        "subscriptionId": cloud.subscription,
+        "tenantId": cloud.tenant,
+    }
+
+
+def get_virtual_network(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``network.getVirtualNetwork``: a network with its subnets, however they were declared."""
+    network = azure.require(cloud, azure.id_of(cloud, NETWORK, args), NETWORK)
+    subnets = [
+        {**each.state, "id": each.id, "name": each.inputs["subnetName"]} for each in subnets_of(cloud, network.id)
+    ]
+    return {**network.state, "id": network.id, "name": args["virtualNetworkName"], "subnets": subnets}
+
+
+def get_route_table(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``network.getRouteTable``: a route table with its routes."""
+    table = azure.require(cloud, azure.id_of(cloud, ROUTE_TABLE, args), ROUTE_TABLE)
+    return {**table.state, "id": table.id, "name": args["routeTableName"]}
+
+
+def get_managed_cluster(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now.
+
+    Azure's error if it does not exist.
+    """
+    cluster = _cluster(cloud, args)
+    pools = [live(cloud, pool) for pool in pools_of(cloud, cluster.id)]
+    profiles = [{**pool.state, "name": last_part(pool.id)} for pool in pools]
+    return {**cluster.state, "id": cluster.id, "agentPoolProfiles": profiles}
+
+
+def user_credentials(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
+
+    A cluster without Entra ID would get a client certificate: the rehearsal has no such credential to give.
+    """
+    cluster = _cluster(cloud, args)
+    if not at(cluster.inputs, "aadProfile.managed"):
+        raise ProviderError(
+            f"cluster {cluster.inputs['resourceName']}: the rehearsal gives user credentials of clusters with Entra ID "
+            "(aadProfile.managed) only, whose kubeconfig holds no secret"
+        )
+    endpoint = cloud.store.get("endpoint", endpoint_path(cluster))
+    if endpoint is None:
+        raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
+    content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
+    return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
+
+
+def get_agent_pool(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``containerservice.getAgentPool``: a pool with its current size; 404 if it does not exist."""
+    pool = azure.require(cloud, f"{_cluster(cloud, args).id}/agentPools/{args['agentPoolName']}", azure.POOL)
+    return {**live(cloud, pool).state, "id": pool.id}
+
+
+def _cluster(cloud: azure.Subscription, args: Properties) -> Record:
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    return azure.require(cloud, azure.id_of(cloud, azure.CLUSTER, args), azure.CLUSTER)
+
+
+def _kubeconfig(cloud: azure.Subscription, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
+    name = inputs["resourceName"]
+    user = f"clusterUser_{inputs['resourceGroupName']}_{name}"
+    login = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "args": [
+            "get-token",
+            *("--environment", "AzurePublicCloud"),
+            *("--server-id", SERVER_APPLICATION),
+            *("--client-id", CLIENT_APPLICATION),
+            *("--tenant-id", cloud.tenant),
+            *("--login", "devicecode"),
+        ],
+        "command": "kubelogin",
+        "env": None,
+        "provideClusterInfo": False,
+    }
+    # Only the networks that a private cluster's zone is linked to know its name:
+    # https://learn.microsoft.com/azure/aks/private-clusters
+    away = at(inputs, "apiServerAccessProfile.enablePrivateCluster") and not endpoint["inside"]
+    host = endpoint["nowhere" if away else "host"]
+    server = {"certificate-authority-data": endpoint["ca_pem_base64"], "server": f"https://{host}"}
+    return {
+        "apiVersion": "v1",
+        "clusters": [{"cluster": server, "name": name}],
+        "contexts": [{"context": {"cluster": name, "user": user}, "name": name}],
+        "current-context": name,
+        "kind": "Config",
+        "preferences": {},
+        "users": [{"name": user, "user": {"exec": login}}],
+    }
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[azure.Subscription, Properties], Properties]]] = {
+    "azure-native:authorization:getClientConfig": get_client_config,
+    "azure-native:containerservice:getAgentPool": get_agent_pool,
+    "azure-native:containerservice:getManagedCluster": get_managed_cluster,
+    "azure-native:keyvault:getKey": get_key,
+    "azure-native:keyvault:getVault": get_vault,
+    "azure-native:network:getNetworkInterface": get_network_interface,
+    "azure-native:network:getRouteTable": get_route_table,
+    "azure-native:network:getVirtualNetwork": get_virtual_network,
+    "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
+}
+
 
 # Keys have no case. What Azure says of a tag that it refuses:
 # https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors
@@ -44,12 +166,12 @@ TAGS: Final = tag_rules(
 )
 
 
-class AzureNativeProvider(SimulatedProvider[Subscription]):
+class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
     """One simulated Azure subscription."""
 
     name = "azure-native"
     cloud_name = "aks"
-    rows = TABLE.rows(network, identity, data, cluster, agent_pool)
+    rows = azure.TABLE.rows(network, identity, data, cluster, agent_pool)
     rules_for_all_types = (*TAGS, network.PLACE_OFFERED)
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
@@ -58,40 +180,17 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         lacking="pulumi-azure-native {version} calls API version {api}, which does not have it",
         server="is set by Azure and cannot be given",
     )
-    cloud_errors = CloudErrors(
-        forbidden=lambda cloud, row, permission, id: errors.forbidden(permission, id),
-        bad_request=lambda cloud, row, message: errors.bad_request(message),
-        missing_reference=lambda cloud, references, value, id: (
-            errors.no_group(value) if references.token == GROUP else errors.not_found(id)
-        ),
-        missing_resource=lambda cloud, row, id: errors.not_found(id),
-        in_use=lambda cloud, row, id, by: errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by),
-        exists=lambda cloud, row, id: errors.already_exists(id),
-    )
+    cloud_errors = azure.ERRORS
     common_output_names = ("name", "type", "azureApiVersion", "provisioningState")
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
     # keeps the location as well, an input here.
     stable = ("name",)
-    make_cloud = Subscription
+    make_cloud = azure.Subscription
+    pool_order = agent_pool.Ranking
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)
-        self._ranks = Ranking(self._cloud)
         self._operations = Operations()
-
-    @override
-    def by_itself(self) -> None:
-        super().by_itself()
-        self._ranks.close()
-
-    @override
-    def configure(self, config: Properties) -> None:
-        super().configure(config)
-        self._ranks.watch()
-
-    @override
-    def close(self) -> None:
-        self._ranks.close()
 
     @override
     def principals(self) -> dict[str, UserInfo]:
@@ -99,20 +198,16 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
 
     @override
     def maintain(self) -> Night | None:
-        return maintenance.night(self._cloud)
+        return nodes.night(self._cloud)
 
     @override
     def problems(self) -> Iterable[str] | None:
-        evaluated = [provisioning.problems(self._cloud, each) for each in self._cloud.store.all(cluster.CLUSTER)]
-        return next((found for found in evaluated if found is not None), None)
+        evaluated = [nodes.problems(self._cloud, each) for each in self._cloud.store.all(azure.CLUSTER)]
+        return next((problems for problems in evaluated if problems is not None), None)
 
     @override
-    def current(self, row: SimulatedResource[Subscription], record: Record) -> Record:
+    def current(self, row: SimulatedResource[azure.Subscription], record: Record) -> Record:
         return identity.as_answered(record) if row.token == identity.ROLE_ASSIGNMENT else record
-
-    @override
-    def changed(self, row: SimulatedResource[Subscription]) -> None:
-        self._ranks.watch()
 
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
@@ -133,48 +228,52 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     @override
     def operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
         """Lock the cluster for an operation on it or on one of its pools."""
-        if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
+        if request.preview or request.type not in (azure.CLUSTER, azure.POOL):
             return nullcontext()
-        changed = agent_pool.cluster_of(id) if request.type == agent_pool.POOL else id
+        changed = agent_pool.cluster_of(id) if request.type == azure.POOL else id
         return self._operations.only(changed, f"{last_part(id)} - {action}")
 
     @override
-    def auto_name(self, row: SimulatedResource[Subscription], request: CallContext, inputs: Properties) -> str:
+    def auto_name(self, row: SimulatedResource[azure.Subscription], request: CallContext, inputs: Properties) -> str:
         digits = random.Random(request.random_seed or None)
         if row.token == identity.ROLE_ASSIGNMENT:
             return str(uuid.UUID(int=digits.getrandbits(128), version=4))
         return f"{request.name}{digits.getrandbits(32):08x}"
 
     @override
-    def with_provider_defaults(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+    def with_provider_defaults(self, row: SimulatedResource[azure.Subscription], inputs: Properties) -> Properties:
         """``inputs`` with a location: the declared one, else the provider's, else the resource group's."""
         if not self._located(row) or inputs.get("location") is not None:
             return inputs
         location: Any = self._cloud.config.get("location")
         name = inputs.get("resourceGroupName")
-        if location is None and name is not None and row.token != GROUP:
-            group = None if name is UNKNOWN else self._cloud.find(id_of(self._cloud, GROUP, inputs), GROUP)
+        if location is None and name is not None and row.token != azure.GROUP:
+            group = (
+                None
+                if name is UNKNOWN
+                else self._cloud.find(azure.id_of(self._cloud, azure.GROUP, inputs), azure.GROUP)
+            )
             # A group that is created by the same update decides later.
             location = group.inputs["location"] if group else UNKNOWN
         return {**inputs, "location": location}
 
     @override
     def deletes_first(
-        self, row: SimulatedResource[Subscription], request: CallContext, old: Properties, new: Properties
+        self, row: SimulatedResource[azure.Subscription], request: CallContext, old: Properties, new: Properties
     ) -> bool:
         # The provider deletes first unless the address itself changed, auto-named or not.
         return all(old.get(key) == new.get(key) for key in self.address(row))
 
     @override
-    def replacing(self, row: SimulatedResource[Subscription]) -> tuple[str, ...]:
+    def replacing(self, row: SimulatedResource[azure.Subscription]) -> tuple[str, ...]:
         # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
         return ("location",) if self._located(row) else ()
 
-    def _located(self, row: SimulatedResource[Subscription]) -> bool:
+    def _located(self, row: SimulatedResource[azure.Subscription]) -> bool:
         return "location" in self.schema.inputs(row.token).properties
 
     @override
-    def place(self, row: SimulatedResource[Subscription], inputs: Properties) -> Mapping[str, Any]:
+    def place(self, row: SimulatedResource[azure.Subscription], inputs: Properties) -> Mapping[str, Any]:
         scope = inputs.get("scope")
         within = {"scope": scope.strip("/")} if isinstance(scope, str) else {}
         return {**inputs, **within, "subscription": self._cloud.subscription}
@@ -185,10 +284,10 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         return row.id.format_map(self.place(row, inputs)) if path in row.address else value.rstrip("/")
 
     @override
-    def common_outputs(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+    def common_outputs(self, row: SimulatedResource[azure.Subscription], inputs: Properties) -> Properties:
         # The type is the path's part behind the provider's namespace, without the names.
         namespace, *steps = row.id.rpartition("/providers/")[2].split("/")
-        if row.token == GROUP:
+        if row.token == azure.GROUP:
             namespace, steps = "Microsoft.Resources", ["resourceGroups"]
         return {
             "azureApiVersion": self.schema.resources[row.token].api,
@@ -199,7 +298,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
 
     @override
     def require_unchanged(
-        self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, nested: bool
+        self, row: SimulatedResource[azure.Subscription], old: Properties, new: Properties, *, nested: bool
     ) -> None:
         """The provider does not know which inputs are immutable, so it sends an update that fails."""
         # What the provider would replace a resource of its own for, nobody replaces inside another.
@@ -208,10 +307,10 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
             before, after = at(old, path), at(new, path)
             known = not has_unknown(before) and not has_unknown(after)
             if known and _comparable(before, default) != _comparable(after, default):
-                raise errors.change_refused(path)
+                raise azure.change_refused(path)
 
     @override
-    def permission(self, row: SimulatedResource[Subscription], action: Action) -> str:
+    def permission(self, row: SimulatedResource[azure.Subscription], action: Action) -> str:
         """The resource's type, which is in its id, and what is done to it.
 
         https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations

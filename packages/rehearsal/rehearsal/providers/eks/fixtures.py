@@ -9,16 +9,7 @@ from components.settings import Settings
 from facts import catalog
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks.aws_api.backend import ids_of_the_next, share
-from rehearsal.providers.eks.resources.network import (
-    ADDRESS,
-    ASSOCIATION,
-    INTERNET_GATEWAY,
-    NAT_GATEWAY,
-    ROUTE,
-    ROUTE_TABLE,
-    SUBNET,
-    VPC,
-)
+from rehearsal.providers.eks.resources import network
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _OWNER = "210987654321"
@@ -37,30 +28,32 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, 
         return
     private, public = list(_RANGE.subnets(new_prefix=19)), list(_RANGE.subnets(new_prefix=24))[-2:]
     with ids_of_the_next("vpc", existing.network):
-        vpc = (yield VPC, {"cidrBlock": str(_RANGE), "enableDnsHostnames": True, "tags": {"Name": "company"}}).id
+        vpc = (
+            yield network.VPC, {"cidrBlock": str(_RANGE), "enableDnsHostnames": True, "tags": {"Name": "company"}}
+        ).id
     share(vpc, _OWNER)
-    door = (yield INTERNET_GATEWAY, {"vpcId": vpc}).id
+    door = (yield network.INTERNET_GATEWAY, {"vpcId": vpc}).id
     others = [zone for zone in catalog.of("eks").regions[settings.region] if zone not in settings.zones]
     zones = [*settings.zones, *others]
     outside = yield from _table(vpc, {"gatewayId": door})
     doors = []
     for zone, block in zip(zones, public, strict=False):
         role = {"kubernetes.io/role/elb": "1"}
-        created = yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
-        yield ASSOCIATION, {"routeTableId": outside, "subnetId": created.id}
+        created = yield network.SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
+        yield network.ASSOCIATION, {"routeTableId": outside, "subnetId": created.id}
         doors.append(created.id)
-    address = (yield ADDRESS, {"domain": "vpc"}).id
-    gateway = (yield NAT_GATEWAY, {"subnetId": doors[0], "allocationId": address}).id
+    address = (yield network.ADDRESS, {"domain": "vpc"}).id
+    gateway = (yield network.NAT_GATEWAY, {"subnetId": doors[0], "allocationId": address}).id
     nested = yield from _table(vpc, {"natGatewayId": gateway})
     for subnet, zone, block in zip(existing.subnets, zones, private, strict=False):
         role = {"kubernetes.io/role/internal-elb": "1"}
         with ids_of_the_next("subnet", subnet):
-            yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
-        yield ASSOCIATION, {"routeTableId": nested, "subnetId": subnet}
+            yield network.SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
+        yield network.ASSOCIATION, {"routeTableId": nested, "subnetId": subnet}
 
 
 def _table(vpc: str, target: Properties) -> Generator[tuple[str, Properties], Created, str]:
     """A route table that leads out by ``target``; its id."""
-    table = (yield ROUTE_TABLE, {"vpcId": vpc}).id
-    yield ROUTE, {"routeTableId": table, "destinationCidrBlock": _EVERYWHERE, **target}
+    table = (yield network.ROUTE_TABLE, {"vpcId": vpc}).id
+    yield network.ROUTE, {"routeTableId": table, "destinationCidrBlock": _EVERYWHERE, **target}
     return table

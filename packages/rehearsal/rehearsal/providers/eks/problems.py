@@ -14,7 +14,8 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.kubernetes import quantity
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role, Roles, trust_problem
 from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import PREFIX
@@ -25,8 +26,6 @@ from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
 from rehearsal.providers.eks.resources.iam import KEY, ROLE
 from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 
 _PROGRAMS: Final = yaml.safe_load((Path(__file__).parent / "authorization" / "programs.yaml").read_text("utf-8"))
 _BALANCER: Final = "kube-system/aws-load-balancer-controller"

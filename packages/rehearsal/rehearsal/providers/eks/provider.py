@@ -16,9 +16,10 @@ from typing_extensions import override
 
 from facts.concepts.pool import Pool
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
+from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError, at
 from rehearsal.providers.check import InputMessages
-from rehearsal.providers.eks import capacity, problems
+from rehearsal.providers.cloud import Record, Store
+from rehearsal.providers.eks import problems
 from rehearsal.providers.eks.authorization.identity import Roles
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.aws_api import backend
@@ -29,14 +30,13 @@ from rehearsal.providers.eks.base.account import Account, AwsError, forbidden, m
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import TABLE, Row, refused
+from rehearsal.providers.eks.machines import instance
 from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.providers.eks.rules import REFERENCES, TAGS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.store import Record, Store
-from rehearsal.providers.values import at
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 from rehearsal.simulation import Fleet, Night, UserInfo
 
@@ -149,19 +149,19 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def reserve(self, pools: Sequence[Pool]) -> None:
-        capacity.reserve(self._cloud, pools)
+        instance.reserve(self._cloud, pools)
 
     @override
     def exhaust(self, pools: Collection[str]) -> None:
-        capacity.exhaust(self._cloud, pools)
+        instance.exhaust(self._cloud, pools)
 
     @override
     def reclaim(self, node: str) -> bool:
-        return capacity.reclaim(self._home(), node)
+        return instance.reclaim(self._home(), node)
 
     @override
     def maintain(self) -> Night:
-        return Night("", announced=tuple(capacity.announce_maintenance(self._home())))
+        return Night("", announced=tuple(instance.announce_maintenance(self._home())))
 
     @override
     def problems(self) -> Iterable[str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Final
 
+import yaml
+
 from facts.catalog.model import Support
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, at
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import architecture, instance_type
 from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, tag_rules
-from rehearsal.providers.values import at
 
 DEFAULT_VERSION: Final = "1.34"
 VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
@@ -177,21 +180,8 @@ TAGS: Final = tag_rules(
     refusal="InvalidParameterException: the tag '{key}' is not valid, is reserved, or is one too many",
 )
 
-_ARN: Final = r"arn:aws[^:]*:[a-z0-9-]+:[^:]*:[^:]*:\S+"
-# Where a resource refers to another by its id or ARN.
-_FORMS: Final = {
-    "allocationId": "eipalloc-[0-9a-z]+",
-    "launchTemplate.id": "lt-[0-9a-z]+",
-    "natGatewayId": "nat-[0-9a-z]+",
-    "nodeRoleArn": _ARN,
-    "roleArn": _ARN,
-    "routeTableId": "rtb-[0-9a-z]+",
-    "routeTableIds": "rtb-[0-9a-z]+",
-    "subnetId": "subnet-[0-9a-z]+",
-    "subnetIds": "subnet-[0-9a-z]+",
-    "vpcConfig.subnetIds": "subnet-[0-9a-z]+",
-    "vpcId": "vpc-[0-9a-z]+",
-}
+# Where a resource refers to another by its id or ARN: path → form.
+_FORMS: Final[Mapping[str, str]] = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text("utf-8"))
 
 
 def _form(inputs: Properties, path: str) -> str | None:

@@ -16,20 +16,16 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.base import Properties, ProviderError
-from rehearsal.providers.cloud import SimulatedCloud, last_part
-from rehearsal.providers.gke import versions
-from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
-from rehearsal.providers.gke.cluster_rules import cluster_zones
-from rehearsal.providers.gke.errors import bad_request, not_registered
+from rehearsal.providers.base import Properties, ProviderError, at, without_none
+from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
+from rehearsal.providers.gke import rules
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, chosen, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.network import network_of, subnetwork_of
-from rehearsal.providers.gke.node_health import GRANT, node_problem
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL
+from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import Night, UserInfo
 
 PROTECTED: Final = (
@@ -116,7 +112,7 @@ def _range(pending: Pending[SimulatedCloud], name: str, block: str) -> str | Non
 
 
 def _version(pending: Pending[SimulatedCloud]) -> str | None:
-    return versions.resolve(pending.inputs.get("minMasterVersion"))
+    return rules.resolve(pending.inputs.get("minMasterVersion"))
 
 
 def _master_auth(pending: Pending[SimulatedCloud]) -> Properties:
@@ -167,7 +163,7 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
         inputs["name"],
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
-        zones=cluster_zones(inputs, cloud),
+        zones=rules.cluster_zones(inputs, cloud),
         system_objects=system_objects(inputs),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
@@ -199,7 +195,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "masterVersion": _version,
             "network": lambda pending: network_of(pending.cloud, pending.inputs).id,
             "nodeLocations": lambda pending: sorted(
-                {*cluster_zones(pending.inputs, pending.cloud)} - {pending.inputs["location"]}
+                {*rules.cluster_zones(pending.inputs, pending.cloud)} - {pending.inputs["location"]}
             ),
             "nodeVersion": lambda pending: pending.inputs.get("nodeVersion") or _version(pending),
             "servicesIpv4Cidr": lambda pending: _range(pending, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),

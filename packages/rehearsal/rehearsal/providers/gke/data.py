@@ -12,14 +12,11 @@ import zlib
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import TABLE, in_region
-from rehearsal.providers.gke.errors import api_error, bad_request
-from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.cloud import TABLE, api_error, bad_request, in_region, project_number
 from rehearsal.providers.gke.iam import require_customer_key
 from rehearsal.providers.resource import Pending
-from rehearsal.providers.values import at
 
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
 """Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""

@@ -6,12 +6,10 @@ import re
 import zlib
 from typing import Any, Final
 
+from rehearsal.providers.base import at
 from rehearsal.providers.cloud import SimulatedCloud, last_part
-from rehearsal.providers.gke.cloud import TABLE, in_region
-from rehearsal.providers.gke.errors import bad_request, not_found
-from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.cloud import TABLE, bad_request, in_region, not_found, project_number
 from rehearsal.providers.resource import Pending, SimulatedResource
-from rehearsal.providers.values import at
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"

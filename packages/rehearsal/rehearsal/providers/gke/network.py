@@ -11,11 +11,9 @@ import zlib
 from typing import Final
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.cloud import SimulatedCloud, last_part
-from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, region_of
-from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, region_of
 from rehearsal.providers.resource import Pending
-from rehearsal.providers.store import Record
 
 NETWORK: Final = "gcp:compute/network:Network"
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"

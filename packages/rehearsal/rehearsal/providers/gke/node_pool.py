@@ -1,56 +1,29 @@
-"""Node pools: their own resource, and the pools that come with a cluster."""
+"""Node pools: their own resource, the pools that come with a cluster, and the order in which GKE's autoscaler tries the
+pools of a ComputeClass, as its own code does it:
+https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/computeclass/organizer.go
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.providers.base import Properties
-from rehearsal.providers.cloud import SimulatedCloud, last_part
-from rehearsal.providers.gke import versions
-from rehearsal.providers.gke.cloud import TABLE, region_of
-from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
-from rehearsal.providers.gke.compute_classes import ordered
-from rehearsal.providers.gke.errors import bad_request, not_registered
+from typing_extensions import override
+
+from rehearsal.providers.base import Properties, at, without_none
+from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
+from rehearsal.providers.gke import nodes, rules
+from rehearsal.providers.gke.cloud import TABLE, bad_request, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted
-from rehearsal.providers.gke.node_health import node_problem
-from rehearsal.providers.gke.nodes import effective_taints, excluded, gpu_called, gpus_of, node_group
-from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at, without_none
+from rehearsal.providers.pool_order import PoolOrder
+from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource, changed
+from rehearsal.simulation import SimulatedNodeGroup
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
 _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
-
-
-NODES_RECREATED: Final = (
-    "nodeConfig.bootDisk",
-    "nodeConfig.confidentialNodes",
-    "nodeConfig.containerdConfig",
-    "nodeConfig.diskSizeGb",
-    "nodeConfig.diskType",
-    "nodeConfig.fastSocket",
-    "nodeConfig.gcfsConfig",
-    "nodeConfig.gvnic",
-    "nodeConfig.imageType",
-    "nodeConfig.kubeletConfig",
-    "nodeConfig.linuxNodeConfig",
-    "nodeConfig.loggingVariant",
-    "nodeConfig.machineType",
-    "nodeConfig.storagePools",
-    "nodeConfig.workloadMetadataConfig",
-    "version",
-)
-"""What the provider changes in place and Google then drains and replaces every node for, one after the other.
-
-Machine, disks and containerd: the API's own words for each
-(https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools/update).
-The others: what it says there of any change of a pool's configuration (nodeConfigUpdateMode: machines are recreated by
-default). Labels, taints and network tags leave nodes alone
-(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools); that resourceManagerTags and
-taintConfig do as well is likely.
-"""
+NODES_RECREATED: Final = TABLE.recreates(POOL)
 
 
 def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
@@ -88,8 +61,8 @@ def _require_gpus_there(pending: Pending[SimulatedCloud]) -> None:
     https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
     https://github.com/hashicorp/terraform-provider-google/issues/5860
     """
-    gpus = gpus_of(pending.cloud, _config(pending))
-    gpu = gpus and gpu_called(pending.cloud, gpus.accelerator)
+    gpus = nodes.gpus_of(pending.cloud, _config(pending))
+    gpu = gpus and nodes.gpu_called(pending.cloud, gpus.accelerator)
     known = (gpu and pending.cloud.catalog.gpu_zones(gpu)) or ()
     for zone in _zones(pending) if gpus and known else ():
         if zone not in known:
@@ -101,7 +74,7 @@ def _require_gpus_there(pending: Pending[SimulatedCloud]) -> None:
 def _require(pending: Pending[SimulatedCloud]) -> None:
     _require_something_to_send(pending)
     cluster = _cluster_of(pending.cloud, pending.id)
-    wrong = zones_outside(
+    wrong = rules.zones_outside(
         region_of(cluster.inputs["location"]), pending.inputs.get("nodeLocations") or [], pending.cloud
     )
     if wrong:
@@ -129,7 +102,7 @@ def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> 
     if key is None:
         return
     region = region_of(cluster["location"])
-    match = KEY.fullmatch(key)
+    match = rules.KEY.fullmatch(key)
     if match is None or match[1] != region:
         raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
     require_granted(pending.cloud, cluster["project"], key, "compute-system")
@@ -144,7 +117,7 @@ def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> 
     """
     channel, management = at(cluster, "releaseChannel.channel"), pending.inputs.get("management") or {}
     if channel == "UNSPECIFIED":
-        if excluded(pending.inputs):
+        if nodes.excluded(pending.inputs):
             raise bad_request("A maintenance exclusion until the end of support needs a release channel.")
         return
     # The default: https://github.com/crossplane-contrib/provider-upjet-gcp/issues/324
@@ -184,9 +157,9 @@ def _require_version(version: str | None, master: str) -> None:
 
     https://cloud.google.com/kubernetes-engine/versioning
     """
-    if version and not versions.not_newer(version, master):
+    if version and not rules.not_newer(version, master):
         raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
-    if version and versions.minors_behind(version, master) > 2:
+    if version and rules.minors_behind(version, master) > 2:
         raise bad_request(f'Node version "{version}" may be at most two minor versions older than "{master}".')
 
 
@@ -203,7 +176,7 @@ def _config(pending: Pending[SimulatedCloud]) -> Properties:
 
 def _zones(pending: Pending[SimulatedCloud]) -> tuple[str, ...]:
     own = pending.inputs.get("nodeLocations")
-    return tuple(own or cluster_zones(_cluster_of(pending.cloud, pending.id).inputs, pending.cloud))
+    return tuple(own or rules.cluster_zones(_cluster_of(pending.cloud, pending.id).inputs, pending.cloud))
 
 
 def _managers(pending: Pending[SimulatedCloud]) -> list[str]:
@@ -220,8 +193,8 @@ def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
         beside_cpu = len(pending.before.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
     else:
         others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != pending.id]
-        beside_cpu = any(gpus_of(cloud, other) is None for other in others)
-    return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
+        beside_cpu = any(nodes.gpus_of(cloud, other) is None for other in others)
+    return {**config, "effectiveTaints": nodes.effective_taints(config, nodes.gpus_of(cloud, config), beside_cpu)}
 
 
 def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
@@ -242,13 +215,13 @@ def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    group = ordered(node_group(cloud, name, pool.inputs, zones, taints), cloud)
-    if (problem := node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
+    group = ordered(nodes.node_group(cloud, name, pool.inputs, zones, taints), cloud)
+    if (problem := nodes.node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
         if first := sum(group.permanent().values()):
             raise not_registered(first, problem)
         group = replace(group, autoscaled=False, not_scaled_because=problem)
     cloud.machines().apply_group(group)
-    if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
+    if before is not None and changed(before, pool, NODES_RECREATED):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool
 
@@ -284,3 +257,59 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         lifecycle=Lifecycle("NodePool", start, _stop),
     ),
 )
+
+
+class ClassOrder(PoolOrder[SimulatedCloud]):
+    """Applies the order of the ComputeClasses to the pools that have their label, while there are any."""
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        super().__init__("compute-classes", cloud)
+        self._applied: Classes = {}
+
+    @override
+    def look(self) -> None:
+        """Apply the classes to their pools if one of them has changed."""
+        known = classes(self._cloud)
+        if known == self._applied:
+            return
+        for pool in self.ordered():
+            self.apply(pool, lambda cloud, present: start(cloud, present, None))
+        self._applied = known
+
+    @override
+    def ordered(self) -> list[Record]:
+        return [
+            pool
+            for pool in self._cloud.store.all(POOL)
+            if (at(pool.inputs, "nodeConfig.labels") or {}).get(nodes.CLASS_LABEL)
+        ]
+
+
+PATH: Final = "/apis/cloud.google.com/v1/computeclasses"
+
+Classes = Mapping[str, Mapping[str, Any]]
+"""ComputeClass → its ``spec``."""
+
+
+def classes(cloud: SimulatedCloud) -> Classes:
+    """The ComputeClasses in the cluster."""
+    return {each["metadata"]["name"]: each.get("spec") or {} for each in cloud.machines().list_objects(PATH)}
+
+
+def ordered(group: SimulatedNodeGroup, cloud: SimulatedCloud) -> SimulatedNodeGroup:
+    """The group at its place in its class: that of the first priority that names it.
+
+    A pool that none names is not scaled. A pool without a class, or of one that does not exist, keeps Google's order.
+    """
+    name = group.labels.get(nodes.CLASS_LABEL, "")
+    known = classes(cloud) if name else {}
+    if name not in known:
+        return group
+    priorities = known[name].get("priorities") or []
+    place = next((index for index, each in enumerate(priorities) if group.name in each.get("nodepools", ())), None)
+    if place is not None:
+        return replace(group, rank=place)
+    if known[name].get("whenUnsatisfiable") == "ScaleUpAnyway":
+        return replace(group, rank=len(priorities))
+    why = f"no priority of ComputeClass {name} names the pool"
+    return replace(group, autoscaled=False, not_scaled_because=why)

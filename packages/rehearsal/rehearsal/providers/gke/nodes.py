@@ -1,17 +1,28 @@
-"""What GKE makes of a node pool: the labels and taints it adds, and the group of machines that results."""
+"""What GKE makes of a node pool: the labels and taints it adds, the group of machines that results, and why its nodes
+would not work: their account's roles, their access scopes, and their way to Google's registries.
+
+Google starts such machines and bills them: without a way to the registry they never become ready
+(https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/308), without the role or the
+scopes they write no logs and no metrics, and where they stream images without a role for it, no pod starts
+(https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2251). A rehearsal has no node in
+any of these cases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from facts.catalog.gke.nodes import disk_mib
 from facts.catalog.model import Machine
-from rehearsal.providers.base import Properties
-from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import region_of
-from rehearsal.providers.values import at
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.cloud import Record, SimulatedCloud
+from rehearsal.providers.gke.cloud import SELF_LINK, region_of
+from rehearsal.providers.gke.network import NAT, ROUTER, subnetwork_of
 from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
@@ -22,21 +33,13 @@ _DISK_GB: Final = 100
 
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
+CLASS_LABEL: Final = "cloud.google.com/compute-class"
 PREFIX: Final = "cloud.google.com/"
 
-_A100_80: Final = {"1g.10gb": 7, "2g.20gb": 3, "3g.40gb": 2, "7g.80gb": 1}
-_H100: Final = {**_A100_80, "1g.20gb": 4}
-PARTITIONS: Final[Mapping[str, Mapping[str, int]]] = {
-    "nvidia-tesla-a100": {"1g.5gb": 7, "2g.10gb": 3, "3g.20gb": 2, "7g.40gb": 1},
-    "nvidia-a100-80gb": _A100_80,
-    "nvidia-h100-80gb": _H100,
-    "nvidia-h100-mega-80gb": _H100,
-    "nvidia-h200-141gb": {"1g.18gb": 7, "1g.35gb": 4, "2g.35gb": 3, "3g.71gb": 2, "4g.71gb": 1, "7g.141gb": 1},
-    "nvidia-b200": {"1g.23gb": 7, "1g.45gb": 4, "2g.45gb": 3, "3g.90gb": 2, "4g.90gb": 1, "7g.180gb": 1},
-    "nvidia-rtx-pro-6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
-}
-"""Accelerator → size of its partitions (MIG) → how many one GPU has, as Google's device plugin expects them; its sizes
-with media engines are left out: https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/master/pkg/gpu/nvidia/mig/mig.go"""
+PARTITIONS: Final[Mapping[str, Mapping[str, int]]] = yaml.safe_load(
+    Path(__file__).with_name("partitions.yaml").read_text("utf-8")
+)
+"""Accelerator → size of its partitions (MIG) → how many one GPU has."""
 
 
 @dataclass(frozen=True)
@@ -252,3 +255,94 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
         labels[f"{PREFIX}gke-gpu-sharing-strategy"] = gpus.sharing.lower().replace("_", "-")
         labels[f"{PREFIX}gke-max-shared-clients-per-gpu"] = str(gpus.shared_by)
     return labels
+
+
+GRANT: Final = "gcp:projects/iAMMember:IAMMember"
+_NEEDED: Final = yaml.safe_load(Path(__file__).with_name("node_needs.yaml").read_text("utf-8"))
+
+
+def node_problem(cloud: SimulatedCloud, cluster: Properties, pool: Properties) -> str | None:
+    """Why nodes of ``pool`` (its inputs) would not work in ``cluster`` (its inputs); ``None`` if they would."""
+    config = pool.get("nodeConfig") or {}
+    return _roles(cloud, cluster, config) or _scopes(config) or _network(cloud, cluster, pool)
+
+
+def _roles(cloud: SimulatedCloud, cluster: Properties, config: Properties) -> str | None:
+    """Only an account of this program is judged: roles that others granted are not known."""
+    account, project = str(config.get("serviceAccount") or ""), cluster["project"]
+    if not account.endswith(f"@{project}.iam.gserviceaccount.com"):
+        return None
+    member = f"serviceAccount:{account}"
+    grants = [each.inputs for each in cloud.store.all(GRANT) if each.inputs["member"] == member]
+    roles = {each["role"] for each in grants if each["project"] == project}
+    if not roles.intersection(_NEEDED["roles"]) and not roles.issuperset(_NEEDED["parts"]):
+        lacking = _NEEDED["roles"][0]
+    elif at(config, "gcfsConfig.enabled") and not roles.intersection(_NEEDED["streaming"]):
+        lacking = _NEEDED["streaming"][0]
+    else:
+        return None
+    return f"the nodes' service account {account} lacks {lacking} on project {project}"
+
+
+def _scopes(config: Properties) -> str | None:
+    scopes = {str(each).rpartition("/")[2] for each in config.get("oauthScopes") or ()}
+    if not scopes or "cloud-platform" in scopes:
+        return None
+    lacking = [what for what, ways in _NEEDED["scopes"].items() if not scopes.intersection(ways)]
+    if not lacking:
+        return None
+    return f"the nodes' access scopes ({', '.join(sorted(scopes))}) lack one for: {', '.join(lacking)}"
+
+
+def _network(cloud: SimulatedCloud, cluster: Properties, pool: Properties) -> str | None:
+    """A private node needs Private Google Access or NAT; NAT must cover the pods, too.
+
+    GKE turns Private Google Access on when it makes a cluster, and a program that declares the opposite turns it off
+    again. Which ranges: https://cloud.google.com/nat/docs/nat-product-interactions
+    """
+    own = at(pool, "networkConfig.enablePrivateNodes")
+    private = at(cluster, "privateClusterConfig.enablePrivateNodes") if own is None else own
+    if not private or not cluster.get("subnetwork"):
+        return None
+    subnetwork = subnetwork_of(cloud, cluster)
+    gateways = [_translated(gateway, subnetwork) for gateway in _gateways(cloud, subnetwork)]
+    ranges = {range_ for served in gateways for range_ in served}
+    pods = at(cluster, "ipAllocationPolicy.clusterSecondaryRangeName")
+    name = subnetwork.inputs["name"]
+    if not ranges.intersection({"nodes", "*"}) and not subnetwork.inputs.get("privateIpGoogleAccess"):
+        return (
+            f"its nodes are private, and subnetwork '{name}' has neither Private Google Access nor Cloud NAT for its "
+            "primary range: they cannot pull from Google's registries"
+        )
+    if ranges and pods and not ranges.intersection({pods, "*"}):
+        return f"Cloud NAT serves subnetwork '{name}', but not its range '{pods}', from which pods reach the Internet"
+    return None
+
+
+def _gateways(cloud: SimulatedCloud, subnetwork: Record) -> list[Properties]:
+    """The NAT gateways of the subnetwork's region and network."""
+    result = []
+    for gateway in cloud.store.all(NAT):
+        inputs = gateway.inputs
+        router = cloud.store.get(
+            ROUTER, f"projects/{inputs['project']}/regions/{inputs['region']}/routers/{inputs['router']}"
+        )
+        same_region = inputs["region"] == subnetwork.inputs["region"]
+        if router is not None and same_region and router.outputs["network"] == subnetwork.outputs["network"]:
+            result.append(inputs)
+    return result
+
+
+def _translated(gateway: Properties, subnetwork: Record) -> set[Any]:
+    """The ranges of the subnetwork that the gateway serves: ``nodes``, names of secondary ones, or ``*`` for all."""
+    how = gateway.get("sourceSubnetworkIpRangesToNat")
+    if how != "LIST_OF_SUBNETWORKS":
+        return {"nodes"} if how == "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES" else {"*"}
+    ranges: set[Any] = set()
+    for entry in gateway.get("subnetworks") or ():
+        if str(entry["name"]).removeprefix(SELF_LINK) in (subnetwork.id, subnetwork.inputs["name"]):
+            written = set(entry.get("sourceIpRangesToNats") or ())
+            ranges |= {"*"} if "ALL_IP_RANGES" in written else set()
+            ranges |= {"nodes"} if "PRIMARY_IP_RANGE" in written else set()
+            ranges |= set(entry.get("secondaryIpRangeNames") or ())
+    return ranges

@@ -1,32 +1,107 @@
-"""The simulated Google Cloud provider: its rows, its functions, and Google's messages."""
+"""The simulated Google Cloud provider: its rows, its functions (who the project is, which versions and zones there
+are), and Google's messages."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
-from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
-from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool, pool_rules
-from rehearsal.providers.gke.class_order import ClassOrder
-from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
-from rehearsal.providers.gke.functions import FUNCTIONS
+from rehearsal.providers.gke import cloud as google
+from rehearsal.providers.gke import cluster, data, iam, network, node_pool, rules
+from rehearsal.providers.gke.network import SUBNETWORK
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.store import Record
-from rehearsal.providers.vendor import Action, CloudErrors, auto_named
-from rehearsal.simulation import Fleet, Night, UserInfo
+from rehearsal.providers.vendor import Action, auto_named
+from rehearsal.simulation import Night, UserInfo
 
 if TYPE_CHECKING:
-    from facts.catalog import CloudCatalog
+    pass
+
+
+def get_project(cloud: SimulatedCloud, args: Properties) -> Properties:
+    """``organizations.getProject``: the named project, or the configured one."""
+    project = args.get("projectId") or cloud.default("project")
+    if not project:
+        raise ProviderError("project: required field is not set; set gcp:project or give project_id")
+    return {
+        "autoCreateNetwork": True,
+        "billingAccount": "",
+        "deletionPolicy": "PREVENT",
+        "effectiveLabels": {},
+        "folderId": "",
+        "id": f"projects/{project}",
+        "labels": {},
+        "name": project,
+        "number": google.project_number(project),
+        "orgId": "",
+        "projectId": project,
+        "pulumiLabels": {},
+        "tags": {},
+    }
+
+
+def get_engine_versions(cloud: SimulatedCloud, args: Properties) -> Properties:
+    """``container.getEngineVersions``: the one version that runs here, for every channel."""
+    location = args.get("location") or cloud.default("zone") or cloud.default("region") or ""
+    if google.region_of(location) not in cloud.catalog.regions:
+        raise google.bad_request(f'Location "{location}" is not known to this rehearsal.')
+    prefix = args.get("versionPrefix") or ""
+    offered = [rules.VERSION] if rules.VERSION.startswith(prefix) else []
+    channels = dict.fromkeys(rules.CHANNELS, rules.VERSION)
+    return {
+        "defaultClusterVersion": rules.VERSION,
+        "id": location,
+        "latestMasterVersion": offered[0] if offered else "",
+        "latestNodeVersion": offered[0] if offered else "",
+        "location": location,
+        "project": args.get("project") or cloud.default("project"),
+        "releaseChannelDefaultVersion": channels,
+        "releaseChannelLatestVersion": channels,
+        "releaseChannelUpgradeTargetVersion": channels,
+        "validMasterVersions": offered,
+        "validNodeVersions": offered,
+        "versionPrefix": prefix,
+    }
+
+
+def get_zones(cloud: SimulatedCloud, args: Properties) -> Properties:
+    """``compute.getZones``: the zones of a region; none are down."""
+    region = args.get("region") or cloud.default("region") or ""
+    zones = cloud.catalog.regions.get(region)
+    if zones is None:
+        raise google.bad_request(f"Invalid value for field 'region': '{region}'. Unknown region.")
+    project = args.get("project") or cloud.default("project")
+    up = args.get("status") in (None, "", "UP")
+    names = sorted(zones) if up else []
+    return {"id": f"projects/{project}/regions/{region}", "names": names, "project": project, "region": region}
+
+
+def get_subnetwork(cloud: SimulatedCloud, args: Properties) -> Properties:
+    """``compute.getSubnetwork``: a subnetwork by name, of any project that one may look into."""
+    place = {key: args.get(key) or cloud.default(key) for key in ("project", "region")}
+    id = f"projects/{place['project']}/regions/{place['region']}/subnetworks/{args.get('name')}"
+    record = cloud.find(id, SUBNETWORK)
+    if record is None:
+        raise google.not_found(f"The resource '{id}' was not found")
+    return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **record.state, "id": id}
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[SimulatedCloud, Properties], Properties]]] = {
+    "gcp:organizations/getProject:getProject": get_project,
+    "gcp:container/getEngineVersions:getEngineVersions": get_engine_versions,
+    "gcp:compute/getSubnetwork:getSubnetwork": get_subnetwork,
+    "gcp:compute/getZones:getZones": get_zones,
+}
+
 
 # Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
 TAGS: Final = tag_rules(
@@ -47,19 +122,12 @@ _CONTAINER_NAME: Final = 40
 _AUTO_NAMED: Final = re.compile(r"(.+)-[0-9a-f]{7}")
 
 
-def _missing_reference(cloud: SimulatedCloud, references: Reference, value: str, id: str) -> ProviderError:
-    if references.token.startswith(_CONTAINER):
-        return errors.not_found(f"Not found: {id}")
-    path = value.removeprefix(SELF_LINK) if "/" in value else id
-    return errors.not_found(f"The resource '{path}' was not found")
-
-
 class GcpProvider(SimulatedProvider[SimulatedCloud]):
     """One simulated Google Cloud."""
 
     name = "gcp"
     cloud_name = "gke"
-    rows = TABLE.rows(network, iam, data, cluster, node_pool, pool_rules)
+    rows = google.TABLE.rows(network, iam, data, cluster, node_pool, rules)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")
@@ -68,37 +136,9 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
         server="is set by the server and cannot be given",
     )
-    cloud_errors = CloudErrors(
-        forbidden=lambda cloud, row, permission, id: errors.forbidden(permission, id),
-        bad_request=lambda cloud, row, message: errors.bad_request(message),
-        missing_reference=_missing_reference,
-        missing_resource=lambda cloud, row, id: errors.not_found(f"Not found: {id}"),
-        in_use=lambda cloud, row, id, by: errors.in_use(id, by),
-        exists=lambda cloud, row, id: errors.already_exists(id),
-    )
+    cloud_errors = google.ERRORS
     make_cloud = SimulatedCloud
-
-    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
-        super().__init__(directory, fleet, catalog)
-        self._order = ClassOrder(self._cloud)
-
-    @override
-    def by_itself(self) -> None:
-        super().by_itself()
-        self._order.close()
-
-    @override
-    def configure(self, config: Properties) -> None:
-        super().configure(config)
-        self._order.watch()
-
-    @override
-    def close(self) -> None:
-        self._order.close()
-
-    @override
-    def changed(self, row: SimulatedResource[SimulatedCloud]) -> None:
-        self._order.watch()
+    pool_order = node_pool.ClassOrder
 
     @override
     def principals(self) -> dict[str, UserInfo]:
@@ -122,7 +162,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     def with_provider_defaults(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
         known = self.schema.inputs(row.token).properties
         defaults = {key: self._cloud.default(key) for key in ("project", "region") if key in known}
-        return {**inputs, **{key: chosen(inputs.get(key), default) for key, default in defaults.items()}}
+        return {**inputs, **{key: google.chosen(inputs.get(key), default) for key, default in defaults.items()}}
 
     @override
     def failures(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> list[CheckFailure]:
@@ -151,10 +191,10 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
         row = self.rows[references.token]
-        region = last_part(inputs.get("region") or region_of(inputs.get("location") or ""))
+        region = last_part(inputs.get("region") or google.region_of(inputs.get("location") or ""))
         id = row.id.format_map({**inputs, "region": region, row.address[-1]: last_part(value)})
         # A link into another project or region means another resource, even if the last part is the same.
-        return id if same_resource(value, SELF_LINK + id) else value.removeprefix(SELF_LINK)
+        return id if same_resource(value, google.SELF_LINK + id) else value.removeprefix(google.SELF_LINK)
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:

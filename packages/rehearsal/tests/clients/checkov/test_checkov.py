@@ -12,7 +12,7 @@ from packages.rehearsal.tests.clients.environment import programs
 from policies.readers.resource import Declared
 from rehearsal.engine.stack import resolve
 from rehearsal.run.preview import preview
-from rehearsal.second_opinion.findings import answers, documents, scan, unanswered
+from rehearsal.second_opinion.__main__ import answers, documents, scan, unanswered
 
 STACKS = ("dev", "prod", "examples/eks-research.yaml", "examples/aks-company.yaml")
 

@@ -30,7 +30,7 @@ from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.processes import Processes, free_ports
-from rehearsal.providers.values import merged
+from rehearsal.providers.base import merged
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.lab.software import debian
+from rehearsal.lab import software
 from rehearsal.lab.software.debs import Link, Package, build, drivers, kubernetes, toolkit
 from rehearsal.tools import ToolsError
 
@@ -99,6 +99,6 @@ def test_another_distribution_is_refused_with_what_to_use(tmp_path: Path) -> Non
     release = tmp_path / "os-release"
     release.write_text('PRETTY_NAME="Fedora Linux 42"\nVERSION_CODENAME=""\n')
     with pytest.raises(ToolsError, match=r"this machine is Fedora Linux 42\. Run the rehearsal in a Debian 12"):
-        debian.require_release(release)
+        software.require_release(release)
     release.write_text("PRETTY_NAME=x\nVERSION_CODENAME=bookworm\n")
-    debian.require_release(release)
+    software.require_release(release)

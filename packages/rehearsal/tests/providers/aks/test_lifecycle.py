@@ -16,9 +16,9 @@ import yaml
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks.account import CLUSTER, EXAMPLES, POOL, Microsoft, cluster, gpu_pool
-from rehearsal.providers.aks.versions import KUBERNETES
+from rehearsal.providers.aks.rules import KUBERNETES
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.store import Record, Store
+from rehearsal.providers.cloud import Record, Store
 from rehearsal.simulation import SimulatedNodeGroup
 
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"

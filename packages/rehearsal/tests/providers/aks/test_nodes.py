@@ -11,7 +11,7 @@ from facts.catalog import of
 from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.fleet.machine_types import allocatable
 from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
-from rehearsal.providers.aks.pool_rules import count_at_creation
+from rehearsal.providers.aks.rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup

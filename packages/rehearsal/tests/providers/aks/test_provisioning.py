@@ -64,9 +64,9 @@ def test_with_cilium_a_node_pool_plans_with_its_agent(
     monkeypatch.setattr(azure.fleet, "list_objects", lambda path: [pool] if path.endswith("/nodepools") else [])
     network = {**aks.cluster()["networkProfile"], **CILIUM}
     assert karpenter(azure, networkProfile=network).agent_taint == "node.cilium.io/agent-not-ready"
-    found = [*(azure.provider.problems() or ())]
-    assert [part in each for part, each in zip(problems, found, strict=True)] == [True] * len(problems), found
-    assert all("NodePool t4" in each for each in found)
+    evaluated = [*(azure.provider.problems() or ())]
+    assert [part in each for part, each in zip(problems, evaluated, strict=True)] == [True] * len(problems), evaluated
+    assert all("NodePool t4" in each for each in evaluated)
 
 
 def test_without_cilium_or_node_auto_provisioning_nothing_is_evaluated(azure: aks.Microsoft) -> None:

@@ -12,9 +12,9 @@ from typing_extensions import override
 from packages.rehearsal.tests.providers.driver import Account, Of, Step
 from packages.rehearsal.tests.providers.eks.tables import table
 from rehearsal.providers.base import Created, Properties
+from rehearsal.providers.cloud import Store
 from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.base.account import Account as Aws
-from rehearsal.providers.store import Store
 from rehearsal.simulation import Fleet
 
 VPC = "aws:ec2/vpc:Vpc"

@@ -21,8 +21,8 @@ from packages.rehearsal.tests.simulated_cluster import PODS, eventually, tools
 from rehearsal.cluster.api import Api, Object, condition
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
+from rehearsal.providers.base import merged
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.values import merged
 from tests import recorder
 from tests.components import eks_specs
 

@@ -14,11 +14,10 @@ from packages.rehearsal.tests.providers.gke.account import POOL, Google, gpu_poo
 from packages.rehearsal.tests.simulated_cluster import tools
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.class_order import ClassOrder
-from rehearsal.providers.gke.compute_classes import CLASS_LABEL, PATH
+from rehearsal.providers.cloud import SimulatedCloud, Store
+from rehearsal.providers.gke.node_pool import PATH, ClassOrder
+from rehearsal.providers.gke.nodes import CLASS_LABEL
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.store import Store
 
 LABELS = {CLASS_LABEL: "t4"}
 TAINTS = [{"key": CLASS_LABEL, "value": "t4", "effect": "NO_SCHEDULE"}]

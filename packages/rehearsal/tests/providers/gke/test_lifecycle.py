@@ -9,9 +9,9 @@ import pytest
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.providers.base import Previous, ProviderError
+from rehearsal.providers.cloud import Record, Store
 from rehearsal.providers.differences import parse_path
 from rehearsal.providers.gke import GcpProvider
-from rehearsal.providers.store import Record, Store
 
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(google: gke.Google, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.cloud import project_number
 from tests.tables import cases
 
 EMAIL = f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"

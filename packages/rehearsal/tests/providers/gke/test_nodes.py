@@ -9,9 +9,8 @@ import pytest
 from facts.catalog import of
 from facts.concepts.kubernetes import quantity
 from packages.rehearsal.tests.providers.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
-from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.values import at
 from rehearsal.simulation import SimulatedNodeGroup
 from tests.tables import cases
 

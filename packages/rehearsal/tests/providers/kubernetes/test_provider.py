@@ -13,10 +13,9 @@ from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.kubernetes_cluster import Resource, config_map, interrupted, workload
 from packages.rehearsal.tests.providers.driver import with_one_unknown
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.providers.base import ProviderError
+from rehearsal.providers.base import ProviderError, has_unknown
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.helm import RELEASE
-from rehearsal.providers.values import has_unknown
 
 pytestmark = pytest.mark.rehearsal
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from facts.concepts.iam import AuthorizationRequest, Document, Value, trusts, unevaluated_operators
 from facts.concepts.unknown import UNKNOWN
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import ADMINISTRATOR, Account, AwsError
-from rehearsal.providers.store import Record
 from rehearsal.simulation import Fleet
 
 POD_IDENTITY_SERVICE: Final = "pods.eks.amazonaws.com"

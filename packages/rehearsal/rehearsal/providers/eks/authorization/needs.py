@@ -18,15 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.iam import (
-    AuthorizationRequest,
-    Value,
-    allows,
-    denies,
-    request_tags,
-    resource_tags,
-    unevaluated_operators,
-)
+from facts.concepts import iam
 from rehearsal.providers.eks.authorization.identity import Caller, Needs, Operation, Right, Role, Table, only
 from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.resources import scaling_group
@@ -54,7 +46,7 @@ def create_tags(operation: Operation) -> Iterator[Right]:
     for id in operation.params.get("Resources") or ():
         kind = _TABLE["types"].get(str(id).partition("-")[0], "*")
         tagged = {"Tags": _tags_of(operation.account, str(id))}
-        yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, request_tags(tags))
+        yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, iam.request_tags(tags))
 
 
 def terminate_instances(operation: Operation) -> Iterator[Right]:
@@ -149,7 +141,7 @@ def _on_template(operation: Operation, action: str, id: str) -> Right:
 
 
 def _made(
-    operation: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+    operation: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, iam.Value] | None = None
 ) -> Iterator[Right]:
     """The right to make a resource, and to tag it if the request does."""
     tags = {
@@ -158,7 +150,7 @@ def _made(
         if each.get("ResourceType") == kind
         for key, value in _as_mapping(each.get("Tags")).items()
     }
-    context = {**(request_tags(tags) if tags else {}), **(further or {})}
+    context = {**(iam.request_tags(tags) if tags else {}), **(further or {})}
     yield _on(operation, f"ec2:{action}", kind, "*", {}, context)
     if tags:
         yield _on(operation, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
@@ -170,11 +162,11 @@ def _on(
     kind: str,
     id: str,
     resource: Mapping[str, Any],
-    further: Mapping[str, Value] | None = None,
+    further: Mapping[str, iam.Value] | None = None,
 ) -> Right:
     account = "" if kind in _PUBLIC else _owner(operation.account, kind, id)
     arn = f"arn:{operation.account.partition}:ec2:{operation.account.region}:{account}:{kind}/{id}"
-    tags = resource_tags(_as_mapping(resource.get("Tags")), "ec2")
+    tags = iam.resource_tags(_as_mapping(resource.get("Tags")), "ec2")
     return Right(action, arn, {"ec2:Region": operation.account.region, **tags, **(further or {})})
 
 
@@ -189,7 +181,7 @@ def _owner(account: Account, kind: str, id: str) -> str:
     return str(subnets[0]["OwnerId"]) if subnets else account.id
 
 
-def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
+def _of_instance(instance: Mapping[str, Any]) -> dict[str, iam.Value]:
     facts = {
         "ec2:InstanceType": instance.get("InstanceType"),
         "ec2:AvailabilityZone": (instance.get("Placement") or {}).get("AvailabilityZone"),
@@ -225,7 +217,7 @@ def _profile(operation: str) -> Needs:
         path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
         arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
         tags, requested = _as_mapping(instance_profile.get("Tags")), _as_mapping(request.params.get("Tags"))
-        context = {**resource_tags(tags), **(request_tags(requested) if requested else {})}
+        context = {**iam.resource_tags(tags), **(iam.request_tags(requested) if requested else {})}
         yield Right(f"iam:{operation}", arn, context)
         if operation == "AddRoleToInstanceProfile":
             role = _role(request)
@@ -243,13 +235,15 @@ def _list_profiles(request: Operation) -> Iterator[Right]:
 def _get_role(request: Operation) -> Iterator[Right]:
     iam_role = _role(request)
     arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{request.params.get('RoleName')}", everywhere=True))
-    yield Right("iam:GetRole", arn, resource_tags(_as_mapping(iam_role.get("Tags"))))
+    yield Right("iam:GetRole", arn, iam.resource_tags(_as_mapping(iam_role.get("Tags"))))
 
 
 def _describe_cluster(request: Operation) -> Iterator[Right]:
     name = request.params.get("name")
     cluster = request.account.look_up("eks", "DescribeCluster", "cluster", name=name) or {}
-    yield Right("eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), resource_tags(cluster.get("tags") or {}))
+    yield Right(
+        "eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), iam.resource_tags(cluster.get("tags") or {})
+    )
 
 
 def _get_parameter(request: Operation) -> Iterator[Right]:
@@ -322,15 +316,15 @@ def _refusal(caller: Caller, role: Role | None, right: Right) -> str:
         **{f"aws:PrincipalTag/{key}": value for key, value in caller.tags.items()},
         **right.context,
     }
-    call = AuthorizationRequest(right.action, right.resource, context, whole=True)
+    call = iam.AuthorizationRequest(right.action, right.resource, context, whole=True)
     documents = [("an", "identity-based policy", tuple(role.policies.values()))]
     if role.boundary is not None:
         documents.append(("a", "permissions boundary", (role.boundary,)))
     for article, kind, document in documents:
-        if denies(document, call) is True:
+        if iam.denies(document, call) is True:
             return f"{what} with an explicit deny in {article} {kind}"
-        if allows(document, call) is not True:
-            odd = unevaluated_operators(document, call)
+        if iam.allows(document, call) is not True:
+            odd = iam.unevaluated_operators(document, call)
             because = f"no {kind} allows the {right.action} action"
             if odd:
                 because += f" (the rehearsal cannot evaluate the condition operator {odd[0]})"

@@ -18,7 +18,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import DeclaredGroup, declared_groups, is_leaving
-from rehearsal.providers.priority_expander import priorities
+from rehearsal.providers.pool_order import priorities
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"

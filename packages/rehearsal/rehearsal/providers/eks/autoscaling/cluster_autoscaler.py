@@ -27,7 +27,7 @@ from facts.concepts.iam import resource_tags
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role
 from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
-from rehearsal.providers.priority_expander import Priorities, rank
+from rehearsal.providers.pool_order import Priorities, rank
 from rehearsal.simulation import SimulatedNodeGroup
 
 EXPANDERS: Final = ("grpc", "least-nodes", "least-waste", "most-pods", "price", "priority", "random")
@@ -36,7 +36,7 @@ _DEFAULT_EXPANDER: Final = "least-waste"
 _NOT_SIMULATED: Final = ("max-nodes-total", "nodes")
 _SWITCHES: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
-_NAMES: Final = yaml.safe_load(Path(__file__).with_name("flags.yaml").read_text("utf-8"))
+_NAMES: Final[Mapping[str, str]] = yaml.safe_load(Path(__file__).with_name("flags.yaml").read_text("utf-8"))
 _BOOLEAN: Final = frozenset(_NAMES["switches"].split())
 _KNOWN: Final = _BOOLEAN | frozenset(_NAMES["with_a_value"].split())
 
@@ -197,18 +197,8 @@ _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|Pr
 _OWNER_TAGS: Final = ("eks:cluster-name", "eks:nodegroup-name")
 """By these tags the autoscaler knows a managed node group."""
 
-# What the autoscaler derives by itself from the instance type and the first zone.
-_GENERIC: Final = frozenset(
-    {
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "topology.ebs.csi.aws.com/zone",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-    }
-)
+_GENERIC: Final = frozenset(_NAMES["labels"].split())
+"""What the autoscaler derives by itself from the instance type and the first zone."""
 
 
 def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGroup:
@@ -262,19 +252,8 @@ def _matched(taints: Mapping[str, str]) -> Iterable[tuple[str, re.Match[str]]]:
     return ((key, match) for key, text in taints.items() if (match := _TAINT.fullmatch(text)))
 
 
-# Permissions to read and to write; without one of them the autoscaler finds no group or changes nothing:
-# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
-READS: Final = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "autoscaling:DescribeLaunchConfigurations",
-    "autoscaling:DescribeScalingActivities",
-    "ec2:DescribeImages",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeLaunchTemplateVersions",
-    "ec2:GetInstanceTypesFromInstanceRequirements",
-)
-WRITES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
+READS, WRITES = (tuple(_NAMES[kind].split()) for kind in ("reads", "writes"))
+"""Permissions; without one of them the autoscaler finds no group or changes nothing."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from rehearsal.providers.eks.authorization.identity import Right
 from rehearsal.providers.eks.aws_api import wire
 from rehearsal.providers.eks.aws_api.gaps import GAPS
-from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
+from rehearsal.providers.eks.aws_api.gaps.reads import GapError, GapRequest
 from rehearsal.providers.eks.base.account import READS, Account, Answer
 
 if TYPE_CHECKING:

@@ -19,15 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.providers.eks.authorization.identity import (
-    POD_IDENTITY_SERVICE,
-    Caller,
-    Callers,
-    Operation,
-    PodIdentityError,
-    Right,
-    Roles,
-)
+from rehearsal.providers.eks.authorization import identity as identities
 from rehearsal.providers.eks.authorization.needs import needed, refusal
 from rehearsal.providers.eks.aws_api import backend, wire
 from rehearsal.providers.eks.aws_api.gaps import reads
@@ -39,7 +31,7 @@ if TYPE_CHECKING:
     from moto.core.request import Request as HttpRequest
     from werkzeug.wrappers import Response
 
-AUDIENCE: Final = POD_IDENTITY_SERVICE
+AUDIENCE: Final = identities.POD_IDENTITY_SERVICE
 """Of the token that a pod presents."""
 
 _SUBJECT: Final = "system:serviceaccount:"
@@ -64,8 +56,8 @@ class AwsServer:
 
     def __init__(self, account: Account, fleet: Fleet, logs: Path) -> None:
         self._account = account
-        self._callers = Callers(account)
-        self._roles = Roles(account)
+        self._callers = identities.Callers(account)
+        self._roles = identities.Roles(account)
         self._fleet = fleet
         self._log_file = logs / LOG_NAME
         self._turn = threading.Lock()
@@ -133,7 +125,7 @@ class AwsServer:
     def _agent(self, http: HttpRequest) -> Response:
         try:
             credentials = self._credentials(http.headers.get("Authorization", ""))
-        except PodIdentityError as error:
+        except identities.PodIdentityError as error:
             # Without an agent, nothing listens.
             message = f"[{uuid.uuid4()}]: ({error.code}): {error}, fault: client"
             return _plain(error.status, f"connection refused: {error}" if error.status == 503 else message)
@@ -146,7 +138,7 @@ class AwsServer:
         namespace, _, service_account = str(user.get("username") or "").removeprefix(_SUBJECT).partition(":")
         if not status.get("authenticated") or not service_account:
             reason = status.get("error") or "it is no service account's"
-            raise PodIdentityError(400, "InvalidTokenException", f"The token is not valid: {reason}")
+            raise identities.PodIdentityError(400, "InvalidTokenException", f"The token is not valid: {reason}")
         cluster = self._account.store.all(CLUSTER)[0]
         role = self._roles.of_pod(self._fleet, cluster, namespace, service_account)
         pod, uid = (next(iter((user.get("extra") or {}).get(f"{_POD}{key}") or ()), "") for key in ("name", "uid"))
@@ -178,10 +170,12 @@ class AwsServer:
             return call.denied("The security token included in the request is invalid.")
         return self._answered(call, caller)
 
-    def _answered(self, call: wire.Call, caller: Caller) -> Response:
+    def _answered(self, call: wire.Call, caller: identities.Caller) -> Response:
         there = replace(self._account, region=call.region)
         with self._account.store.held():
-            rights = needed(Operation(there, call.params), call.service, call.operation) if caller.role else []
+            rights = (
+                needed(identities.Operation(there, call.params), call.service, call.operation) if caller.role else []
+            )
             if rights is None:
                 return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
@@ -203,18 +197,18 @@ class AwsServer:
         self._note(call, caller.arn, "failed" if failed else "allowed", resources=on, error=error)
         return _response(status, headers, body)
 
-    def _not_evaluated(self, call: wire.Call, caller: Caller) -> Response:
+    def _not_evaluated(self, call: wire.Call, caller: identities.Caller) -> Response:
         action = f"{call.service}:{call.operation}"
         missing = f"not evaluated: the rehearsal has no table entry for the permissions that {action} needs"
         self._note(call, caller.arn, "denied", missing=missing)
         message = f"User: {caller.arn} is not authorized to perform: {action}; {missing}"
         return call.denied(message)
 
-    def _further(self, caller: Caller, rights: Iterable[Right]) -> str:
+    def _further(self, caller: identities.Caller, rights: Iterable[identities.Right]) -> str:
         region = {"aws:RequestedRegion": self._account.region}
         return self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
 
-    def _refusal(self, caller: Caller, rights: Iterable[Right]) -> str:
+    def _refusal(self, caller: identities.Caller, rights: Iterable[identities.Right]) -> str:
         return refusal(caller, self._roles.get(caller.role), rights) if caller.role else ""
 
     def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.table import manifests
+from rehearsal.providers.resource import manifests
 
 _FOLDER: Final = Path(__file__).with_name("addons")
 _VERSION: Final = re.compile(r"v\d+\.(?P<minor>\d+)\.\d+-eksbuild\.\d+")

@@ -17,12 +17,11 @@ from typing_extensions import override
 
 from facts.concepts.unknown import coalesce
 from rehearsal.providers.base import CheckFailure, Properties
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.request import parameters, request_of
-from rehearsal.providers.resource import Pending, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource, Table
 from rehearsal.providers.rules import Check
-from rehearsal.providers.store import Record
-from rehearsal.providers.table import Table
 from schemas import schema
 
 _VERSIONS: Final = ("2012-10-17", "2008-10-17")

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, Final
 
-from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.base import Properties, ProviderError, at
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
 from rehearsal.providers.eks.base.request import parameters
@@ -17,8 +18,6 @@ from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, subnets
 from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, support_lasts, version_step
 from rehearsal.providers.resource import Lifecycle, Pending
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 
 ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 OWNER_TAG: Final = "kubernetes.io/cluster/"

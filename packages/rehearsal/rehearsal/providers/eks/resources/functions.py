@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account, AwsError, maker
 from rehearsal.providers.eks.base.addon_pods import default_version
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.network import CLUSTER, ROUTE_TARGETS, subnet
-from rehearsal.providers.store import Record
 
 Function: TypeAlias = Callable[[Account, Properties], Properties]
 FUNCTIONS: Final[dict[str, Function]] = {}

@@ -8,15 +8,14 @@ from typing import Any, Final
 
 from facts.catalog.eks.nodes import disk_mib, max_pods
 from facts.catalog.model import Machine
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import instance_type
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}

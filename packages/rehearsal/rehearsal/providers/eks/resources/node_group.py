@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.base import Properties, ProviderError, at
+from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.request import parameters
@@ -18,16 +19,11 @@ from rehearsal.providers.eks.resources.iam import TO_START, WORKER_POLICIES, is_
 from rehearsal.providers.eks.resources.network import subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
-from rehearsal.providers.resource import Lifecycle, Pending
-from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
+from rehearsal.providers.resource import Lifecycle, Pending, changed
 
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
 # https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
 GROUPS_PER_CLUSTER: Final = 30
-# EKS drains and replaces every node of a group that gets another of these, with the pods on it:
-# https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
-_NODES_RECREATED: Final = ("launchTemplate.version", "releaseVersion", "version")
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
 _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 # What a template of a managed node group must not have:
@@ -96,7 +92,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         if group.desired:
             _wait_for_network(account, group.base.cluster)
         account.machines().apply_group(group.base)
-    elif any(at(before.inputs, field) != at(record.inputs, field) for field in _NODES_RECREATED):
+    elif changed(before, record, TABLE.recreates(NODE_GROUP)):
         account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])
     return record
 

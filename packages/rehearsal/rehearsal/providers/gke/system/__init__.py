@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rehearsal.providers.base import Properties
-from rehearsal.providers.table import manifests
-from rehearsal.providers.values import at
+from rehearsal.providers.base import Properties, at
+from rehearsal.providers.resource import manifests
 
 
 def system_objects(cluster: Properties) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.values import merged
+from rehearsal.providers.base import merged
 
 KNOWN: Final = Path(__file__).parent / "known"
 

@@ -14,11 +14,10 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.unknown import UNKNOWN, Maybe, coalesce
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
+from rehearsal.providers import base
 from rehearsal.providers.differences import MISSING, Path, differences, format_path
 from rehearsal.providers.kubernetes.helm.charts import ChartError, Helm, HelmError, Live, LocalChart, locate
 from rehearsal.providers.kubernetes.manifest import auto_name
-from rehearsal.providers.values import has_unknown, merged, split_id
 
 _log = logging.getLogger(__name__)
 
@@ -46,50 +45,54 @@ class Releases:
         self._helm = helm
         self._namespace = namespace
 
-    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(
+        self, request: base.CallContext, olds: base.Properties, news: base.Properties
+    ) -> tuple[base.Properties, list[base.CheckFailure]]:
         """Fill in name, namespace, timeout and the chart's version; refuse a chart that is not here."""
         failures = [
-            CheckFailure(key, reason) for key, reason in _REFUSED.items() if news.get(key) not in (None, False, UNKNOWN)
+            base.CheckFailure(key, reason)
+            for key, reason in _REFUSED.items()
+            if news.get(key) not in (None, False, UNKNOWN)
         ]
         inputs = {key: value for key, value in news.items() if value is not None and key not in _OUTPUTS}
         inputs.setdefault("name", olds.get("name") or auto_name(request.name, request.random_seed))
         inputs.setdefault("namespace", coalesce(self._namespace(), "default"))
         if inputs.get("skipAwait") in (None, False):
             inputs.setdefault("timeout", _TIMEOUT_SECONDS)
-        if not has_unknown(inputs):
+        if not base.has_unknown(inputs):
             try:
                 inputs = _with_files(inputs)
                 chart = locate(inputs, self._helm.tools)
             except ChartError as error:
-                return inputs, [*failures, CheckFailure(error.property, str(error))]
+                return inputs, [*failures, base.CheckFailure(error.property, str(error))]
             if chart is None:
                 _log.info("%s: chart not checked, the rehearsal's binaries are not installed", request.urn)
             else:
                 inputs["version"] = chart.version
         return inputs, failures
 
-    def diff(self, old_inputs: Properties, old_state: Properties, news: Properties) -> Diff:
+    def diff(self, old_inputs: base.Properties, old_state: base.Properties, news: base.Properties) -> base.Diff:
         """Differences between the release and the program; another name or namespace is another release."""
         changes = tuple(map(format_path, _changes(old_inputs, old_state, news)))
-        return Diff(changes, tuple(each for each in changes if each in _REPLACING))
+        return base.Diff(changes, tuple(each for each in changes if each in _REPLACING))
 
-    def create(self, request: CallContext, inputs: Properties) -> Created:
+    def create(self, request: base.CallContext, inputs: base.Properties) -> base.Created:
         """Install and wait until everything is ready; a release that is not ready in time remains as failed."""
         if request.preview:
-            return Created("", _preview(inputs))
+            return base.Created("", _preview(inputs))
         id = f"{inputs['namespace']}/{inputs['name']}"
         flags = [*_flags(inputs, _FLAGS["install"]), *_waiting(inputs)]
         with _explained(id):
             live = self._change("install", inputs, flags, "was created, but failed to initialize completely")
-        return Created(id, _state(inputs, live))
+        return base.Created(id, _state(inputs, live))
 
-    def read(self, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, id: str, inputs: base.Properties, state: base.Properties) -> base.Created:
         """The release as Helm reports it; empty if Helm does not know it. Without ``inputs``, those of an import."""
-        namespace, name = split_id(id)
+        namespace, name = base.split_id(id)
         with _explained(id):
             live = self._helm.live(name, namespace or "default")
         if live is None:
-            return Created("", {})
+            return base.Created("", {})
         known = inputs or {
             "chart": live.chart,
             "version": live.version,
@@ -98,9 +101,9 @@ class Releases:
             "values": live.values,
             "timeout": _TIMEOUT_SECONDS,
         }
-        return Created(id, _state({**known, "values": (state or known).get("values")}, live), known)
+        return base.Created(id, _state({**known, "values": (state or known).get("values")}, live), known)
 
-    def update(self, request: CallContext, id: str, news: Properties) -> Properties:
+    def update(self, request: base.CallContext, id: str, news: base.Properties) -> base.Properties:
         """Upgrade and wait; a failed release remains, and the next update continues from it."""
         if request.preview:
             return _preview(news)
@@ -111,14 +114,14 @@ class Releases:
             flags = [*_flags(news, _FLAGS["upgrade"]), *_waiting(news), history]
             return _state(news, self._change("upgrade", news, flags, "failed to initialize completely"))
 
-    def delete(self, id: str, inputs: Properties) -> None:
+    def delete(self, id: str, inputs: base.Properties) -> None:
         """Uninstall; as with the plugin, a release that Helm does not know is an error."""
-        namespace, name = split_id(id)
+        namespace, name = base.split_id(id)
         waits = inputs.get("atomic") or not inputs.get("skipAwait")
         with _explained(id):
             self._helm.uninstall(name, namespace or "default", *(_waiting(inputs) if waits else ()))
 
-    def _change(self, action: str, inputs: Properties, flags: list[str], failing: str) -> Live:
+    def _change(self, action: str, inputs: base.Properties, flags: list[str], failing: str) -> Live:
         """Run ``action``. What failed but left a revision behind is an error that keeps the release in the state."""
         name, namespace, chart, values = self._what(inputs)
         before = self._helm.live(name, namespace)
@@ -130,13 +133,13 @@ class Releases:
                 raise
             id = f"{namespace}/{name}"
             message = f'Helm release "{id}" {failing}. Use Helm CLI to investigate: {error}'
-            raise ProviderError(message, Created(id, _state(inputs, after), inputs)) from error
+            raise base.ProviderError(message, base.Created(id, _state(inputs, after), inputs)) from error
         after = self._helm.live(name, namespace)
         if after is None:
             raise HelmError("it no longer exists: it was uninstalled by another client")
         return after
 
-    def _what(self, inputs: Properties) -> tuple[str, str, LocalChart, Properties]:
+    def _what(self, inputs: base.Properties) -> tuple[str, str, LocalChart, base.Properties]:
         try:
             chart = locate(inputs, self._helm.tools)
         except ChartError as error:
@@ -153,17 +156,17 @@ def _explained(id: str) -> Iterator[None]:
     try:
         yield
     except HelmError as error:
-        raise ProviderError(f"Helm release {id}: {error}") from error
+        raise base.ProviderError(f"Helm release {id}: {error}") from error
 
 
-def _flags(inputs: Properties, known: Mapping[str, str]) -> Iterator[str]:
+def _flags(inputs: base.Properties, known: Mapping[str, str]) -> Iterator[str]:
     for key, flag in known.items():
         value = inputs.get(key)
         if value:
             yield flag if value is True else f"{flag}={value}"
 
 
-def _waiting(inputs: Properties) -> Iterator[str]:
+def _waiting(inputs: base.Properties) -> Iterator[str]:
     yield f"--timeout={int(inputs.get('timeout') or _TIMEOUT_SECONDS)}s"
     if not inputs.get("skipAwait"):
         yield "--wait"
@@ -171,18 +174,18 @@ def _waiting(inputs: Properties) -> Iterator[str]:
             yield "--wait-for-jobs"
 
 
-def _with_files(inputs: Properties) -> Properties:
+def _with_files(inputs: base.Properties) -> base.Properties:
     """``inputs`` with the values of ``valueYamlFiles`` (their texts) beneath ``values``."""
     files = inputs.get("valueYamlFiles") or []
-    values: Properties = {}
+    values: base.Properties = {}
     for index, text in enumerate(files):
         try:
             content = yaml.safe_load(str(text))
         except yaml.YAMLError as error:
             raise ChartError(f"valueYamlFiles[{index}]", f"not YAML: {error}") from error
-        values = merged(values, content or {})
+        values = base.merged(values, content or {})
     declared = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
-    return {**declared, "values": merged(values, inputs.get("values") or {})} if files else declared
+    return {**declared, "values": base.merged(values, inputs.get("values") or {})} if files else declared
 
 
 def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator[Path]:
@@ -195,11 +198,11 @@ def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator
         yield from _changes(old.get(key, MISSING), live.get(key, MISSING), declared.get(key, MISSING), (*path, key))
 
 
-def _state(inputs: Properties, live: Live) -> Properties:
+def _state(inputs: base.Properties, live: Live) -> base.Properties:
     return {
         **inputs,
         "version": live.version,
-        "values": merged(inputs.get("values") or {}, live.values),
+        "values": base.merged(inputs.get("values") or {}, live.values),
         "resourceNames": {kind: list(names) for kind, names in live.resources.items()},
         "status": {
             "appVersion": live.app_version,
@@ -213,5 +216,5 @@ def _state(inputs: Properties, live: Live) -> Properties:
     }
 
 
-def _preview(inputs: Properties) -> Properties:
+def _preview(inputs: base.Properties) -> base.Properties:
     return {**inputs, "resourceNames": UNKNOWN, "status": UNKNOWN}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFILE, ROLE, Amazon, trust
-from rehearsal.providers.eks.aws_api.gaps.images import publish
+from rehearsal.providers.eks.aws_api.gaps.reads import publish
 from rehearsal.providers.eks.machines import node_joiner as module
 from rehearsal.providers.eks.machines.instance import published
 from rehearsal.providers.eks.machines.node import UserDataError, bootstrap

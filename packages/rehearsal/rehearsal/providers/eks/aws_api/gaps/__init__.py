@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rehearsal.providers.eks.aws_api.gaps import images, launch, reads
-from rehearsal.providers.eks.aws_api.gaps.gap import Gap
+from rehearsal.providers.eks.aws_api.gaps import launch, reads
+from rehearsal.providers.eks.aws_api.gaps.reads import Gap
 
 GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "CreateFleet"): launch.create_fleet,
@@ -17,7 +17,7 @@ GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "DeletePlacementGroup"): launch.delete_placement_group,
     ("ec2", "DescribePlacementGroups"): launch.describe_placement_groups,
     ("ec2", "DescribeCapacityReservations"): reads.describe_capacity_reservations,
-    ("ec2", "DescribeImages"): images.describe_images,
+    ("ec2", "DescribeImages"): reads.describe_images,
     ("ec2", "DescribeInstanceStatus"): reads.describe_instance_status,
     ("ec2", "DescribeInstances"): reads.describe_instances,
     ("ec2", "DescribeSpotPriceHistory"): reads.describe_spot_price_history,
@@ -25,5 +25,5 @@ GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("iam", "ListInstanceProfiles"): reads.list_instance_profiles,
     ("pricing", "GetProducts"): reads.get_products,
     ("sqs", "ReceiveMessage"): reads.receive_message,
-    ("ssm", "GetParameter"): images.get_parameter,
+    ("ssm", "GetParameter"): reads.get_parameter,
 }

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import needs
 from rehearsal.providers.eks.aws_api.gaps import reads
-from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
-from rehearsal.providers.eks.aws_api.gaps.images import publish
+from rehearsal.providers.eks.aws_api.gaps.reads import GapError, GapRequest, publish
 from rehearsal.providers.eks.base.account import Account, AwsError, Market
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.leftovers import TERMINATED
