@@ -42,7 +42,7 @@ def test_a_whole_account_comes_and_goes_and_what_is_in_use_stays(cloud: type[Acc
 @pytest.mark.parametrize("cloud", ["gke", "aks"])
 def test_the_offered_version_is_the_one_that_is_built(cloud: str) -> None:
     module = Path(__file__).parents[2] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
-    offered = import_module(f"rehearsal.providers.{cloud}.versions").KUBERNETES
+    offered = import_module(f"rehearsal.providers.{cloud}.rules").KUBERNETES
     assert f"k8s.io/kubernetes v{offered}" in module.read_text(encoding="utf-8")
 
 
