@@ -20,13 +20,26 @@ import pulumi
 
 from components.cluster import Cluster
 from components.resources import documents
+from components.users import MPS_POD_SECURITY
 from facts import catalog
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint, node_taints
-from facts.concepts.pool import CLASS_LABEL, GPU_LABEL, GPU_TAINT, OPT_OUT_LABEL, ROLE_LABEL, Pool, gpus_per_pod
+from facts.concepts.pool import (
+    GPU_LABEL,
+    GPU_TAINT,
+    MPS,
+    OPT_OUT_LABEL,
+    ROLE_LABEL,
+    SELECTED_LABELS,
+    SHARING_LABEL,
+    Pool,
+    gpus_per_pod,
+)
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
+CLAIMS_POLICY: Final = "gpu-claims.gpucluster.dev"
+MPS_POLICY: Final = "mps-pods.gpucluster.dev"
 
 _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
@@ -55,7 +68,25 @@ class GpuAdmission(pulumi.ComponentResource):
         ):
             policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
             args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
+        further = {
+            "claims": claims() if any(pool.autoscaled and not pool.owned for pool in args.pools) else (),
+            "mps": mps_pods() if any(pool.gpus.mps for pool in args.pools) else (),
+        }
+        for suffix, (policy, binding) in ((suffix, pair) for suffix, pair in further.items() if pair):
+            declared = args.cluster.objects.declare(f"{name}-{suffix}", policy, self)
+            args.cluster.objects.declare(f"{name}-{suffix}-binding", binding, self, declared)
         self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
+
+
+def claims() -> Sequence[Mapping[str, Any]]:
+    """The policy on claims for GPUs, and its binding: the clouds' pools do not grow for them."""
+    return documents(Path(__file__).with_name("gpu-claims.yaml"), name=CLAIMS_POLICY)
+
+
+def mps_pods() -> Sequence[Mapping[str, Any]]:
+    """The policy on pods in people's namespaces of a stack with MPS, and its binding."""
+    path = Path(__file__).with_name("mps-pods.yaml")
+    return documents(path, name=MPS_POLICY, namespaces=MPS_POD_SECURITY, label=SHARING_LABEL, value=MPS)
 
 
 def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
@@ -140,6 +171,7 @@ def facts(
         "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},
         "labelKeys": label_keys,
         "labels": {pool.name: dict(pool.labels) for pool in ordered},
+        "mps": [pool.name for pool in ordered if pool.gpus.mps],
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
         "advice": {pool.name: advice(pool, implied) for pool in ordered},
         "toleration": {pool.name: _tolerations(pool, implied) for pool in ordered},
@@ -152,7 +184,7 @@ def facts(
 def advice(pool: Pool, implied: set[Taint]) -> str:
     """What a pod needs to use ``pool`` and its fallback pools, in one line: a message must not contain line breaks."""
     tolerations = _tolerations(pool, implied)
-    labels = [f"{key}: {pool.labels[key]}" for key in (GPU_LABEL, CLASS_LABEL) if key in pool.labels]
+    labels = [f"{key}: {pool.labels[key]}" for key in (GPU_LABEL, *SELECTED_LABELS) if key in pool.labels]
     return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{', '.join(labels)}}}"
 
 

@@ -23,6 +23,8 @@ POD_SECURITY: Final[Mapping[str, str]] = {
     f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "warn")
 }
 """Labels of a namespace that admits no privileged pod. Pods get GPUs from a device plugin, without a privilege."""
+MPS_POD_SECURITY: Final[Mapping[str, str]] = {"gpucluster.dev/pod-security": "mps"}
+"""The same where pods use MPS, which needs ``hostIPC``: a policy of ours admits the rest (``mps-pods.yaml``)."""
 
 
 def people_namespace(
@@ -33,12 +35,13 @@ def people_namespace(
     A ``retained`` one of a cluster that somebody else made keeps the labels that its owner chose.
     """
     theirs = cluster.handle.outlives_stack and retained
+    mps = any(pool.gpus.mps for pool in cluster.settings.gpu_pools)
     resource = cluster.objects.namespace(
         namespace,
         parent,
         name=name,
         retained=retained,
-        labels={} if theirs else POD_SECURITY,
+        labels={} if theirs else MPS_POD_SECURITY if mps else POD_SECURITY,
         existing=namespace == DEFAULT_NAMESPACE,
     )
     bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)

@@ -13,18 +13,20 @@ from components.settings import capacity
 from components.settings.capacity import Reservation
 from components.settings.costs import dearest_price
 from components.settings.fields import ValidationContext
-from components.settings.pools import AdminPool, CpuPool, GpuPool
+from components.settings.pools import AdminPool, CpuPool, GpuPool, SharingSetting
 from components.settings.problems import Problem
 from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     CLASS_LABEL,
+    MPS,
+    SHARING_LABEL,
     FlexStart,
     Image,
     Pool,
     PoolGpus,
-    TimeSharing,
+    SharedGpu,
     Upgrade,
     admin_pool_labels,
     cpu_pool_labels,
@@ -130,7 +132,7 @@ def gpu_pools(entries: Sequence[GpuPool], place: Place, stack_labels: Mapping[st
 
 
 def _divided(entry: GpuPool) -> bool:
-    return entry.time_sharing is not None or entry.mig is not None
+    return entry.time_sharing is not None or entry.mps is not None or entry.mig is not None
 
 
 def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) -> tuple[Pool, ...]:
@@ -149,8 +151,12 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: se
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
         by_class = (Taint(CLASS_LABEL, pool.name, "NoSchedule"),) if pool.compute_class else ()
-        cloud_taints = (*(known.spot_taints if variant.spot else ()), *by_class)
-        class_labels = {CLASS_LABEL: pool.name} if pool.compute_class else {}
+        by_mps = (Taint(SHARING_LABEL, MPS, "NoSchedule"),) if pool.mps else ()
+        cloud_taints = (*(known.spot_taints if variant.spot else ()), *by_class, *by_mps)
+        selected = {
+            **({CLASS_LABEL: pool.name} if pool.compute_class else {}),
+            **({SHARING_LABEL: MPS} if pool.mps else {}),
+        }
         yield Pool(
             name=variant.name,
             role="gpu",
@@ -169,7 +175,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: se
                 variant.name,
                 pool.gpu,
                 size,
-                {**known.gpu_labels(pool.gpu), **fabric_labels, **class_labels, **pool.labels},
+                {**known.gpu_labels(pool.gpu), **fabric_labels, **selected, **pool.labels},
             ),
             taints=_distinct(gpu_pool_taints(size, smallest, (*cloud_taints, *extra), shares=shares)),
             unneeded_minutes=pool.unneeded_minutes,
@@ -192,7 +198,7 @@ def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) ->
 
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:
-    sharing, reservation = pool.time_sharing, variant.reservation
+    reservation = variant.reservation
     flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
@@ -203,9 +209,14 @@ def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -
         reservation=None if reservation is None else reservation.name,
         block=None if reservation is None else reservation.block,
         flex_start=None if flex is None else FlexStart(max_run_hours=flex.max_run_hours),
-        time_sharing=TimeSharing(clients_per_gpu=sharing.clients_per_gpu) if sharing else None,
+        time_sharing=_shared(pool.time_sharing),
+        mps=_shared(pool.mps),
         mig=pool.mig,
     )
+
+
+def _shared(setting: SharingSetting | None) -> SharedGpu | None:
+    return None if setting is None else SharedGpu(clients_per_gpu=setting.clients_per_gpu)
 
 
 def _upgrade(pool: GpuPool | CpuPool) -> Upgrade | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
 
 from components.settings import capacity, check, fields
 from components.settings.capacity import FallbackOrder, FlexStart, Reservations
@@ -18,8 +19,8 @@ from facts.concepts.pool import CapacityType
 from policies.rules import node_groups
 
 
-class TimeSharingSetting(Section):
-    """Several pods share one GPU in turns (time-sharing)."""
+class SharingSetting(Section):
+    """Several pods share one GPU, and each requests one GPU."""
 
     clients_per_gpu: StrictInt = Field(ge=2, le=48)
 
@@ -63,7 +64,8 @@ class GpuPool(Section):
     image: Annotated[StrictStr, check.checked(check.image)] | None = None
     drivers: Literal["managed", "daemonset", "none"] = "managed"
     driver_version: Literal["default", "latest"] = "default"
-    time_sharing: TimeSharingSetting | None = None
+    time_sharing: SharingSetting | None = None
+    mps: SharingSetting | None = None
     mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = None
     unneeded_minutes: fields.Minutes | None = None
     placement: Literal["compact"] | None = None
@@ -127,11 +129,13 @@ class GpuPool(Section):
             return check.zones_in_region(value, context(info))
         return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
 
-    @field_validator("mig")
+    @field_validator("mps", "mig")
     @classmethod
-    def _partition(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and info.data.get("time_sharing") is not None:
-            raise wrong("a GPU can be partitioned or shared, not both", "Leave out mig or timeSharing")
+    def _one_way(cls, value: SharingSetting | str | None, info: ValidationInfo) -> SharingSetting | str | None:
+        others = [key for key in ("time_sharing", "mps") if info.data.get(key) is not None]
+        if value is not None and others:
+            names = f"{info.field_name} or {to_camel(others[0])}"
+            raise wrong("a GPU can be partitioned or shared in one way, not both", f"Leave out {names}")
         return value
 
     @field_validator("labels")

@@ -18,7 +18,7 @@ from components.settings.services import InferenceService as InferenceServiceSet
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer
-from facts.concepts.pool import placement
+from facts.concepts.pool import placement, with_mps
 from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import CHECKPOINTS
 from facts.jobs.plan import NothingFits, place
@@ -61,7 +61,9 @@ class InferenceService(pulumi.ComponentResource):
         from_bucket = service.checkpoint is not None and args.checkpoints is not None
         labels = {_APP: service.name, **(stack_offer.account_labels if from_bucket else {})}
         first, *others, scaling = _manifests(service, fit, labels)
-        _complete(service, first["spec"]["template"]["spec"], args.checkpoints, account)
+        template = first["spec"]["template"]
+        template["spec"] = with_mps(template["spec"], fit.selected)
+        _complete(service, template["spec"], args.checkpoints, account)
         deployment = objects.declare(f"{name}-pods", first, self, *args.after, as_made=("spec.replicas",))
         for suffix, each in zip(("target", "service", "budget", "route"), others, strict=True):
             objects.declare(f"{name}-{suffix}", each, self, *args.after)
@@ -125,7 +127,7 @@ def _manifests(service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, 
         namespace=service.namespace,
         app={_APP: service.name},
         labels=dict(labels),
-        **placement([pool.name for pool in fit.pools], fit.taints, fit.compute_class),
+        **placement([pool.name for pool in fit.pools], fit.taints, fit.selected),
         image=service.image,
         port=service.port,
         health=service.health,

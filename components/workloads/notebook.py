@@ -24,7 +24,7 @@ from facts.concepts.kubernetes import (
     tolerations,
     uninterrupted_budget,
 )
-from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, Pool, gpus_per_pod
+from facts.concepts.pool import POOL_LABEL, SELECTED_LABELS, Pool, gpus_per_pod
 
 CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
@@ -141,7 +141,7 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
     ends = "; the cloud may take its machine away at any time" if pool.spot else ""
     names = [each.name for each in pools]
     most = sum(each.max_nodes for each in pools)
-    own_class = {} if pool.compute_class is None else {CLASS_LABEL: [pool.compute_class]}
+    selected = {key: [pool.labels[key]] for key in SELECTED_LABELS if key in pool.labels}
     return {
         "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.spot else ''}",
         "slug": pool.name,
@@ -153,10 +153,11 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
                 {
                     "matchExpressions": [
                         {"key": key, "operator": "In", "values": values}
-                        for key, values in {POOL_LABEL: names, **own_class}.items()
+                        for key, values in {POOL_LABEL: names, **selected}.items()
                     ]
                 }
             ],
             "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.taints)),
+            **({"extra_pod_config": {"hostIPC": True}} if pool.gpus.mps else {}),
         },
     }

@@ -244,7 +244,7 @@ class CloudCatalog:
         https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/utils.py (``GenericAutoscaler``
         has the label of ``SkyPilotLabelFormatter``, whose values are in lower case)
         """
-        parts = pool.gpus.time_sharing is not None or pool.gpus.mig is not None
+        parts = pool.gpus.shared is not None or pool.gpus.mig is not None
         if autoscaler not in self.skypilot_label or parts:
             return {}
         if self.label_room is not None and self.label_room(pool, stack_labels) < 1:

@@ -56,3 +56,5 @@ class Autoscaler:
     rights: tuple[AutoscalerCall, ...] = ()
     discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
     groups: Maybe[tuple[str, ...]] = ()
+    claims: Maybe[bool] = False
+    """Whether it plans nodes for pods with claims for devices."""

@@ -204,11 +204,10 @@ class Minimum(Item):
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
     The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
-    one of its nodes (``node``).
+    one of its nodes (``node``). ``what``: ``schedule 'morning'``.
     """
 
     what: str
-    """In words: ``schedule 'morning'``."""
     nodes: Maybe[int]
     group: Maybe[str | None] = None
     node: str = ""
@@ -220,10 +219,9 @@ class Minimum(Item):
 
 @dataclass(frozen=True)
 class Reservation(Item):
-    """Machines that are reserved and billed, in use or not."""
+    """Machines that are reserved and billed, in use or not; ``what``: ``capacity reservation 'h100'``."""
 
     what: str
-    """In words: ``capacity reservation 'h100'``."""
     machines: Maybe[int]
     gpus_per_machine: Maybe[int]
     machine_type: Maybe[str | None] = None
@@ -288,53 +286,59 @@ def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
 
 @dataclass(frozen=True)
 class Credential(Item):
-    """Something that carries, or may carry, a long-lived key."""
+    """Something that carries, or may carry, a long-lived key; ``what``: ``a service account key``."""
 
     what: str
-    """In words: ``a service account key``, ``the kubeconfig of provider 'x'``."""
     static: Maybe[bool]
     resource: str = ""
 
 
 @dataclass(frozen=True)
 class EncryptionKey(Item):
-    """A key of the program's own in a cloud's key management, of a kind that the cloud can rotate by itself."""
+    """A key in a cloud's key management, of a kind that the cloud can rotate; ``what``: ``KMS key 'secrets'``."""
 
     what: str
-    """In words: ``KMS key 'secrets'``."""
     rotates: Maybe[bool]
     resource: str = ""
 
 
 @dataclass(frozen=True)
 class Exposure(Item):
-    """What everybody may use, if ``open``: rights in the cluster, or an address on the internet."""
+    """What everybody may use, if ``open``: rights in the cluster, or an address; ``what``: ``Service 'llm'``."""
 
     kind: Literal["rights", "network"]
     what: str
-    """In words: ``Service 'llm'``."""
     open: Maybe[bool]
     resource: str = ""
 
 
 @dataclass(frozen=True)
 class GpuSharing(Item):
-    """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
+    """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS).
+
+    ``what``: ``ConfigMap 'device-plugin'``, whose name ``config_map`` tells the DaemonSets that mount it.
+    """
 
     what: str
-    """In words: ``ConfigMap 'device-plugin'``."""
     replicas: Maybe[int]
     resource: str = ""
     config_map: str | None = None
-    """The name of the ConfigMap that holds it, so that the DaemonSets that mount it are known."""
+
+
+@dataclass(frozen=True)
+class GpuClaim(Item):
+    """A claim for GPUs (dynamic resource allocation), or a template of claims; ``what``: ``ResourceClaim 'gpu'``."""
+
+    what: str
+    device_class: Maybe[str]
+    resource: str = ""
 
 
 @dataclass(frozen=True)
 class Unreadable(Item):
-    """A resource that the gate fails to read, so that no rule can be evaluated for it."""
+    """A resource that the gate fails to read, so that no rule can be evaluated for it; ``what``: its type and name."""
 
     what: str
-    """Its type and name."""
     why: str
     resource: str = ""
 
@@ -361,6 +365,7 @@ class Stack:
     clusters: tuple[Cluster, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
     sharing: tuple[GpuSharing, ...] = ()
+    claims: tuple[GpuClaim, ...] = ()
     pod_roles: tuple[PodRole, ...] = ()
     minimums: tuple[Minimum, ...] = ()
     pod_scalers: tuple[PodScaler, ...] = ()

@@ -23,6 +23,12 @@ KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
 CLASS_LABEL: Final = "cloud.google.com/compute-class"
 """Label and taint of GKE's pools that belong to a ComputeClass, which pods have to select:
 https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"""
+SHARING_LABEL: Final = "gpucluster.dev/sharing"
+"""Label and taint of pools whose GPUs NVIDIA's MPS shares (``MPS``), where pods need the node's shared memory. They
+select the label, so none of them has it elsewhere; the taint keeps others away."""
+MPS: Final = "mps"
+SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL)
+"""Labels that pods have to select, where a pool has them."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -44,8 +50,8 @@ MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeSharing:
-    """One physical GPU shown to the cluster as ``clients_per_gpu`` GPUs (2 to 48); pods share its time and memory."""
+class SharedGpu:
+    """One physical GPU shown to the cluster as ``clients_per_gpu`` GPUs (2 to 48)."""
 
     clients_per_gpu: int
 
@@ -112,7 +118,8 @@ class PoolGpus:
     ``type`` is the catalogue's name, ``accelerator`` the cloud's. ``per_node`` counts physical GPUs.
     ``drivers="none"``: the user installs them. ``reservation`` is the cloud's name of the reserved machines that the
     nodes are, which are a ``block`` if they were bought for some days.
-    ``mig`` is the compute slice (``1g``) that each GPU is partitioned into.
+    At most one of these divides each GPU: with ``time_sharing`` pods take turns, with ``mps`` they run at once, each
+    with its part of memory and threads, and ``mig`` is the compute slice (``1g``) that it is partitioned into.
     """
 
     type: str
@@ -123,14 +130,20 @@ class PoolGpus:
     reservation: str | None = None
     block: Block | None = None
     flex_start: FlexStart | None = None
-    time_sharing: TimeSharing | None = None
+    time_sharing: SharedGpu | None = None
+    mps: SharedGpu | None = None
     mig: str | None = None
 
     @property
+    def shared(self) -> SharedGpu | None:
+        """How pods share each GPU or, with ``None``, do not."""
+        return self.time_sharing or self.mps
+
+    @property
     def shares(self) -> int:
-        """Pods that one physical GPU serves: clients with time sharing, slices with MIG, else one."""
-        if self.time_sharing is not None:
-            return self.time_sharing.clients_per_gpu
+        """Pods that one physical GPU serves: clients if they share it, slices with MIG, else one."""
+        if self.shared is not None:
+            return self.shared.clients_per_gpu
         return 1 if self.mig is None else MIG_SLICES[self.mig]
 
 
@@ -234,11 +247,11 @@ class Pool:
 
 
 def gpus_per_pod(pool: Pool) -> int:
-    """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
+    """The most GPUs one pod can get: all of a node, or one share of a GPU where pods share GPUs.
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
     """
-    return 1 if pool.gpus.time_sharing else pool.gpus_per_node
+    return 1 if pool.gpus.shared else pool.gpus_per_node
 
 
 def size_taint(gpus_per_node: int) -> Taint:
@@ -270,8 +283,8 @@ def gpu_pool_taints(
 
 
 def kind_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Those of a pool's ``labels`` that every pool which can stand in for it has: GPU type, size and ComputeClass."""
-    return {key: labels[key] for key in (*KIND_LABELS, CLASS_LABEL) if key in labels}
+    """Those of a pool's ``labels`` that every pool which can stand in for it has: type, size, what pods must select."""
+    return {key: labels[key] for key in (*KIND_LABELS, *SELECTED_LABELS) if key in labels}
 
 
 def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:
@@ -296,6 +309,23 @@ def placement(pools: Sequence[str], taints: Iterable[Taint], kind: Mapping[str, 
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
         "tolerations": tolerations(taints),
     }
+
+
+def with_mps(spec: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """The pod's ``spec`` for pools with these ``labels``: where MPS shares the GPUs, with the node's shared memory, in
+    which the programs meet their server, and no volume ``shm`` over it.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/nvidia-mps-gpus
+    """
+    if labels.get(SHARING_LABEL) != MPS:
+        return spec
+    containers = [_without_shm(each, "volumeMounts") for each in spec["containers"]]
+    return _without_shm({**spec, "hostIPC": True, "containers": containers}, "volumes")
+
+
+def _without_shm(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    rest = [each for each in holder.get(key, ()) if each["name"] != "shm"]
+    return {**{name: value for name, value in holder.items() if name != key}, **({key: rest} if rest else {})}
 
 
 def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import Offer, PoolOffer
-from facts.concepts.pool import CLASS_LABEL, kind_labels
+from facts.concepts.pool import SELECTED_LABELS, kind_labels
 
 _MIB_PER_GIB = 1024
 
@@ -54,13 +54,13 @@ class Fit:
 
     @property
     def kind(self) -> Mapping[str, str]:
-        """The labels of their type and size, and of the ComputeClass that pods have to select."""
+        """The labels of their type and size, and those that pods have to select."""
         return kind_labels(self.pools[0].labels)
 
     @property
-    def compute_class(self) -> Mapping[str, str]:
-        """The label of the ComputeClass that pods have to select; empty without one."""
-        return {key: value for key, value in self.kind.items() if key == CLASS_LABEL}
+    def selected(self) -> Mapping[str, str]:
+        """The labels that pods have to select: of a ComputeClass, of MPS; mostly none."""
+        return {key: value for key, value in self.kind.items() if key in SELECTED_LABELS}
 
     @property
     def most_pods(self) -> int:
@@ -144,10 +144,11 @@ def names(gpu: str, asked: str) -> bool:
 
 
 def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
-    """Pools of one type, size and ComputeClass: fallback pools, and those of several zones."""
-    groups: dict[tuple[str, int, int, str | None], list[PoolOffer]] = {}
+    """Pools of one kind: fallback pools, and those of several zones."""
+    groups: dict[tuple[object, ...], list[PoolOffer]] = {}
     for pool in offer.pools:
-        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, pool.labels.get(CLASS_LABEL))
+        labels = (pool.labels.get(key) for key in SELECTED_LABELS)
+        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, *labels)
         groups.setdefault(kind, []).append(pool)
     yield from groups.values()
 

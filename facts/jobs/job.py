@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
-from facts.concepts.pool import FABRIC_CLAIM, NO_FABRIC, OPT_OUT_LABEL, Fabric, placement
+from facts.concepts.pool import FABRIC_CLAIM, NO_FABRIC, OPT_OUT_LABEL, Fabric, placement, with_mps
 from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep, unnamed
@@ -187,31 +187,28 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         **({} if job.spot else {UNINTERRUPTED: "true"}),
         **job.pod_labels,
     }
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": job.grace_seconds,
+        # Of the pod: that of the Job would count the time until a node is there.
+        **({"activeDeadlineSeconds": job.timeout_seconds} if job.timeout_seconds else {}),
+        **({"subdomain": job.name} if job.workers > 1 else {}),
+        **({"serviceAccountName": job.service_account} if job.service_account else {}),
+        **({"priorityClassName": job.priority_class} if job.priority_class else {}),
+        **placement(job.pools, job.taints, job.kind),
+        "containers": [_container(job)],
+        **({"resourceClaims": [{**_CLAIM, "resourceClaimTemplateName": FABRIC_CLAIM}]} if job.network.claimed else {}),
+        # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
+        # https://docs.pytorch.org/docs/stable/multiprocessing.html
+        "volumes": [
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
+            *_file_volumes(job),
+        ],
+    }
     return {
         "metadata": {"labels": labels, "annotations": _undisturbed(job)},
-        "spec": {
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": job.grace_seconds,
-            # Of the pod: that of the Job would count the time until a node is there.
-            **({"activeDeadlineSeconds": job.timeout_seconds} if job.timeout_seconds else {}),
-            **({"subdomain": job.name} if job.workers > 1 else {}),
-            **({"serviceAccountName": job.service_account} if job.service_account else {}),
-            **({"priorityClassName": job.priority_class} if job.priority_class else {}),
-            **placement(job.pools, job.taints, job.kind),
-            "containers": [_container(job)],
-            **(
-                {"resourceClaims": [{**_CLAIM, "resourceClaimTemplateName": FABRIC_CLAIM}]}
-                if job.network.claimed
-                else {}
-            ),
-            # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
-            # https://docs.pytorch.org/docs/stable/multiprocessing.html
-            "volumes": [
-                {"name": "shm", "emptyDir": {"medium": "Memory"}},
-                *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
-                *_file_volumes(job),
-            ],
-        },
+        "spec": with_mps(spec, job.kind),
     }
 
 

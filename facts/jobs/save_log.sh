@@ -1,7 +1,8 @@
-# shellcheck shell=sh disable=SC2174
+# shellcheck shell=sh disable=SC2174,SC3028
 _gpu_logs=$1; shift
 _gpu_log=$_gpu_logs/${JOB_COMPLETION_INDEX:-0}.log
-_gpu_pipe=/dev/shm/gpucluster-log
+# With MPS, pods of a node have one /dev/shm.
+_gpu_pipe=/dev/shm/gpucluster-log-${HOSTNAME:-}
 _gpu_again=
 # Everybody may add a directory, as jobs run as different users.
 mkdir -p -m 1777 "${_gpu_logs%/*}" 2>/dev/null
@@ -18,4 +19,5 @@ while [ -n "$_gpu_again" ]; do _gpu_again=; wait $_gpu_program; _gpu_code=$?; do
 # A process that the program left behind may hold the pipe open.
 ( sleep 5; kill $_gpu_tee ) > /dev/null 2>&1 &
 wait $_gpu_tee
+rm -f "$_gpu_pipe"
 exit $_gpu_code

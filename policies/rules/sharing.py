@@ -1,11 +1,11 @@
-"""GPUs that several pods share, and whether the autoscaler knows."""
+"""GPUs that several pods share or that pods claim, and whether the autoscaler knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Violation
+from facts.concepts.declared import GpuClaim, GpuSharing, NodeGroup, Stack, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
@@ -46,6 +46,40 @@ def visible(stack: Stack) -> Iterator[Violation]:
             yield visible.violation(message, sharing.resource)
         elif unplanned or any(answer is UNKNOWN for _, answer in answers):
             yield visible.unknown(sharing.what, "how many pods share a GPU", sharing.resource)
+
+
+@rule(
+    "gpu-claims-scale",
+    title="Pools grow for what pods ask for",
+    why="Devices exist on running nodes only. For a pod with a claim no node is started, so it waits without an end.",
+    remedy=(
+        "Request nvidia.com/gpu in the limits of a container, and declare parts of GPUs on the pool. Karpenter 1.15 or "
+        "newer plans for claims with settings.enableDRA."
+    ),
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, GpuClaim("ResourceClaimTemplate 'gpu'", "gpu.nvidia.com")),
+)
+def claims_scale(stack: Stack) -> Iterator[Violation]:
+    """No pod claims GPUs (dynamic resource allocation) where pools grow from zero.
+
+    A driver publishes a node's devices once the node runs. cluster-autoscaler plans with those of an empty group only
+    where its part for the cloud describes them. Karpenter leaves pods with claims out unless an alpha feature is on.
+    Claims of other devices are not judged.
+    """
+    autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.autoscaled is not False]
+    plans = [each.autoscaler.claims for each in stack.workloads if each.autoscaler is not None]
+    if not autoscaled or True in plans:
+        return
+    names = ", ".join(f"'{group.name}'" for group in autoscaled[:3])
+    for claim in stack.claims:
+        if claim.device_class is UNKNOWN or UNKNOWN in plans:
+            yield claims_scale.unknown(claim.what, "whether its GPUs make a pool grow", claim.resource)
+        else:
+            message = (
+                f"{claim.what} claims devices of {claim.device_class}; no empty pool grows for that, such as {names}."
+            )
+            yield claims_scale.violation(message, claim.resource)
 
 
 def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:

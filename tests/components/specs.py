@@ -24,6 +24,8 @@ from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
+    MPS,
+    SHARING_LABEL,
     Pool,
     PoolGpus,
     Upgrade,
@@ -144,7 +146,9 @@ def gpu_pool(
         "max_nodes": 2,
         "spot": True,
         "zones": (ZONE,),
-        "labels": gpu_pool_labels(name, gpu, size, extra_labels or {}),
+        "labels": gpu_pool_labels(
+            name, gpu, size, {**({SHARING_LABEL: MPS} if "mps" in gpus else {}), **(extra_labels or {})}
+        ),
         "taints": gpu_pool_taints(size, smallest, extra_taints),
     }
     return Pool(**{**usual, **changes})

@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
-from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY, manifests
+from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY, claims, manifests, mps_pods
 from components.outputs import gpu_job
+from components.users import MPS_POD_SECURITY
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, TimeSharing
+from facts.concepts.pool import Pool, SharedGpu
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
 from tests.components.gpu_workloads import PODS, Submit, asking, judging, pod, workload
@@ -27,7 +28,8 @@ POOLS = (
     specs.gpu_pool("l4-1", gpu="nvidia-l4"),
     specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4),
     specs.gpu_pool("a100-8", gpu="nvidia-a100-80gb", size=8, extra_taints=(SPOT,)),
-    specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
+    specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=SharedGpu(clients_per_gpu=4)),
+    specs.gpu_pool("a10-1", gpu="nvidia-a10", extra_taints=(TEAM,), mps=SharedGpu(clients_per_gpu=4)),
     # Fallback pools: the preferred one has one more taint.
     specs.gpu_pool("t4-1-spot", extra_taints=(TEAM, SPOT), declared_at="gpuPools[4]"),
     specs.gpu_pool("t4-1-ondemand", extra_taints=(TEAM,), spot=False, preference=1, declared_at="gpuPools[4]"),
@@ -52,14 +54,51 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     made = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
-    policies = [each for one in made for each in (one.policy, one.binding)]
+    policies = [*(each for one in made for each in (one.policy, one.binding)), *mps_pods(), *claims()]
     with judging(tmp_path_factory.mktemp("admission"), policies) as submit:
+        about = {"name": "mps", "labels": dict(MPS_POD_SECURITY)}
+        submit.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": about})
+        eventually("the policy on MPS is in force", lambda: submit(in_mps({"hostPID": True})).status == 403)
         refused = pod(1, tolerations=[TOLERATE_ALL])
         eventually("they are in force", lambda: submit(refused).status == 403 and submit(pod(99)).warnings)
         yield submit
 
 
 real = pytest.mark.rehearsal
+
+
+def in_mps(spec: dict[str, Any], container: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    """A pod for the pool with MPS, in the namespace whose pods may use it."""
+    made = pod(1, namespace="mps", tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/sharing": "mps"}, **metadata)
+    made["spec"] |= {"hostIPC": True, **spec}
+    made["spec"]["containers"][0] |= container or {}
+    return made
+
+
+@real
+@cases
+def test_a_pod_with_mps_gets_the_node_s_shared_memory_and_nothing_else(
+    submit: Submit, spec: dict[str, Any], container: dict[str, Any], words: str
+) -> None:
+    answer = submit(in_mps(spec, container))
+    assert answer.silent if not words else (answer.status == 403 and words in answer.error)
+
+
+@real
+@cases
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_a_claim_for_gpus_is_warned(submit: Submit, kind: str, asked: dict[str, Any], words: str) -> None:
+    devices: dict[str, Any] = {"devices": {"requests": [{"name": "one", **asked}]}}
+    spec = devices if kind == "ResourceClaim" else {"spec": devices}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "one"}, "spec": spec}
+    eventually("the answer", lambda: words in "".join(submit(claim).warnings) if words else submit(claim).silent)
+
+
+@real
+def test_a_pod_without_the_shared_memory_of_mps_is_warned(submit: Submit) -> None:
+    (warning,) = submit(in_mps({"hostIPC": False})).warnings
+    assert "may run in pool a10-1, where MPS shares GPUs" in warning
+    assert "write hostIPC: true and nodeSelector: {gpucluster.dev/sharing: mps}" in warning
 
 
 @real

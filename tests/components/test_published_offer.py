@@ -15,7 +15,7 @@ from components.gpu_admission import rooms
 from components.published_offer import offer
 from facts import catalog
 from facts.concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
-from facts.concepts.pool import Pool, TimeSharing
+from facts.concepts.pool import Pool, SharedGpu
 from tests import one_stack
 from tests.components import specs
 from tests.recorder import Recording
@@ -178,5 +178,5 @@ def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
 
 
 def test_a_pod_gets_one_share_of_a_gpu_where_gpus_are_shared() -> None:
-    published = of_pool("gke", specs.gpu_pool(size=2, time_sharing=TimeSharing(clients_per_gpu=4)))
+    published = of_pool("gke", specs.gpu_pool(size=2, time_sharing=SharedGpu(clients_per_gpu=4)))
     assert (published.gpus_per_node, published.allocatable_gpus, published.gpus_per_pod) == (2, 8, 1)

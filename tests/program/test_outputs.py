@@ -101,12 +101,16 @@ def test_where_people_create_pods_privileged_ones_are_refused(file: Path) -> Non
     program = recording(file)
     spaces = [one for kind in ("Namespace", "NamespacePatch") for one in program.of_type(f"kubernetes:core/v1:{kind}")]
     written = [each.inputs["metadata"] for each in spaces]
-    levels = {each["name"]: each.get("labels", {}).get(LEVEL) for each in written}
+    labels = {each["name"]: each.get("labels", {}) for each in written}
+    levels = {name: own.get(LEVEL, own.get("gpucluster.dev/pod-security")) for name, own in labels.items()}
     if file == EXISTING:  # Its owner decides.
         assert set(levels.values()) <= {None}
         return
-    assert levels["default"] == "baseline"
-    assert {levels[space] for space in editors(program)} <= {"baseline"}
+    bindings = program.of_type("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding")
+    in_force = {each.inputs["spec"]["policyName"]: each.inputs["spec"]["validationActions"] for each in bindings}
+    level = "mps" if in_force.get("mps-pods.gpucluster.dev") == ["Deny"] else "baseline"
+    assert levels["default"] == level
+    assert {levels[space] for space in editors(program)} <= {level}
 
 
 @each_stack

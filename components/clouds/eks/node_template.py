@@ -17,9 +17,10 @@ from components.clouds.eks import fabric
 from components.clouds.eks.context import Context
 from components.clouds.names import shortened
 from components.resources import CustomResource
+from facts import catalog
 from facts.catalog.eks.nodes import SOLD_IN_BLOCKS, network_interfaces
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
-from facts.concepts.pool import Image, Pool, TimeSharing
+from facts.concepts.pool import Image, Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -31,6 +32,15 @@ GPU_IMAGE_TYPES: Final[Mapping[Image, str]] = {
 IMAGE_TYPE: Final = "AL2023_x86_64_STANDARD"
 """Of nodes without GPUs."""
 
+_MIG_MODELS: Final[Mapping[str, str]] = {
+    "nvidia-a100-40gb": "a100.40gb",
+    "nvidia-a100-80gb": "a100.80gb",
+    "nvidia-h100-80gb": "h100.80gb",
+    "nvidia-h200-141gb": "h200.141gb",
+    "nvidia-b200": "b200.180gb",
+}
+"""The GPU's name in Bottlerocket's settings:
+https://github.com/bottlerocket-os/bottlerocket-core-kit/tree/develop/sources/nvidia-migmanager"""
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/create-launch-template.html
 _TEMPLATE_NAME_LIMIT: Final = 128
 _TAGGED: Final = ("instance", "volume", "network-interface")
@@ -82,8 +92,8 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         ]
     if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
         inputs["placement"] = {"groupName": group.output("name")}
-    if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
-        inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
+    if gpus is not None and pool.image == "bottlerocket" and gpus.shares > 1:
+        inputs["userData"] = base64.b64encode(divided_gpus(gpus).encode()).decode()
     # A new version replaces every node of a group, which a label for billing does not justify:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
@@ -124,16 +134,24 @@ def _disk(device: str, size_gb: int, key: str | None) -> eks.LaunchTemplateBlock
     return {"deviceName": device, "ebs": volume}
 
 
-def shared_gpus(sharing: TimeSharing) -> str:
-    """Settings of Bottlerocket, whose image has the device plugin.
+def divided_gpus(gpus: PoolGpus) -> str:
+    """Settings of Bottlerocket, whose image has the device plugin, and partitions GPUs when a machine starts.
 
-    https://bottlerocket.dev/en/os/1.53.x/api/settings/kubelet-device-plugins/
+    https://bottlerocket.dev/en/os/1.54.x/api/settings/kubelet-device-plugins/
     """
+    if gpus.mig is not None:
+        profile = catalog.of("eks").accelerators[gpus.type].partitions[gpus.mig]
+        return (
+            "[settings.kubelet-device-plugins.nvidia]\n"
+            'device-partitioning-strategy = "mig"\n'
+            "[settings.kubelet-device-plugins.nvidia.mig.profile]\n"
+            f'"{_MIG_MODELS[gpus.type]}" = "{profile}"\n'
+        )
     return (
         "[settings.kubelet-device-plugins.nvidia]\n"
         'device-sharing-strategy = "time-slicing"\n'
         "[settings.kubelet-device-plugins.nvidia.time-slicing]\n"
-        f"replicas = {sharing.clients_per_gpu}\n"
+        f"replicas = {gpus.shares}\n"
         "fail-requests-greater-than-one = true\n"
         # Shares are advertised as GPUs, which pods request and the autoscaler counts.
         "rename-by-default = false\n"

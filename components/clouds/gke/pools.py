@@ -182,11 +182,11 @@ def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
     }
     if gpus.mig is not None:
         accelerator["gpuPartitionSize"] = catalog.of("gke").accelerators[gpus.type].partitions[gpus.mig]
-    if gpus.time_sharing is not None:
+    if gpus.shared is not None:
         # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
         # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
         accelerator["gpuSharingConfig"] = {
-            "gpuSharingStrategy": "TIME_SHARING",
-            "maxSharedClientsPerGpu": gpus.time_sharing.clients_per_gpu,
+            "gpuSharingStrategy": "TIME_SHARING" if gpus.mps is None else "MPS",
+            "maxSharedClientsPerGpu": gpus.shared.clients_per_gpu,
         }
     return accelerator

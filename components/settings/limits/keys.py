@@ -25,6 +25,7 @@ _ATTRIBUTES: Final[Mapping[str, str]] = {
     "drivers": "gpus.drivers",
     "driverVersion": "gpus.driver_version",
     "mig": "gpus.mig",
+    "mps": "gpus.mps",
     "placement": "compact",
     "reservation": "gpus.reservation",
     "timeSharing": "gpus.time_sharing",

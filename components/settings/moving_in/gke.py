@@ -14,6 +14,7 @@ from facts import catalog
 COMMANDS: Final = "gcloud container clusters describe NAME --location LOCATION --format json > cluster.json"
 
 _PARTITIONS: Final = {each.name: each.partitions for each in catalog.of("gke").accelerators.values()}
+_SHARING: Final = {"TIME_SHARING": "timeSharing", "MPS": "mps"}
 
 
 def clusters(answers: Sequence[Answer]) -> list[Answer]:
@@ -116,12 +117,9 @@ def _pool(pool: Answer, zones: Sequence[str], notes: Notes) -> OldPool:
         "locationPolicy": str(pool.get("autoscaling.locationPolicy", "")).lower() if accelerator else None,
         "mig": mig,
     }
-    if sharing.get("gpuSharingStrategy") == "TIME_SHARING":
-        keys["timeSharing"] = {"clientsPerGpu": int(sharing["maxSharedClientsPerGpu"])}
-    elif sharing:
-        gpu_notes.append(
-            f"{name}: GPU sharing by {sharing.get('gpuSharingStrategy')} left out; timeSharing is supported"
-        )
+    if sharing:
+        key = _SHARING.get(sharing.get("gpuSharingStrategy"), "timeSharing")
+        keys[key] = {"clientsPerGpu": int(sharing["maxSharedClientsPerGpu"])}
     if pool.get("config.reservationAffinity.consumeReservationType") == "SPECIFIC_RESERVATION":
         gpu_notes.append(f"{name}: add its reservation: {pool.get('config.reservationAffinity.values')}")
     return OldPool(

@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StrictStr
 from components.settings.access import AccessList
 from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, some
 from components.settings.own.sections import GpuName, OwnBudget, Usd
-from components.settings.pools import TimeSharingSetting
+from components.settings.pools import SharingSetting
 from components.settings.teams import Teams
 from components.settings.workloads import Workloads
 
@@ -43,7 +43,7 @@ class ExistingGpuPool(Section):
     selector: Selector = Field(default_factory=dict)
     max_nodes: MaxNodes | None = None
     drivers: Literal["none", "device-plugin"] = "none"
-    time_sharing: TimeSharingSetting | None = None
+    time_sharing: SharingSetting | None = None
     hourly_usd: Usd | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)
     taints: Taints = ()

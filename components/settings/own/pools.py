@@ -11,7 +11,7 @@ from facts.concepts.pool import (
     Drivers,
     Pool,
     PoolGpus,
-    TimeSharing,
+    SharedGpu,
     cpu_pool_labels,
     gpu_pool_labels,
     gpu_pool_taints,
@@ -36,7 +36,7 @@ def _gpu_pool(index: int, entry: Any, nodes: int, drivers: Drivers, smallest: in
         accelerator=entry.gpu,
         per_node=size,
         drivers=drivers,
-        time_sharing=None if sharing is None else TimeSharing(clients_per_gpu=sharing.clients_per_gpu),
+        time_sharing=None if sharing is None else SharedGpu(clients_per_gpu=sharing.clients_per_gpu),
     )
     launcher = {SKYPILOT_LABEL: GPUS[entry.gpu].skypilot.lower()} if entry.gpu in GPUS and sharing is None else {}
     name = f"{entry.name}-{size}"

@@ -15,7 +15,7 @@ from components.settings import fields
 from components.settings.access import AccessList
 from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.fields import Cidr, Flag, PoolName, Section, matching, some, wrong
-from components.settings.pools import TimeSharingSetting
+from components.settings.pools import SharingSetting
 from components.settings.problems import instead
 from components.settings.teams import Teams
 from components.settings.workloads import Workloads
@@ -264,7 +264,7 @@ class OwnGpuPool(Section):
     drivers: Literal["managed", "none"] = "managed"
     driver_version: StrictStr = next(iter(DRIVER_BRANCHES))
     kernel_modules: Literal["open", "proprietary"] | None = None
-    time_sharing: TimeSharingSetting | None = None
+    time_sharing: SharingSetting | None = None
     hourly_usd: Usd | None = None
     labels: fields.GpuNodeLabels = Field(default_factory=dict)
     taints: fields.Taints = ()

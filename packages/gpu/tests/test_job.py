@@ -144,6 +144,17 @@ def test_the_files_of_a_claim_are_at_one_place_beside_the_memory() -> None:
     assert [each["name"] for each in pod()["volumes"]] == ["shm"]
 
 
+def test_where_mps_shares_gpus_the_memory_is_the_node_s() -> None:
+    spec = pod(volume="shared", kind={"gpucluster.dev/sharing": "mps"})
+    assert spec["hostIPC"] is True
+    assert [each["name"] for each in spec["volumes"]] == ["shared"]
+    assert [each["name"] for each in spec["containers"][0]["volumeMounts"]] == ["shared"]
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    selected = {"key": "gpucluster.dev/sharing", "operator": "In", "values": ["mps"]}
+    assert all(selected in term["matchExpressions"] for term in terms)
+    assert "hostIPC" not in pod()
+
+
 def test_what_is_asked_for_is_requested_and_nothing_else() -> None:
     resources = pod(gpus=2, memory_mib=2048, milli_cpu=1500, disk_mib=10)["containers"][0]["resources"]
     assert resources["requests"] == {"cpu": "1500m", "memory": "2048Mi", "ephemeral-storage": "10Mi"}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
 from facts.concepts.declared import IdleTime, Minimum
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
 from policies.readers.tables import rows
@@ -122,7 +122,8 @@ def of_karpenter_chart(values: Any, release: str) -> Autoscaler:
     """The same for Karpenter's chart: https://github.com/aws/karpenter-provider-aws/tree/main/charts/karpenter."""
     account, name = text(at(values, "serviceAccount", "name")), text(at(values, "fullnameOverride"))
     default = release if "karpenter" in release else f"{release}-karpenter"
-    return Autoscaler(coalesce(account, name, default), _RIGHTS_ON_MACHINES)
+    claims = flag(at(values, "settings", "enableDRA"))
+    return Autoscaler(coalesce(account, name, default), _RIGHTS_ON_MACHINES, claims=claims)
 
 
 def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler | None:

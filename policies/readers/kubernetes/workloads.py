@@ -12,9 +12,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from facts.concepts.declared import Credential, GpuSharing, Minimum, Workload
+from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, mapping, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    coalesce,
+    items,
+    known_text,
+    known_texts,
+    mapping,
+    text,
+    whole,
+)
 from policies.readers.idle import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
@@ -46,6 +58,7 @@ _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationCon
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
 _GPU_PARTS: Final = "nvidia.com/"
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.")
+_CLAIM_VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 _CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
 # https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-scale-down-disabled
 _OWN: Final = "gpucluster-machines:index"
@@ -135,6 +148,17 @@ def read_config_map(declared: Declared) -> Iterable[Item]:
         yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
 
 
+def read_claim(declared: Declared) -> Iterable[Item]:
+    """A ResourceClaim or a template of claims, if it is for GPUs."""
+    exact = (coalesce(at(request, "exactly"), request) for request in _requests(declared))
+    classes = [text(at(each, "deviceClassName")) for each in exact]
+    listed = [items(at(request, "firstAvailable")) for request in _requests(declared)]
+    classes += [text(at(each, "deviceClassName")) for alternatives in listed for each in alternatives]
+    for name in dict.fromkeys(classes):
+        if name is UNKNOWN or (name is not None and _GPU_CLASS.search(name)):
+            yield GpuClaim(f"{declared.kind} '{declared.name}'", name, declared.urn)
+
+
 def read_secret(declared: Declared) -> Iterable[Item]:
     """A Secret that Kubernetes fills with a service account's token, which does not expire.
 
@@ -191,6 +215,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:core/v1:Namespace": read_namespace,
     "kubernetes:node.k8s.io/v1:RuntimeClass": read_runtime_class,
     "kubernetes:core/v1:ConfigMap": read_config_map,
+    **{f"kubernetes:resource.k8s.io/{version}:{kind}": read_claim for kind in _CLAIMS for version in _CLAIM_VERSIONS},
     "pulumi:providers:kubernetes": read_provider,
 }
 

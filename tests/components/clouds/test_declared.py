@@ -19,7 +19,7 @@ import yaml
 from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Block, FlexStart, Pool, TimeSharing, Upgrade
+from facts.concepts.pool import Block, FlexStart, Pool, SharedGpu, Upgrade
 from tests import recorder
 from tests.components import eks_specs, specs
 from tests.components.clouds.aks import test_cluster as aks_cluster
@@ -42,7 +42,8 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "extra_taints": Taint,
     "flex_start": FlexStart,
     "maintenance": Maintenance,
-    "time_sharing": TimeSharing,
+    "mps": SharedGpu,
+    "time_sharing": SharedGpu,
     "upgrade": Upgrade,
 }
 CASES = [

@@ -17,15 +17,15 @@ from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs, config_map, daemon_set
 from components.settings import from_stack_file
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Image, Pool, TimeSharing
+from facts.concepts.pool import Image, Pool, SharedGpu
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
 from policies.readers.kubernetes.parts import replicated
 from tests import recorder
 from tests.components import specs
 from tests.stacks import ROOT
 
-FOUR = TimeSharing(clients_per_gpu=4)
-EIGHT = TimeSharing(clients_per_gpu=8)
+FOUR = SharedGpu(clients_per_gpu=4)
+EIGHT = SharedGpu(clients_per_gpu=8)
 
 
 def only(**changes: Any) -> GpuDaemon:

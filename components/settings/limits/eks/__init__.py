@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import keys
+from components.settings.limits import common, keys
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.maintenance import Maintenance
@@ -31,6 +31,7 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     if unread:
         return
     yield from keys.refused(settings)
+    yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
     yield from _account(settings)
     yield from _version(settings)
     yield from network.problems(settings)

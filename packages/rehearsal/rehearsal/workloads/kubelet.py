@@ -18,6 +18,7 @@ from rehearsal.cluster.images import KARPENTER, ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.tools.modules import KARPENTER_AWS
 from rehearsal.workloads.container import Container, Host, program_container
+from rehearsal.workloads.mps import MpsClients
 
 _STARTED: Final = ("Running", "Succeeded")
 
@@ -87,6 +88,7 @@ class Kubelet(WatchingThread):
         self._host = host
         self._programs = programs
         self._saved = SavedOutput(host.api, host.folder / "claims", host.logs)
+        self._mps = MpsClients(host.api)
         self._containers: dict[str, Container] = {}
 
     def close(self) -> None:
@@ -116,6 +118,7 @@ class Kubelet(WatchingThread):
             self._end(pod, known)
             return
         self._saved.note(pod)
+        self._mps.note(pod)
         if known is None and pod["spec"].get("nodeName"):
             repository = next(filter(None, (carried(each["image"]) for each in pod["spec"]["containers"])), None)
             if repository is not None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, PoolGpus, TimeSharing
+from facts.concepts.pool import Pool, PoolGpus, SharedGpu
 from packages.rehearsal.tests.objects import gpu_pool, job_yaml
 from rehearsal.scenario.plan import (
     BURST_LIMIT,
@@ -59,7 +59,7 @@ def test_a_pod_with_only_a_gpu_limit_needs_a_reason_when_every_pool_has_another_
     ("size", "clients", "expected"), [(1, None, "(1 GPU)"), (4, None, "(4 GPUs)"), (2, 3, "(6 shares of 2 GPUs)")]
 )
 def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: int | None, expected: str) -> None:
-    shared = TimeSharing(clients_per_gpu=clients) if clients else None
+    shared = SharedGpu(clients_per_gpu=clients) if clients else None
     gpus = PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size, time_sharing=shared)
     (job,) = scenario(gpu_pool("t4", size, gpu_part=gpus)).jobs
     assert job.title == f"the stack's sample job for t4 {expected}"

@@ -10,7 +10,7 @@ import pytest
 
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, TimeSharing
+from facts.concepts.pool import Pool, SharedGpu
 from tests import recorder
 from tests.components import eks_specs
 
@@ -31,7 +31,7 @@ GPU_WISHES: dict[str, Pool] = {
             Taint("example.com/quiet", None, "PreferNoSchedule"),
         )
     ),
-    "shared": eks_specs.gpu_pool(time_sharing=TimeSharing(clients_per_gpu=4)),
+    "shared": eks_specs.gpu_pool(time_sharing=SharedGpu(clients_per_gpu=4)),
     "on-demand": eks_specs.gpu_pool(spot=False, preference=1, zones=eks_specs.THREE_ZONES),
 }
 gpu_wishes = pytest.mark.parametrize("spec", GPU_WISHES.values(), ids=GPU_WISHES)
@@ -91,7 +91,7 @@ def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -
 
 
 def test_shares_are_what_the_autoscaler_counts() -> None:
-    shared = eks_specs.gpu_pool(size=4, machine_types=("g4dn.12xlarge",), time_sharing=TimeSharing(clients_per_gpu=8))
+    shared = eks_specs.gpu_pool(size=4, machine_types=("g4dn.12xlarge",), time_sharing=SharedGpu(clients_per_gpu=8))
     assert tags(shared)[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == "32"
 
 
@@ -194,7 +194,7 @@ def test_machines_and_disks_are_on_the_bill_under_the_stacks_labels() -> None:
 
 
 def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
-    sharing = TimeSharing(clients_per_gpu=6)
+    sharing = SharedGpu(clients_per_gpu=6)
     shared = eks_specs.gpu_pool(image="bottlerocket", time_sharing=sharing)
     data = base64.b64decode(template(shared)["userData"]).decode()
     assert "replicas = 6" in data.splitlines()
@@ -202,6 +202,13 @@ def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     assert "rename-by-default = false" in data.splitlines()
     assert "userData" not in template(eks_specs.gpu_pool(image="bottlerocket"))
     assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
+
+
+def test_bottlerocket_partitions_gpus_and_the_autoscaler_knows_the_slices() -> None:
+    spec = eks_specs.gpu_pool(image="bottlerocket", gpu="nvidia-a100-40gb", size=8, mig="2g")
+    lines = base64.b64decode(template(spec)["userData"]).decode().splitlines()
+    assert {'device-partitioning-strategy = "mig"', '"a100.40gb" = "2g.10gb"'} <= set(lines)
+    assert tags(spec)["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "24"
 
 
 @pytest.mark.parametrize("maximum", [None, 20])

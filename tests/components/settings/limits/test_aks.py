@@ -12,7 +12,7 @@ from components.settings import Settings, load
 from components.settings.limits import refusals
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import TimeSharing
+from facts.concepts.pool import SharedGpu
 from tests.components.specs import with_gpus
 from tests.tables import cases
 
@@ -33,7 +33,7 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
 
 def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
     both = settings({"capacity": "spot-with-fallback"})
-    shared = tuple(with_gpus(pool, time_sharing=TimeSharing(clients_per_gpu=2)) for pool in both.gpu_pools)
+    shared = tuple(with_gpus(pool, time_sharing=SharedGpu(clients_per_gpu=2)) for pool in both.gpu_pools)
     assert len(shared) == 2
     assert len(refusals(replace(both, gpu_pools=shared))) == 1
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
+from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
+from facts.concepts.pool import PoolGpus
 from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
@@ -77,6 +80,18 @@ def test_who_advertises_the_gpus_is_the_images_doing(amazon: eks.Amazon, ami: st
     amazon.cluster()
     amazon.node_group(amiType=ami, instanceTypes=types)
     assert declared_groups(amazon.account)[0].base.gpus_advertised_by == by
+
+
+def test_a_node_has_the_slices_that_bottlerockets_settings_make(amazon: eks.Amazon) -> None:
+    amazon.cluster()
+    gpus = PoolGpus(type="nvidia-a100-40gb", accelerator="", per_node=8, mig="1g")
+    data = base64.b64encode(divided_gpus(gpus).encode()).decode()
+    made = amazon.create(eks.TEMPLATE, {"name": "gpu", "userData": data})
+    of_template = {"instanceTypes": ["p4d.24xlarge"], "launchTemplate": {"id": made.id, "version": "1"}}
+    amazon.node_group(nodeGroupName="other-image", amiType="AL2023_x86_64_NVIDIA", **of_template)
+    amazon.node_group(amiType="BOTTLEROCKET_x86_64_NVIDIA", **of_template)
+    offered = {group.base.name: group.base.gpus for group in declared_groups(amazon.account)}
+    assert offered == {"other-image": 8, "t4-1": 56}
 
 
 def test_a_group_with_nodes_gets_them_at_once(amazon: eks.Amazon) -> None:

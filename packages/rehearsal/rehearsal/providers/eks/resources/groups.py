@@ -12,6 +12,7 @@ from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import instance_type
+from rehearsal.providers.eks.machines.gpu_parts import parts
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
@@ -56,7 +57,7 @@ def node_group(
         spot=spot,
         hourly_usd=account.hourly_usd(machine, account.region, spot=spot),
         gpus_advertised_by=advertiser(ami, machine.gpus),
-        offered_gpus=_fewest_gpus(account, types_of(inputs), machine.gpus) if spot else None,
+        offered_gpus=_offered(account, inputs, ami, machine, str(data.get("UserData") or "")),
         reservation=reserved or "",
     )
 
@@ -95,10 +96,13 @@ def efa_devices(template: Mapping[str, Any]) -> int:
     return sum(each.get("InterfaceType") in ("efa", "efa-only") for each in template.get("NetworkInterfaces") or ())
 
 
-def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | None:
-    """The GPUs of the type with the fewest; ``None`` if that is what the group's first type has."""
+def _offered(account: Account, inputs: Properties, ami: str, planned: Machine, user_data: str) -> int | None:
+    """The GPUs that a node offers, before a device plugin pod shares them; ``None``: those of the first type."""
+    types = types_of(inputs) if inputs.get("capacityType") == "SPOT" else types_of(inputs)[:1]
     fewest = min(machine.gpus for name in types if (machine := instance_type(account, name)) is not None)
-    return None if fewest == planned else fewest
+    if user_data and advertiser(ami, planned.gpus) == "cloud":
+        fewest *= parts(planned.gpu or "", user_data)
+    return None if fewest == planned.gpus else fewest
 
 
 def _disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:

@@ -1,0 +1,49 @@
+"""Programs on nodes whose GPUs NVIDIA's MPS shares: one that does not meet the server of its node finds no GPU.
+
+GKE: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/nvidia-mps-gpus. Client and server exchange messages in
+``/dev/shm`` (``updateResponseForMPS`` in https://github.com/NVIDIA/k8s-device-plugin/blob/main/internal/plugin/server.go).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any, Final
+
+from facts.concepts.kubernetes import gpu_limit
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, Object, pod_path, warning
+from rehearsal.simulation import PROGRAM_FAILED
+
+_LABEL: Final = "cloud.google.com/gke-gpu-sharing-strategy"
+
+
+class MpsClients:
+    """Fails the pods whose program would find no GPU."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._noted: set[str] = set()
+
+    def note(self, pod: Object) -> None:
+        """Judge a pod with GPUs once, when it runs."""
+        uid = pod["metadata"]["uid"]
+        if uid in self._noted or (pod.get("status") or {}).get("phase") != "Running" or not gpu_limit(pod["spec"]):
+            return
+        self._noted.add(uid)
+        node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
+        shared = node is not None and (node["metadata"].get("labels") or {}).get(_LABEL) == "mps"
+        if shared and (reason := problem(pod["spec"])) is not None:
+            path = resource_path("v1", "events", namespace=pod["metadata"]["namespace"])
+            self._api.create(path, warning(pod, PROGRAM_FAILED, f"finds no GPU: {reason}"))
+            self._api.merge(f"{pod_path(pod)}/status", {"status": {"phase": "Failed"}})
+
+
+def problem(spec: Mapping[str, Any]) -> str | None:
+    """Why a program of the pod does not meet the server of MPS; ``None`` if it does."""
+    if not spec.get("hostIPC"):
+        return "MPS shares the GPUs of its node, and the pod lacks hostIPC: true"
+    mounts = (mount["mountPath"] for each in spec["containers"] for mount in each.get("volumeMounts") or ())
+    if any(posixpath.normpath(path) == "/dev/shm" for path in mounts):
+        return "a volume at /dev/shm hides the shared memory of its node, which MPS uses"
+    return None
