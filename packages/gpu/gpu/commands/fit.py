@@ -31,7 +31,7 @@ _NOWHERE: Final = "no pool fits in any cluster of your kubeconfig that answered"
 _SHORT: Final = {"now": "now", "if-room": "now, if room", "minutes": "minutes", "unknown": "?", "waits": "waits"}
 
 
-class Choice(str, Enum):
+class ClusterChoice(str, Enum):
     """Which cluster gets a job."""
 
     SOONEST = "soonest"
@@ -95,7 +95,7 @@ def fit(
         raise typer.Exit(EXIT_NO)
 
 
-def choose(choice: Choice, team: str | None, request: PodRequest) -> ClusterClient:
+def choose(choice: ClusterChoice, team: str | None, request: PodRequest) -> ClusterClient:
     """The cluster of the kubeconfig that gets the job; prints which and why, and what is wrong with others.
 
     Clusters without the job's namespace, or whose quota for it is too small, are left out.
@@ -108,7 +108,7 @@ def choose(choice: Choice, team: str | None, request: PodRequest) -> ClusterClie
     _print_problems(problems)
     if not places:
         fail(_NOWHERE, EXIT_NO)
-    chosen = places[0] if choice is Choice.SOONEST else min(places, key=lambda place: place.price_order)
+    chosen = places[0] if choice is ClusterChoice.SOONEST else min(places, key=lambda place: place.price_order)
     err().print(escape(f"context {chosen.cluster.context}: {_when(chosen.start)}"))
     return chosen.cluster
 

@@ -27,7 +27,7 @@ from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
-from gpu.commands.fit import Choice, choose
+from gpu.commands.fit import ClusterChoice, choose
 from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
@@ -133,7 +133,7 @@ def submit(
     team: options.Team = None,
     context: options.Context = None,
     cluster: Annotated[
-        Choice | None,
+        ClusterChoice | None,
         typer.Option(metavar="WHICH", help="Of all clusters of your kubeconfig: soonest or cheapest."),
     ] = None,
     dry_run: Annotated[
