@@ -38,7 +38,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT DAYTWO EVENTS FROM KEEP N PACK PLUGINS PROGRAM PYTHON REFRESH SEED STACK STACKS TRACE UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM KEEP N PACK PLUGINS PROGRAM PYTHON REFRESH SEED STACK STACKS TRACE UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
@@ -71,7 +71,7 @@ setup-dev: ## The same, and what checks and tests need
 tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)
 
-rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR; PROGRAM=DIR: a Pulumi program of yours)
+rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR, CLUSTER_AUTOSCALER=PROGRAM; PROGRAM=DIR: a Pulumi program of yours)
 	@$(REHEARSAL) rehearse "$(STACK)" $(if $(PROGRAM),--program "$(PROGRAM)") $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
 	  $(if $(DAYTWO),--day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))") $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 

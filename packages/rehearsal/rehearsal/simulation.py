@@ -87,7 +87,8 @@ class SimulatedNodeGroup:
     where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
     drained, or the machine's kubelet ends them as it shuts down. ``renewal`` is what the cloud does in its maintenance
     with a node that it cannot drain in time; it is empty where the cloud renews no node of the group by itself.
-    ``removal`` is what it does with a machine that its autoscaler or a reclaim removes.
+    ``removal`` is what it does with a machine that its autoscaler or a reclaim removes. ``unneeded_minutes`` is how
+    long its autoscaler leaves a node that nobody needs; ``None``: not declared.
     """
 
     name: str
@@ -116,6 +117,7 @@ class SimulatedNodeGroup:
     pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
     renewal: Renewal = ""
     removal: Literal["delete", "deallocate"] = "delete"
+    unneeded_minutes: float | None = None
 
     @property
     def gpus(self) -> int:

@@ -115,10 +115,10 @@ class Api:
         """What is no object, e.g. a pod's log."""
         return self._exchange("GET", path).data.decode(errors="replace")
 
-    def find(self, path: str) -> Object | None:
+    def find(self, path: str, **query: str) -> Object | None:
         """Like ``get``, but ``None`` for what does not exist."""
         try:
-            return self.get(path)
+            return self.get(path, **query)
         except ApiError as error:
             if error.status == 404:
                 return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,8 @@ from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.processes import Child, ProcessError
 from rehearsal.fleet.machine_types import InstanceTypes
-from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
+from rehearsal.fleet.node_pools import NODE_CLASS, apply_node_pools, claim_path, initial_claims
+from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.provisioned_nodes import class_path
 from rehearsal.simulation import ManagedKarpenter, SimulatedNodeGroup
 
@@ -110,6 +111,20 @@ class KarpenterSupervisor:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="autoscaler", daemon=True)
                 self._worker.start()
+
+    def scale(self, template: NodeTemplate, order: Mapping[str, int], *, new: bool) -> int:
+        """Have the group scaled, after those with a higher place in ``order``; returns how many nodes above its minimum
+        a new group starts with."""
+        group, api = template.group, self._control_plane.api
+        self.add(group)
+        pools = apply_node_pools(api, template, self.types.name(group.machine), order)
+        claims = initial_claims(group, pools) if new else []
+        if claims:
+            # A Karpenter that does not know the type yet would fail on the claim.
+            self.wait()
+        for claim in claims:
+            api.create(claim_path(), claim)
+        return len(claims)
 
     def exhaust(self, offers: Iterable[tuple[str, str, str]]) -> None:
         """Have no machine for exactly these (type, zone, capacity type); returns when Karpenter knows."""

@@ -31,7 +31,9 @@ from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, warning
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
+from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.autoscaler import KarpenterSupervisor
+from rehearsal.fleet.cluster_autoscaler import ClusterAutoscalerProcess
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.node_pools import NODE_CLASS_GROUP, claim_path, pool_path
@@ -230,7 +232,7 @@ class Controllers:
         self._tools = tools
         self._run_dir = run_dir
         self._groups = groups
-        self._autoscaler: KarpenterSupervisor | None = None
+        self._autoscaler: KarpenterSupervisor | ClusterAutoscalerProcess | None = None
         self._provisioned: ManagedKarpenter | None = None
         host = Host(
             api=control_plane.api,
@@ -246,12 +248,15 @@ class Controllers:
         self._api = control_plane.api
         self._watchers: dict[Callable[..., Watcher], Watcher] = {}
 
-    def autoscaler(self) -> KarpenterSupervisor:
+    def autoscaler(self) -> KarpenterSupervisor | ClusterAutoscalerProcess:
         """The simulation's autoscaler, installed with the first group that it scales: a stack may deploy its own."""
         if self._autoscaler is None:
-            autoscaler = KarpenterSupervisor(self._control_plane, self._tools, self._run_dir / "autoscaler")
-            autoscaler.install()
-            self._autoscaler = autoscaler
+            folder = self._run_dir / "autoscaler"
+            if path := cluster_autoscaler.program():
+                self._autoscaler = ClusterAutoscalerProcess(self._control_plane, path, folder, self._groups)
+            else:
+                self._autoscaler = KarpenterSupervisor(self._control_plane, self._tools, folder)
+                self._autoscaler.install()
         return self._autoscaler
 
     def provision(self, karpenter: ManagedKarpenter) -> None:
@@ -267,8 +272,10 @@ class Controllers:
             self._start(IdleTimeWatcher)
 
     def exhaust(self, pools: Collection[str]) -> None:
-        """Have no machine for exactly these pools of the cloud's own Karpenter, if it runs one."""
-        if self._autoscaler is not None and self._provisioned is not None:
+        """Have no machine for exactly these pools of what a cluster-autoscaler or the cloud's own Karpenter scales."""
+        if isinstance(self._autoscaler, ClusterAutoscalerProcess):
+            self._autoscaler.exhaust(pools)
+        elif self._autoscaler is not None and self._provisioned is not None:
             self._autoscaler.exhaust(offers_of(self._api, self._provisioned, pools))
 
     def serve_system(self, objects: Sequence[Object]) -> None:
@@ -282,7 +289,7 @@ class Controllers:
             self._start(Drivers, self._groups.report_missing)
         if group.autoscaled:
             self.watch_nodes()
-        if group.autoscaled and group.packing is not None:
+        if group.packing is not None and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(Packer, self._groups.template)
         if group.not_scaled_because:
             self._start(StuckPods, self._groups.templates)
@@ -327,6 +334,6 @@ class Controllers:
     def _late_of(self, name: str) -> Late:
         """Labels and taints to add to the group's nodes after Karpenter has created them."""
         template, autoscaler = self._groups.template(name), self._autoscaler
-        if template is None or autoscaler is None:
+        if template is None or not isinstance(autoscaler, KarpenterSupervisor):
             return Late()
         return late(template, autoscaler.types.name(template.group.machine))

@@ -12,8 +12,8 @@ from typing import Any, Final
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path, warning
 from rehearsal.fleet import nodes
-from rehearsal.fleet.machine_types import EFA, GPU
-from rehearsal.fleet.node_pools import claim_path
+from rehearsal.fleet.machine_types import CAPACITY_TYPE, EFA, GPU
+from rehearsal.fleet.node_pools import claim_path, claims_of
 from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.simulation import NO_NODE, Node
 
@@ -38,10 +38,11 @@ def apply_permanent_nodes(api: Api, template: nodes.NodeTemplate) -> None:
     counted: dict[str, int] = {}
     for node in nodes_of(api, group.name):
         zone = node["metadata"]["labels"][nodes.ZONE]
-        if not _made_by_karpenter(node):
+        autoscaled = CAPACITY_TYPE in node["metadata"]["labels"]
+        if not autoscaled:
             permanent.setdefault(zone, []).append(node["metadata"]["name"])
         # A group that now has a fixed size keeps its autoscaled nodes.
-        if not _made_by_karpenter(node) or not group.autoscaled:
+        if not autoscaled or not group.autoscaled:
             counted[zone] = counted.get(zone, 0) + 1
     required = group.permanent()
     for zone, count in required.items():
@@ -98,7 +99,7 @@ def wait_until_deleted(api: Api, group: str) -> None:
     """
     deadline = time.monotonic() + _DRAIN_SECONDS
     while left := nodes_of(api, group):
-        if not api.list(claim_path(), labelSelector=f"{nodes.GROUP_LABEL}={group}"):
+        if not claims_of(api, labelSelector=f"{nodes.GROUP_LABEL}={group}"):
             for node in left:
                 api.delete(f"{_NODES}/{node['metadata']['name']}")
         if time.monotonic() > deadline:

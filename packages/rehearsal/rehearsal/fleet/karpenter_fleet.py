@@ -15,7 +15,7 @@ from rehearsal.fleet import group_nodes, node_pools
 from rehearsal.fleet.controllers import Controllers
 from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.groups import Groups, write_report
-from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
+from rehearsal.fleet.nodes import ClusterFacts, kubelet_version
 from rehearsal.simulation import Endpoint, Injection, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 
 _KIND_SECONDS: Final = 240.0
@@ -126,7 +126,7 @@ class KarpenterFleet:
             self._require(cluster).controllers.provision(karpenter)
 
     def exhaust(self, pools: Collection[str]) -> None:
-        """Have no machine for exactly these pools of a cloud's own Karpenter, if there is one."""
+        """Have no machine for exactly these pools of what a cluster-autoscaler or a cloud's own Karpenter scales."""
         if (cluster := self._cluster) is not None:
             cluster.controllers.exhaust(pools)
 
@@ -146,7 +146,8 @@ class KarpenterFleet:
             group_nodes.apply_permanent_nodes(api, template)
             expected = sum(group.permanent().values())
             if group.autoscaled:
-                expected += _scale(api, cluster, template, new=before is None)
+                order = node_pools.weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)
+                expected += cluster.controllers.autoscaler().scale(template, order, new=before is None)
             elif before is not None and before.group.autoscaled:
                 node_pools.stop_growth(api, group.name)
             if before is not None:
@@ -293,18 +294,3 @@ class KarpenterFleet:
     def _api_of(self, cluster: str) -> Api | None:
         with self._lock:
             return None if self._find(cluster) is None else self._control_plane.api
-
-
-def _scale(api: Api, cluster: _Cluster, template: NodeTemplate, *, new: bool) -> int:
-    """Register the group with the autoscaler; returns how many nodes above its minimum a new group starts with."""
-    group, autoscaler = template.group, cluster.controllers.autoscaler()
-    autoscaler.add(group)
-    order = node_pools.weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)
-    pools = node_pools.apply_node_pools(api, template, autoscaler.types.name(group.machine), order)
-    claims = node_pools.initial_claims(group, pools) if new else []
-    if claims:
-        # A Karpenter that does not know the type yet would fail on the claim.
-        autoscaler.wait()
-    for claim in claims:
-        api.create(node_pools.claim_path(), claim)
-    return len(claims)

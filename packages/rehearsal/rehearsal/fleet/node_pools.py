@@ -48,6 +48,16 @@ def claim_path(name: str | None = None) -> str:
     return resource_path(API, "nodeclaims", name)
 
 
+def claims_of(api: Api, **query: str) -> list[Object]:
+    """The NodeClaims; none where Karpenter is not installed."""
+    return (api.find(claim_path(), **query) or {"items": []})["items"]
+
+
+def pools_of(api: Api, **query: str) -> list[Object]:
+    """The NodePools; none where Karpenter is not installed."""
+    return (api.find(pool_path(), **query) or {"items": []})["items"]
+
+
 def refused_by_karpenter(key: str) -> bool:
     """Whether Karpenter refuses or changes this label in a NodePool; the fleet then sets it on the node.
 
@@ -83,7 +93,7 @@ def apply_node_pools(api: Api, template: NodeTemplate, instance_type: str, order
 
 def stop_growth(api: Api, group: str) -> None:
     """The group is no longer autoscaled: its nodes remain, and no node is added."""
-    for pool in api.list(pool_path(), labelSelector=f"{GROUP_LABEL}={group}"):
+    for pool in pools_of(api, labelSelector=f"{GROUP_LABEL}={group}"):
         api.merge(pool_path(pool["metadata"]["name"]), _NO_GROWTH)
 
 
@@ -201,7 +211,7 @@ class ExhaustedPools:
 
     def exhaust(self, api: Api, pools: Collection[str]) -> None:
         """From now on exactly these ``pools`` (by node label) get no further node."""
-        for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
+        for node_pool in pools_of(api, labelSelector=GROUP_LABEL):
             name, spec = node_pool["metadata"]["name"], node_pool["spec"]
             exhausted = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
             if exhausted and name not in self._limits:

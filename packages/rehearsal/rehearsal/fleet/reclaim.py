@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object, pod_path
-from rehearsal.fleet.node_pools import claim_path
+from rehearsal.fleet.node_pools import claim_path, claims_of
 from rehearsal.fleet.nodes import GPUS, PODS_ENDED_BY, RENEWAL
 from rehearsal.fleet.packing import evict, moves
 
@@ -51,7 +51,7 @@ def reclaim(api: Api, name: str) -> bool:
         time.sleep(0.1)
     lose_pods(api, name)
     # A node of the simulation's autoscaler belongs to a claim; that autoscaler deletes both.
-    for claim in api.list(claim_path()):
+    for claim in claims_of(api):
         if claim.get("status", {}).get("nodeName") == name:
             api.delete(claim_path(claim["metadata"]["name"]))
             return True

@@ -6,6 +6,7 @@ and versions of what was real and of what was simulated.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from importlib import metadata
@@ -119,7 +120,8 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
         if settings.autoscaler != "karpenter":
             own["the cloud's Karpenter provider"] = "Karpenter's own kwok provider makes nodes in place of machines"
     else:
-        own = {"the cloud's autoscaler": "Karpenter simulates it, knowing only what the cloud's autoscaler would know"}
+        real = os.environ.get("CLUSTER_AUTOSCALER")
+        own = {"the cloud's autoscaler": f"{real} runs in its place" if real else _SENTENCES["autoscaler"]}
     if settings.workloads.checkpoints is not None:
         own["upgrades and failures"] = "the simulated cloud upgrades GPU nodes once, and reclaims one node of one job"
         own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"

@@ -37,6 +37,9 @@ class Cluster:
             self.nodes.remove(self.claims.pop())
         return present
 
+    def find(self, path: str, **selector: Any) -> Object:
+        return {"items": self.list(path, **selector)}
+
     def delete(self, path: str) -> None:
         assert not self.claims
         if not self.stuck:

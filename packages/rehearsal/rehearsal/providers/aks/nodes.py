@@ -17,6 +17,7 @@ from facts import catalog
 from facts.catalog.aks import nodes as reservations
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.catalog.model import Machine
+from facts.concepts import durations
 from rehearsal.providers.aks.cloud import CLUSTER, Subscription, bad_request
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
@@ -133,6 +134,7 @@ def node_group(
     autoscaled = bool(pool.get("enableAutoScaling"))
     count = 1 if pool.get("count") is None else int(pool["count"])
     slices = pool.get("gpuInstanceProfile")
+    unneeded = durations.seconds(str(at(cluster, "autoScalerProfile.scaleDownUnneededTime")))
     low = int(pool.get("minCount") or 0) if autoscaled else count
     return SimulatedNodeGroup(
         name=name,
@@ -158,6 +160,7 @@ def node_group(
         offered_gpus=machine.gpus * MIG_SLICES[slices] if slices else None,
         reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
+        unneeded_minutes=unneeded and unneeded / 60,
         renewal=_renewal(pool) if renews_images(cluster) else "",
         # Such nodes stay registered: https://learn.microsoft.com/azure/aks/scale-down-mode
         removal="deallocate"

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts import durations
 from facts.concepts.iam import resource_tags
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role
 from rehearsal.providers.eks.authorization.needs import refusal
@@ -50,13 +51,15 @@ class Flags:
     """What a command line says about scaling.
 
     ``discovery`` holds one set of tags for each ``--node-group-auto-discovery``: key → value, ``""`` for any value.
-    ``ordered``: the first ``--expander`` is the priority expander.
+    ``ordered``: the first ``--expander`` is the priority expander. ``unneeded``: how long a node stays that nobody
+    needs, as Go writes it.
     """
 
     provider: str
     discovery: tuple[Mapping[str, str], ...]
     ordered: bool
     scale_down: bool
+    unneeded: str
 
 
 def parse(command_line: Sequence[str]) -> Flags:
@@ -76,6 +79,7 @@ def parse(command_line: Sequence[str]) -> Flags:
         discovery=tuple(_tags(spec) for spec in values.get("node-group-auto-discovery", [])),
         ordered=expanders[0] == "priority",
         scale_down=_switch("scale-down-enabled", _last(values, "scale-down-enabled", "true")),
+        unneeded=_last(values, "scale-down-unneeded-time", "10m"),
     )
 
 
@@ -191,6 +195,7 @@ def _missing(required: Mapping[str, str], tags: Mapping[str, str]) -> list[str]:
 
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
+_UNNEEDED: Final = PREFIX + "autoscaling-options/scaledownunneededtime"
 GPU: Final = "nvidia.com/gpu"
 EFA: Final = "vpc.amazonaws.com/efa"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
@@ -289,7 +294,7 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
     problem = why_unseen(flags, group.asg_name, group.asg_tags) or snapshot.lacks(*WRITES, on=group.asg_arn, **tags)
     if problem:
         return replace(group.base, autoscaled=False, not_scaled_because=problem)
-    place = None
+    place, unneeded = None, durations.seconds(group.asg_tags.get(_UNNEEDED, flags.unneeded))
     if flags.ordered and not isinstance(snapshot.priorities, str):
         place = rank(group.asg_name, snapshot.priorities)
         # A group that no expression matches is used only if no other fits.
@@ -302,6 +307,7 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
         per_zone=False,
         rank=place,
         not_scaled_because="",
+        unneeded_minutes=unneeded and unneeded / 60,
     )
     group = replace(group, base=scaled)
     by_tags = observed_group(group, described=False)

@@ -222,6 +222,18 @@ def test_priorities_become_ranks() -> None:
     assert evaluate(snapshot(**both, priorities=others), declared(), never).rank == 1, "after all that have a place"
 
 
+@pytest.mark.parametrize(
+    ("flags", "tag", "minutes"),
+    [([], None, 10), (["--scale-down-unneeded-time=4m"], None, 4), (["--scale-down-unneeded-time=4m"], "1m30s", 1.5)],
+)
+def test_only_empty_nodes_go_after_the_time_of_their_group(flags: list[str], tag: str | None, minutes: float) -> None:
+    own = {} if tag is None else {f"{TEMPLATE}autoscaling-options/scaledownunneededtime": tag}
+    group = evaluate(
+        snapshot(installation=installed(*FLAGS, *flags)), declared(asg_tags={**EKS_TAGS, **TEMPLATE_TAGS, **own}), never
+    )
+    assert (group.packing, group.unneeded_minutes) == (None, minutes)
+
+
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
 
 
