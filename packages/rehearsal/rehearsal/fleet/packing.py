@@ -2,9 +2,9 @@
 
 Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
 node is drained if its utilisation is below a threshold and all its pods fit on other nodes. Utilisation is the share of
-its allocatable resources that pods request; on GPU nodes only GPUs count. A pod prevents it that has no controller, is
-annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the nodes, only removes
-empty ones (``node_pools``), so this thread chooses a node and Karpenter drains it, one at a time.
+its allocatable resources that pods request; on GPU nodes only GPUs count. A pod prevents it that has no controller of
+Kubernetes' own, is annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the
+nodes, only removes empty ones (``node_pools``), so this thread chooses a node and Karpenter drains it, one at a time.
 
 Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.machine_types import GPU
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
-from rehearsal.fleet.pod_placement import refusal
+from rehearsal.fleet.pod_placement import matches, refusal
 from rehearsal.simulation import Packing
 
 _POLL_SECONDS: Final = 1.0
@@ -35,6 +35,11 @@ _PODS: Final = "/api/v1/pods"
 _REQUESTED: Final = ("cpu", "memory", GPU)
 _MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
 _SYSTEM: Final = "kube-system"
+_BUDGETS: Final = f"/apis/policy/v1/namespaces/{_SYSTEM}/poddisruptionbudgets"
+_ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/"
+_REPLICATED: Final = frozenset({"Job", "ReplicaSet", "ReplicationController", "StatefulSet"})
+_LEAST_PRIORITY: Final = -10
+"""Pods below it are expendable: ``--expendable-pods-priority-cutoff``."""
 
 Amounts = Mapping[str, Decimal]
 
@@ -78,6 +83,7 @@ class Packer(PollingThread):
         self._pods = Informer("packer-pods", api, _PODS)
         self._template_of = template_of
         self._unneeded: dict[str, float] = {}
+        self._budgets: list[Object] = []
 
     def run(self) -> None:
         """The thread's loop; its informers run as long."""
@@ -93,7 +99,7 @@ class Packer(PollingThread):
     def look(self) -> None:
         """Remove the first node that has been unneeded for long enough."""
         nodes = used_nodes(self._nodes.items(), self._pods.items())
-        now = time.monotonic()
+        now, self._budgets = time.monotonic(), self._api.list(_BUDGETS)
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
         for each in nodes:
@@ -111,7 +117,8 @@ class Packer(PollingThread):
         packing = None if template is None else template.group.packing
         if packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
             return False
-        return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], packing)
+        others = [each for each in nodes if each.name != used.name and usable(each.node)]
+        return unneeded(used, others, packing, self._budgets)
 
     def _still_may_go(self, name: str) -> bool:
         """Uses new lists: watches report new pods late while the API server is busy."""
@@ -144,11 +151,19 @@ def usable(node: Object) -> bool:
     return not going and condition(node, "Ready")
 
 
-def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
-    """Whether to drain a node: it is underused, and its pods may be evicted and fit elsewhere."""
-    moving = [pod for pod in used.pods if moves(pod)]
+def unneeded(used: Used, others: Sequence[Used], packing: Packing, budgets: Sequence[Object] = ()) -> bool:
+    """Whether to drain a node: it is underused, and its pods may be evicted and fit elsewhere.
+
+    ``budgets``: the PodDisruptionBudgets of ``kube-system``.
+    """
+    # Expendable pods are not there, for this question.
+    counted = replace(used, pods=[pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= _LEAST_PRIORITY])
+    moving = [pod for pod in counted.pods if moves(pod)]
     threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
-    if not moving or used.use() >= Decimal(str(threshold)) or any(keeps_node(pod, packing) for pod in moving):
+    if not any(map(moves, used.pods)) or counted.use() >= Decimal(str(threshold)):
+        return False
+    disabled = (used.node["metadata"].get("annotations") or {}).get(f"{_ANNOTATION}scale-down-disabled") == "true"
+    if disabled or any(keeps_node(pod, packing, budgets) for pod in moving):
         return False
     free = {each.name: dict(each.free) for each in others}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
@@ -166,20 +181,27 @@ def moves(pod: Object) -> bool:
     return all(owner["kind"] not in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences", []))
 
 
-def keeps_node(pod: Object, packing: Packing) -> bool:
+def keeps_node(pod: Object, packing: Packing, budgets: Sequence[Object]) -> bool:
     """Whether the pod prevents removal of its node."""
     metadata, spec = pod["metadata"], pod["spec"]
-    annotation = (metadata.get("annotations") or {}).get(SAFE_TO_EVICT)
+    annotations = metadata.get("annotations") or {}
+    annotation = annotations.get(SAFE_TO_EVICT)
     if annotation is not None:
         return bool(annotation != "true")
     affinity = spec.get("affinity") or {}
-    volumes = spec.get("volumes") or []
+    evictable = annotations.get(f"{_ANNOTATION}safe-to-evict-local-volumes", "").split(",")
+    volumes = [volume for volume in spec.get("volumes") or [] if volume["name"] not in evictable]
+    owners = metadata.get("ownerReferences", [])
     return (
-        not any(owner.get("controller") for owner in metadata.get("ownerReferences", []))
+        not any(owner.get("controller") and owner["kind"] in _REPLICATED for owner in owners)
         or bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity") or spec.get("topologySpreadConstraints"))
         or any(volume.keys() - _MOVABLE_VOLUMES for volume in volumes)
         or (not packing.moves_local_storage and any(_on_disk(volume) for volume in volumes))
-        or (not packing.moves_system_pods and metadata["namespace"] == _SYSTEM)
+        or (
+            not packing.moves_system_pods
+            and metadata["namespace"] == _SYSTEM
+            and not any(_protects(budget, metadata.get("labels") or {}) for budget in budgets)
+        )
     )
 
 
@@ -187,6 +209,12 @@ def requests(pod: Object) -> Amounts:
     """The pod's requests for the resources that count here."""
     amounts = pod_requests(pod["spec"])
     return {key: amounts.get(key, Decimal()) for key in _REQUESTED}
+
+
+def _protects(budget: Object, labels: Mapping[str, str]) -> bool:
+    selector = budget["spec"].get("selector") or {}
+    expressions = [matches(each, labels) for each in selector.get("matchExpressions") or []]
+    return all(expressions) and (selector.get("matchLabels") or {}).items() <= labels.items()
 
 
 def _on_disk(volume: Mapping[str, Any]) -> bool:

@@ -55,14 +55,15 @@ def _unselected(pod_spec: Spec, labels: Mapping[str, str]) -> list[str]:
     affinity = pod_spec.get("affinity", {}).get("nodeAffinity", {})
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
     terms = [
-        [_text_of(each) for each in term.get("matchExpressions", []) if not _matches(each, labels)] for term in required
+        [_text_of(each) for each in term.get("matchExpressions", []) if not matches(each, labels)] for term in required
     ]
     if terms and all(terms):
         reasons.append("requires " + " or ".join(" and ".join(term) for term in terms))
     return reasons
 
 
-def _matches(expression: Spec, labels: Mapping[str, str]) -> bool:
+def matches(expression: Spec, labels: Mapping[str, str]) -> bool:
+    """Whether labels match an expression of a node's or a label selector."""
     value = labels.get(expression["key"])
     values = expression.get("values", [])
     match expression["operator"]:
