@@ -108,7 +108,11 @@ def choose(choice: ClusterChoice, team: str | None, request: PodRequest) -> Clus
     _print_problems(problems)
     if not places:
         fail(_NOWHERE, EXIT_NO)
-    chosen = places[0] if choice is ClusterChoice.SOONEST else min(places, key=lambda place: place.price_order)
+    match choice:
+        case ClusterChoice.SOONEST:
+            chosen = places[0]
+        case ClusterChoice.CHEAPEST:
+            chosen = min(places, key=lambda place: place.price_order)
     err().print(escape(f"context {chosen.cluster.context}: {_when(chosen.start)}"))
     return chosen.cluster
 
