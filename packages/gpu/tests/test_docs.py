@@ -52,7 +52,8 @@ class Documented(FakeCluster):
 @pytest.fixture
 def first(gpu: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """The first object that a command would create."""
-    in_place(monkeypatch, Documented, submission)
+    own = in_place(monkeypatch, Documented, submission)
+    monkeypatch.setattr(submission, "choose", lambda choice, team, request: own(None, team))
 
     def created(*arguments: str) -> dict[str, Any]:
         code, out, err = gpu("submit", "--dry-run", "--image", "example.com/x:1", *arguments)
