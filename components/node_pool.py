@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components import node_reaper
 from components.clouds.base import AdminObjects, NodePools
 from components.cluster import Cluster
 from facts.concepts.pool import Pool, as_node_group
@@ -25,7 +26,7 @@ class ClusterAutoscalerArgs:
 class ClusterAutoscaler(pulumi.ComponentResource):
     """The autoscaler of a cluster; ``pools`` describes how each pool scales: the autoscaler, limits and delays.
 
-    ``node_pools`` declares these pools.
+    ``node_pools`` declares these pools. With GPU pools, broken nodes are taken out of service.
     """
 
     node_pools: NodePools
@@ -36,6 +37,8 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         cluster = args.cluster
         objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
         self.node_pools = cluster.handle.autoscaler(args.pools, objects)
+        if cluster.settings.autoscaler != "none" and any(pool.role == "gpu" for pool in args.pools):
+            node_reaper.declare(objects, cluster.settings.autoscaler)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

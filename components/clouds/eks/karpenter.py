@@ -68,8 +68,8 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
 
 
 class Karpenter:
-    """Karpenter without its pools: interruption queue, IAM roles, Helm releases, EC2NodeClasses and what ends machines
-    that do not become ready. ``node_pool`` declares one pool."""
+    """Karpenter without its pools: interruption queue, IAM roles, Helm releases and EC2NodeClasses. ``node_pool``
+    declares one pool."""
 
     def __init__(self, context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
         settings = context.settings
@@ -117,9 +117,6 @@ class Karpenter:
             *queue.ready,
         )
         self._classes = self._node_classes(name, pools, profile, parent)
-        # A CronJob ends machines that do not become ready.
-        for manifest in documents(_HERE / "node-reaper.yaml", script=(_HERE / "stuck_nodes.py").read_text()):
-            objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, self._release)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
         """One pool; on destroy it is deleted before Karpenter, which terminates its instances first."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE, gpu_limit, quantity
 from facts.concepts.pool import POOL_LABEL
@@ -84,6 +85,10 @@ def node_state(node: Object, used: int) -> str:
         return "terminating"
     if conditions.get("Ready") != "True":
         return "not ready"
+    if broken_nodes.is_out_of_service(node):
+        return "out of service"
+    if broken_nodes.gpus(node, "capacity") and (problem := broken_nodes.problem(node)):
+        return problem
     if not gpus_of(node):
         return "waits for its GPU driver"
     if at(node, "spec", "unschedulable"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -44,6 +45,7 @@ def job(name: str, gpus: int, **status: Any) -> dict[str, Any]:
 def pod(of: str, gpus: int, phase: str, on: str | None) -> dict[str, Any]:
     labels = {"batch.kubernetes.io/controller-uid": of}
     metadata = {"name": f"{of}-x", "namespace": "ml", "uid": f"{of}-x", "labels": labels}
+    metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
     spec = {"containers": containers(gpus), **({"nodeName": on} if on else {})}
     return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
 
@@ -96,6 +98,29 @@ def test_pools_nodes_and_jobs_with_what_they_cost(gpu: Run, with_cluster: Callab
     assert shown["train"] == ["ml", "2", "$1.00", "1 pod running"]
     assert shown["late"] == ["ml", "0", "$0.00", "no node fits; waiting for the autoscaler"]
     assert not {"done", "cpu", "admin-1"} & shown.keys()
+
+
+def test_a_node_with_a_broken_gpu_says_so(gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]) -> None:
+    taints = [{"key": "gpucluster.dev/broken", "effect": "NoExecute"}]
+    nodes = [node("lost", "t4-4", 3), node("out", "t4-4", 0, unschedulable=True, taints=taints), node("n1", "t4-4", 4)]
+    for each in nodes:
+        each["status"]["capacity"] = {"nvidia.com/gpu": "4"}
+    train, pods = job("train", 4), [pod("train", 4, "Running", "lost")]
+    with_cluster(
+        {
+            **inventory(OFFER),
+            "/api/v1/nodes": nodes,
+            JOBS.format(""): [train],
+            PODS.format(""): pods,
+            PODS.format("/namespaces/ml"): pods,
+            f"{JOBS.format('/namespaces/ml')}/train": train,
+        }
+    )
+    shown = rows(gpu("top")[1])
+    assert (shown["lost"][1], shown["out"][1], shown["n1"][1]) == ("3 of 4 GPUs usable", "out of service", "idle")
+    why = gpu("why", "train", "--team", "ml")[1]
+    assert "its node lost is broken (3 of 4 GPUs usable)" in why
+    assert json.loads(gpu("why", "train", "--team", "ml", "--json")[1])["brokenNodes"] == {"lost": "3 of 4 GPUs usable"}
 
 
 def test_who_may_see_a_namespace_sees_it_and_is_told(gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]) -> None:

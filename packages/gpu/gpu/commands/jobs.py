@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import gpu_limit
+from facts.concepts.pool import POOL_LABEL
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands import options
@@ -112,12 +114,14 @@ def why(
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context, team)
     state = state_of(cluster, name)
-    reason, ahead = state.reason, _ahead(cluster, state)
+    reason, ahead, broken = state.reason, _ahead(cluster, state), _broken_nodes(cluster, state)
     if json:
         parts = {"summary": reason.summary, "remedy": reason.remedy, "message": reason.message}
-        print_json({"kind": reason.kind, **parts, "podsAhead": ahead})
+        print_json({"kind": reason.kind, **parts, "podsAhead": ahead, "brokenNodes": broken})
     else:
         out().print(escape(f"{name}: {reason.summary}"))
+        for node, problem in broken.items():
+            out().print(escape(f"  its node {node} is broken ({problem}); its pods there start again on another one"))
         if reason.remedy:
             out().print(escape(f"  {reason.remedy}"))
         if ahead:
@@ -221,6 +225,14 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
         return 0
     pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
     return reasons.ahead_of(state.pods, [pod for pod in pending if gpu_limit(pod["spec"])])
+
+
+def _broken_nodes(cluster: ClusterClient, state: JobState) -> dict[str, str]:
+    """Nodes of the job's running pods → the problem of their GPUs; none for a user who may not list nodes."""
+    names = {pod["spec"].get("nodeName") for pod in state.pods if pod["status"].get("phase") == "Running"}
+    nodes = (cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL) or ()) if names else ()
+    mine = (node for node in nodes if node["metadata"]["name"] in names)
+    return {node["metadata"]["name"]: problem for node in mine if (problem := broken_nodes.problem(node))}
 
 
 def _gpu_jobs(cluster: ClusterClient) -> list[Object]:

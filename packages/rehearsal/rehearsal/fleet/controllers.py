@@ -33,6 +33,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
 from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.autoscaler import KarpenterSupervisor
+from rehearsal.fleet.broken_gpus import TaintEviction
 from rehearsal.fleet.cluster_autoscaler import ClusterAutoscalerProcess
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.groups import Groups
@@ -270,6 +271,7 @@ class Controllers:
             self._start(ProvisionedNodes, karpenter, self._groups.cluster)
             self._start(Drivers, self._groups.report_missing)
             self._start(IdleTimeWatcher)
+            self._start(TaintEviction)
 
     def exhaust(self, pools: Collection[str]) -> None:
         """Have no machine for exactly these pools of what a cluster-autoscaler or the cloud's own Karpenter scales."""
@@ -299,9 +301,11 @@ class Controllers:
         if node.efa or (node.gpus and node.gpus_advertised_by != "cloud"):
             self._start(Drivers, self._groups.report_missing)
         self._start(IdleTimeWatcher)
+        self._start(TaintEviction)
 
     def watch_nodes(self) -> None:
         """Watch new nodes from now on."""
+        self._start(TaintEviction)
         self._start(NodeWatch, self._late_of, self._groups.note_node)
 
     def wait(self) -> None:

@@ -32,11 +32,12 @@ def _untolerated(pod_spec: Spec, node: Spec) -> list[Spec]:
         for taint in node["spec"].get("taints", [])
         if taint["effect"] != "PreferNoSchedule"
         and not taint["key"].startswith("node.kubernetes.io/")
-        and not any(_tolerates(toleration, taint) for toleration in tolerations)
+        and not any(tolerates(toleration, taint) for toleration in tolerations)
     ]
 
 
-def _tolerates(toleration: Spec, taint: Spec) -> bool:
+def tolerates(toleration: Spec, taint: Spec) -> bool:
+    """Whether a pod with this toleration may be on a node with this taint, both in the API's form."""
     if toleration.get("effect") not in (None, "", taint["effect"]):
         return False
     if toleration.get("key") not in (None, "", taint["key"]):

@@ -95,14 +95,22 @@ def _shut_down(api: Api, pod: Object) -> None:
 
 
 def _fail(api: Api, pod: Object, reason: str, cause: Mapping[str, str]) -> None:
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    status = pod.get("status", {})
-    others = [each for each in status.get("conditions", []) if each["type"] != "DisruptionTarget"]
-    known = next((each for each in status.get("conditions", []) if each["type"] == "DisruptionTarget"), None)
-    target = known or {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now}
-    ended = [_ended(each, now) for each in status.get("containerStatuses", [])]
-    body = {"status": {"phase": "Failed", **cause, "conditions": [*others, target], "containerStatuses": ended}}
+    conditions = disruption(pod, reason)
+    ended = [_ended(each, now()) for each in pod.get("status", {}).get("containerStatuses", [])]
+    body = {"status": {"phase": "Failed", **cause, "conditions": conditions, "containerStatuses": ended}}
     api.merge_if_there(f"{pod_path(pod)}/status", body)
+
+
+def disruption(pod: Object, reason: str) -> list[Object]:
+    """The pod's conditions with ``DisruptionTarget``; a reason that it has stays."""
+    conditions = pod.get("status", {}).get("conditions", [])
+    target = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now()}
+    return [*conditions, *([] if any(each["type"] == "DisruptionTarget" for each in conditions) else [target])]
+
+
+def now() -> str:
+    """The time in the API's form."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _ended(container: Mapping[str, Any], now: str) -> Object:

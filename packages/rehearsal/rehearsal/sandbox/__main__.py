@@ -9,6 +9,8 @@ It runs until its standard input closes, or until SIGTERM or SIGINT. Lines on st
     restart PROGRAM   kill a program and start it again; then write restart.json
     reclaim NODE      the cloud takes the node's machine back; then write reclaim.json
     maintain          the cloud's maintenance window comes; then write maintain.json
+    break NODE        one of the node's GPUs fails; then write break.json
+    cron              run the programs of the cluster's CronJobs once; then write cron.json
 
 Files of the run directory D:
 

@@ -233,6 +233,14 @@ class SandboxHandle:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
         self._ask("reclaim", node)
 
+    def break_gpu(self, node: str) -> None:
+        """One of the node's GPUs fails. Raises ``SandboxError``."""
+        self._ask("break", node)
+
+    def run_cron_jobs(self) -> list[str]:
+        """Run the programs of the cluster's CronJobs once; what each writes. Raises ``SandboxError``."""
+        return [str(output) for output in self._ask("cron")]
+
     def maintain(self) -> tuple[Night | None, dict[str, str]]:
         """The cloud's maintenance window comes; what it is, and what became of GPU nodes. Raises ``SandboxError``."""
         answer = self._ask("maintain")

@@ -14,9 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.broken_gpus import break_gpu
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.providers import account_limits, cloud_provider
@@ -117,6 +119,8 @@ class Sandbox:
             "restart": self._restart,
             "reclaim": self._reclaim,
             "maintain": self._maintain,
+            "break": self._break,
+            "cron": self._cron,
         }
         self._write(request, requests[request](*words))
 
@@ -157,6 +161,17 @@ class Sandbox:
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
         return node
+
+    def _break(self, node: str) -> str:
+        """One of the node's GPUs fails."""
+        if self._control_plane is not None:
+            break_gpu(self._control_plane.api, node)
+        return node
+
+    def _cron(self) -> list[str]:
+        """Run the programs of the cluster's CronJobs once; what each writes."""
+        plane, folder = self._control_plane, self._run_dir / "cron-jobs"
+        return [] if plane is None else list(run_all(plane.api, plane.endpoint, plane.ca_pem_base64, folder))
 
     def _maintain(self) -> dict[str, Any]:
         """Let the cloud's maintenance window come; what it is, and what it did with GPU nodes."""

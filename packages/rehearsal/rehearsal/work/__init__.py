@@ -10,7 +10,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Wait
-from rehearsal.work import jobs, maintenance, reclaim, services
+from rehearsal.work import jobs, maintenance, reclaim, repair, services
 from rehearsal.work.jobs import Workplace
 
 __all__ = ["checks"]
@@ -25,11 +25,14 @@ def checks(
     reclaim_machine: Callable[[str], None],
     maintain: maintenance.Maintain,
     window: str,
+    break_gpu: Callable[[str], None],
+    run_cron_jobs: Callable[[], Sequence[str]],
 ) -> list[Check]:
     """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
 
     ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name, ``maintain``
     lets the cloud's maintenance come, which the stack declares for ``window`` (such as ``sunday 02:00 4 h``).
+    ``break_gpu``: a GPU of a node fails. ``run_cron_jobs`` runs the programs of CronJobs, and returns what each writes.
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
@@ -37,4 +40,5 @@ def checks(
     results += maintenance.play(there, maintain, window)
     if offer.checkpoints is not None:
         results += [jobs.play(there), reclaim.play(there, reclaim_machine)]
+        results.append(repair.play(there, break_gpu, run_cron_jobs))
     return results

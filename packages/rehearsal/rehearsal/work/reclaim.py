@@ -1,4 +1,4 @@
-"""A training job whose node the cloud reclaims: its pods continue on another node, and no failure is counted.
+"""A training job that loses a node: its pods continue on another node, and no failure is counted.
 
 The job is the one that ``gpu submit`` makes on this stack, by the same functions, with two workers where there is room
 for them. No program runs in its containers: so handling of SIGTERM and checkpoints is not tested.
@@ -22,19 +22,18 @@ from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work.jobs import Workplace
 
-NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
-_LISTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
+_LISTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet", "DeletionByTaintManager")
 """Reasons of the condition ``DisruptionTarget`` that mean that the program got SIGTERM before its machine stopped:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
 
 
 @dataclass(frozen=True)
 class ReclaimOutcome:
-    """The job's pods before and after the node ``taken`` was reclaimed, how they ended, and the Job's status.
+    """The job's pods before and after the node ``taken`` was lost, how they ended, and the Job's status.
 
     ``ends``: why each pod on that node ended, empty if unknown. ``notice``: seconds between the cloud's notice and the
-    end of the machine; ``None`` for machines that are not spot.
+    end of the machine; ``None`` for machines that are not spot, and where a job gets the time that it asks for.
     """
 
     taken: str
@@ -45,24 +44,33 @@ class ReclaimOutcome:
     notice: int | None
 
 
-def play(there: Workplace, reclaim_machine: Callable[[str], None]) -> Check:
-    """The check, on a stack that has checkpoints. ``reclaim_machine`` reclaims a node's machine."""
-    title = "A training job whose node the cloud reclaims continues on another node without a failure"
-    job, notice = _job(there)
+def play(
+    there: Workplace,
+    take: Callable[[str], object],
+    *,
+    name: str = "reclaimed-job",
+    title: str = "A training job whose node the cloud reclaims continues on another node without a failure",
+    noticed: bool = True,
+) -> Check:
+    """The check ``name``, on a stack that has checkpoints. ``take`` takes the node of a name from the job.
+
+    ``noticed``: the cloud ends the machine a few seconds after its notice.
+    """
+    job, notice = _job(there, name)
     try:
         there.submit(job, HELD)
     except ApiError as refusal:
-        return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
-    outcome = _played(job, there, reclaim_machine, notice)
+        return Check(name, title, False, f"refused by the API server: {refusal}")
+    outcome = _played(job, there, take, notice if noticed else None)
     there.developer.delete(job_path(job.namespace, job.name))
     wrong = problems(outcome, job.workers)
-    return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(outcome, job))
+    return Check(name, title, not wrong, "; ".join(wrong) or _words(outcome, job))
 
 
 def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     """All deviations; empty if the job continued as declared."""
     if len(outcome.before) < workers:
-        return [f"only {len(outcome.before)} of its {counted(workers, 'pod')} ran before the node was reclaimed"]
+        return [f"only {len(outcome.before)} of its {counted(workers, 'pod')} ran before the node was taken"]
     errors = []
     if untold := [end or "nothing" for end in outcome.ends if end not in _LISTED]:
         errors.append(f"pods on {outcome.taken} ended without notice: {', '.join(untold)}")
@@ -80,7 +88,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
         if now is None:
             errors.append(f"{pod['metadata']['name']} was not replaced")
         elif lost and now["spec"]["nodeName"] == outcome.taken:
-            errors.append(f"{now['metadata']['name']} is on the reclaimed node")
+            errors.append(f"{now['metadata']['name']} is on the node that was taken")
         elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
             errors.append(f"{pod['metadata']['name']} on another node was ended too")
         elif _program(now) != _program(pod):
@@ -90,7 +98,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     return errors
 
 
-def _job(there: Workplace) -> tuple[TrainingJobSpec, int | None]:
+def _job(there: Workplace, name: str) -> tuple[TrainingJobSpec, int | None]:
     """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
     spot = any(pool.spot for pool in there.offer.pools) or None
     smallest = place(there.offer, PodRequest(gpus=1, spot=spot))
@@ -101,7 +109,7 @@ def _job(there: Workplace) -> tuple[TrainingJobSpec, int | None]:
         gpu=fit.pools[0].gpu,
         spot=spot,
         workers=min(2, fit.most_pods_of_one_pool),
-        name=NAME,
+        name=name,
         namespace=there.namespace,
         command=("torchrun", "train.py"),
     )
@@ -109,14 +117,14 @@ def _job(there: Workplace) -> tuple[TrainingJobSpec, int | None]:
 
 
 def _played(
-    job: TrainingJobSpec, there: Workplace, reclaim_machine: Callable[[str], None], notice: int | None
+    job: TrainingJobSpec, there: Workplace, take: Callable[[str], object], notice: int | None
 ) -> ReclaimOutcome:
     there.wait(lambda: len(there.running(job)) == job.workers, PATIENCE_SECONDS)
     before = _read(there.api, there.running(job))
     taken = before[-1]["spec"]["nodeName"] if before else ""
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
-        reclaim_machine(taken)
+        take(taken)
 
         # A Job that has ended starts no further pod.
         def is_replaced() -> bool:
@@ -158,7 +166,7 @@ def _words(outcome: ReclaimOutcome, job: TrainingJobSpec) -> str:
     notice = "" if outcome.notice is None else f", of the cloud's {outcome.notice} s"
     ended = f"{', '.join(lost)} ended by {', '.join(outcome.ends)}"
     return (
-        f"{counted(len(outcome.before), 'worker')}; {outcome.taken} was reclaimed; {ended} with {job.grace_seconds} s "
+        f"{counted(len(outcome.before), 'worker')}; {outcome.taken} was taken; {ended} with {job.grace_seconds} s "
         f"after SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same index and variables; "
         "the Job is complete, without a failure"
     )

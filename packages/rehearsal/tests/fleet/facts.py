@@ -43,6 +43,8 @@ class Running:
     fleet: KarpenterFleet
     api: Api
     run_dir: Path
+    endpoint: str = ""
+    ca_pem_base64: str = ""
 
     def report(self) -> dict[str, Any]:
         report: dict[str, Any] = json.loads((self.run_dir / "fleet.json").read_text())
@@ -61,7 +63,7 @@ def running_fleet(run_dir: Path, version: str = "1.34.4", *system_objects: Objec
         place: dict[str, Any] = {"region": "us-central1", "zones": ZONES}
         fleet.create_cluster(CLUSTER, version=version, system_objects=[*system_objects], **place)
         fleet.apply_group(ADMIN)
-        yield Running(fleet, plane.api, run_dir)
+        yield Running(fleet, plane.api, run_dir, plane.endpoint, plane.ca_pem_base64)
         fleet.close()
 
 

@@ -8,23 +8,29 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from components import node_reaper
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job
 from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.fleet.reclaim import reclaim, renew_nodes
+from rehearsal.fleet.broken_gpus import break_gpu
+from rehearsal.fleet.reclaim import reclaim as reclaim_node
+from rehearsal.fleet.reclaim import renew_nodes
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Watcher
+from rehearsal.work import reclaim, repair
 from rehearsal.work.jobs import Workplace
-from rehearsal.work.reclaim import NAME, play
 from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
 
 IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+PLUGINS = {"eviction": {}, "kubelet": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}}
+"""Labels by which the nodes' device plugin is NVIDIA's or Google's."""
 WAYS = {"eviction": "EvictionByEvictionAPI", "kubelet": "TerminationByKubelet"}
 KIND = {"gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
 ITS_PATH = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gpucluster-uninterrupted"
@@ -37,7 +43,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         for way in WAYS:
             running.fleet.apply_group(gpu_group(way, pods_ended_by=way, **PERMANENT))
             name = f"{way}-scaled"
-            running.fleet.apply_group(gpu_group(name, pods_ended_by=way, labels={**KIND, "gpucluster.dev/pool": name}))
+            labels = {**KIND, **PLUGINS[way], "gpucluster.dev/pool": name}
+            running.fleet.apply_group(gpu_group(name, pods_ended_by=way, labels=labels))
         yield running
 
 
@@ -102,7 +109,7 @@ def test_a_job_that_ignores_disruptions_goes_on_elsewhere(running: Running, way:
     name = f"goes-on-{way}"
     before = submitted(running, name, way, podFailurePolicy=IGNORED)
     node = before["spec"]["nodeName"]
-    assert reclaim(running.api, node)
+    assert reclaim_node(running.api, node)
 
     def moved() -> bool:
         pods = running_pods(running, name)
@@ -115,7 +122,7 @@ def test_a_job_that_ignores_disruptions_goes_on_elsewhere(running: Running, way:
 
 
 def test_there_is_no_such_node(running: Running) -> None:
-    assert not reclaim(running.api, "nowhere")
+    assert not reclaim_node(running.api, "nowhere")
 
 
 class Without(Api):
@@ -140,7 +147,7 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
     watcher = Watcher(running.api, timeline)
     kubeconfig = Kubeconfig.parse((running.run_dir / "control-plane" / "kubeconfig").read_text())
 
-    def play_it(way: str, lacking: tuple[str, ...] = (), **instead: Any) -> Check:
+    def play_it(way: str, lacking: tuple[str, ...] = (), *, breaks: bool = False, **instead: Any) -> Check:
         pool = PoolOffer(
             name=f"{way}-scaled",
             gpu="nvidia-t4",
@@ -152,7 +159,9 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
             max_nodes=3,
             spot=True,
             notice_seconds=15,
-            labels=KIND,
+            hourly_usd=1.2,
+            idle_minutes=10,
+            labels={**KIND, "gpucluster.dev/pool": f"{way}-scaled"},
             taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
         )
         bucket = CheckpointsOffer(url="s3://bucket", service_account="default/default")
@@ -160,13 +169,17 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
         developer = Without(kubeconfig, lacking, **instead)
 
         def reclaim_machine(node: str) -> None:
-            assert reclaim(running.api, node)
+            assert reclaim_node(running.api, node)
 
         there = Workplace(offer, running.api, developer, timeline, timeline.wait_until)
-        check = play(there, reclaim_machine)
-        eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
-        eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
-        running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")
+        if breaks:
+            check = repair.play(there, lambda node: break_gpu(running.api, node), lambda: cron_jobs(running))
+        else:
+            check = reclaim.play(there, reclaim_machine)
+        name = "repaired-job" if breaks else "reclaimed-job"
+        eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{name}") is None)
+        eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={name}"))
+        running.api.delete(f"/api/v1/namespaces/default/services/{name}")
         return check
 
     yield play_it
@@ -184,3 +197,50 @@ def test_the_check_fails_where_a_reclaim_counts_as_a_failure(played: Callable[..
     check = played("eviction", ("podFailurePolicy",), backoffLimit=0)
     assert not check.passed
     assert "the Job is not complete (FailureTarget" in check.detail
+
+
+def cron_jobs(running: Running) -> list[str]:
+    return list(run_all(running.api, running.endpoint, running.ca_pem_base64, running.run_dir / "cron-jobs"))
+
+
+def reaper(running: Running, old: str = "", new: str = "") -> None:
+    """The program's CronJob, with a text of its program changed."""
+    for manifest in node_reaper.manifests("managed"):
+        if manifest["kind"] == "CronJob":
+            (container,) = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+            assert old in container["command"][2]
+            container["command"][2] = container["command"][2].replace(old, new)
+        running.api.apply_manifest(manifest)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_whose_gpu_fails_continues_elsewhere(running: Running, played: Callable[..., Check], way: str) -> None:
+    reaper(running)
+    check = played(way, breaks=True)
+    assert check.passed, check.detail
+    assert "DeletionByTaintManager" in check.detail
+    assert "paid for at most 30 minutes (0.60 USD)" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("if __name__", "if not __name__", "is not removed; CronJobs write: nothing"),
+        ("NoExecute", "NoSchedule", "is not removed"),
+        ('"broken": 10', '"broken": 0', "taken out of service at once"),
+    ],
+)
+def test_the_check_fails_with_a_wrong_reaper(
+    running: Running,
+    played: Callable[..., Check],
+    monkeypatch: pytest.MonkeyPatch,
+    old: str,
+    new: str,
+    problem: str,
+) -> None:
+    for module in (reclaim, repair):
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", 20.0)
+    reaper(running, old, new)
+    check = played("eviction", breaks=True)
+    assert not check.passed
+    assert problem in check.detail

@@ -1,16 +1,14 @@
-"""What Amazon runs in a cluster and may do there, node reaper and load balancers too; what a company asks of roles."""
+"""What Amazon runs in a cluster and may do there, load balancers too; what a company asks of roles."""
 
 from __future__ import annotations
 
 import functools
 import json
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from components.clouds.eks import addons
-from components.clouds.eks.stuck_nodes import is_stuck
 from components.settings.cluster import ExistingNetwork
 from facts import catalog
 from facts.concepts.iam import AuthorizationRequest, allows, parsed, resource_tags
@@ -180,31 +178,6 @@ def test_karpenter_gives_nodes_the_role_at_its_path(path: str) -> None:
     roles = {one.inputs["name"]: one.inputs["path"] for one in recording.of_type(ROLE)}
     role = profile.inputs["role"]
     assert [each["Resource"] for each in passed] == [f"arn:aws:iam::{eks_answers.ACCOUNT}:role{roles[role]}{role}"]
-
-
-NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=timezone.utc)
-CRON_JOB = "kubernetes:batch/v1:CronJob"
-
-
-@cases
-def test_only_a_node_that_joined_and_is_not_ready_is_stuck(registered: str, initialized: str, stuck: bool) -> None:
-    joined = {"type": "Registered", "status": "True", "lastTransitionTime": f"2026-11-25T{registered}Z"}
-    claim = {"status": {"conditions": [joined, {"type": "Initialized", "status": initialized}]}}
-    assert is_stuck(claim, NOW, timedelta(minutes=20)) is stuck
-    assert not is_stuck({"metadata": {"name": "new"}}, NOW, timedelta(minutes=20))
-
-
-def test_it_looks_every_five_minutes_and_may_only_delete_claims() -> None:
-    recording = eks_specs.recorded(eks_specs.gpu_pool(), cluster={"autoscaler": "karpenter"})
-    spec = recording.only(CRON_JOB).inputs["spec"]
-    pod = spec["jobTemplate"]["spec"]["template"]["spec"]
-    assert spec["schedule"] == "*/5 * * * *"
-    assert pod["containers"][0]["env"] == [{"name": "MINUTES", "value": "20"}]
-    assert pod["nodeSelector"]["gpucluster.dev/role"] == "admin"
-    role = recording.called("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", pod["serviceAccountName"]).inputs[
-        "rules"
-    ]
-    assert role == [{"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["list", "delete"]}]
 
 
 def test_node_repair_is_on_and_the_agent_reports_no_gpu_as_broken() -> None:

@@ -1,0 +1,139 @@
+"""Takes nodes with broken GPUs out of service: the program of a CronJob (``components/node_reaper.py``). ``problem`` is
+also what users are shown.
+
+Uses the standard library only, because the image has nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+SINCE = "gpucluster.dev/broken-since"
+"""Annotation of a node: when its problem was first observed."""
+TAINT = "gpucluster.dev/broken"
+"""Key of the taint of a node out of service. Its effect is NoExecute, which ends pods that no disruption budget lets be
+evicted, with the condition DisruptionTarget, so that a Job counts no failure:
+https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
+
+EVERY_MINUTES = 5
+"""How often this program runs."""
+MINUTES = {"broken": 10, "missing": 20}
+"""How long a problem must last: ``missing`` while a node offers no GPU at all, as one does that starts. A device plugin
+that restarts makes all GPUs unusable for a moment, and a driver is installed within minutes."""
+
+_NODES = "/api/v1/nodes"
+_GPUS_LABEL = "gpucluster.dev/gpus-per-node"
+_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+# Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.
+_ACCOUNT = os.environ.get("SERVICE_ACCOUNT_FOLDER", "/var/run/secrets/kubernetes.io/serviceaccount")
+_SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
+
+
+def problem(node: Mapping[str, Any]) -> str:
+    """What is wrong with the GPUs of a node of a GPU pool; empty if nothing is, or if the node is not ready.
+
+    - Kubelet does not count a GPU as allocatable that its device plugin reports as unhealthy. NVIDIA's does after Xid
+      errors other than a program's own: https://github.com/NVIDIA/k8s-device-plugin/blob/02597b9/internal/rm/health.go
+    - GKE's plugin reports most Xid errors by the condition XidCriticalError. Its reason is JSON, ``{"79":true}``:
+      https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/06e703e/pkg/gpu/nvidia/health_check/health_checker.go
+      63 alone is no problem, programs go on
+      (https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html).
+    - AKS reports by GPUMissing that a machine has fewer GPUs than its size
+      (https://learn.microsoft.com/azure/aks/gpu-health-monitoring). Its XIDErrors also counts a program's own errors.
+    """
+    status = node.get("status") or {}
+    conditions = {each["type"]: each for each in status.get("conditions") or () if each["status"] == "True"}
+    if "Ready" not in conditions:
+        return ""
+    xids = set(re.findall("[0-9]+", conditions.get("XidCriticalError", {}).get("reason") or "")) - {"63"}
+    if xids:
+        return f"Xid {', '.join(sorted(xids))}"
+    if "GPUMissing" in conditions:
+        return "a GPU is missing"
+    expected = max(int(node["metadata"]["labels"].get(_GPUS_LABEL, 0)), gpus(node, "capacity"))
+    usable = gpus(node, "allocatable")
+    return f"{usable} of {expected} GPUs usable" if usable < expected else ""
+
+
+def gpus(node: Mapping[str, Any], kind: str) -> int:
+    """The GPUs of a node: its ``capacity``, or those ``allocatable``, which are usable."""
+    return int(((node.get("status") or {}).get(kind) or {}).get("nvidia.com/gpu", 0))
+
+
+def is_out_of_service(node: Mapping[str, Any]) -> bool:
+    """Whether this program has taken the node out of service."""
+    return any(each["key"] == TAINT for each in (node.get("spec") or {}).get("taints") or ())
+
+
+def steps(nodes: Sequence[Any], now: datetime) -> Iterator[tuple[str, Any, str]]:
+    """What to do now: tuples of ``note``, ``forget``, ``end`` or ``pause``, the node and the reason.
+
+    If more than one node, and more than a fifth of all, are to be out of service, none is ended: something else is
+    wrong then, such as the device plugin.
+    """
+    due = []
+    for node in nodes:
+        reason, since = problem(node), (node["metadata"].get("annotations") or {}).get(SINCE)
+        if is_out_of_service(node):
+            due.append((node, "out of service"))
+        elif reason and since:
+            limit = timedelta(minutes=MINUTES["broken" if gpus(node, "capacity") else "missing"])
+            if now - datetime.strptime(since, _FORMAT).replace(tzinfo=timezone.utc) >= limit:
+                due.append((node, f"since {since}: {reason}"))
+        elif reason:
+            yield "note", node, reason
+        elif since:
+            yield "forget", node, "its GPUs are usable again"
+    action = "end" if len(due) <= max(1, len(nodes) // 5) else "pause"
+    yield from ((action, node, reason) for node, reason in due)
+
+
+def _request(method: str, path: str, body: Any = None) -> Any:
+    headers = {"Authorization": f"Bearer {Path(_ACCOUNT, 'token').read_text()}"}
+    headers["Content-Type"] = "application/merge-patch+json"
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(_SERVER + path, data, headers, method=method)
+    with urlopen(request, context=ssl.create_default_context(cafile=f"{_ACCOUNT}/ca.crt"), timeout=30) as answer:
+        return json.load(answer)
+
+
+def _end(node: Any) -> None:
+    """Take it out of service. Its autoscaler removes it when it is idle; Karpenter's machine ends at once, because
+    Karpenter keeps a node that never became ready (https://github.com/kubernetes-sigs/karpenter/issues/3242)."""
+    metadata, spec = node["metadata"], node["spec"]
+    if not is_out_of_service(node):
+        taints = [*(spec.get("taints") or ()), {"key": TAINT, "value": "gpu", "effect": "NoExecute"}]
+        # Cordoned, because cluster-autoscaler plans a pool's new nodes after one that takes pods:
+        # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodeinfosprovider/mixed_nodeinfos_processor.go
+        # With its version, because the list of taints is replaced.
+        version = {"resourceVersion": metadata["resourceVersion"]}
+        body = {"metadata": version, "spec": {"unschedulable": True, "taints": taints}}
+        _request("PATCH", f"{_NODES}/{metadata['name']}", body)
+    for owner in metadata.get("ownerReferences") or ():
+        if os.environ["KARPENTER"] == "yes" and owner["kind"] == "NodeClaim":
+            _request("DELETE", f"{_CLAIMS}/{owner['name']}")
+
+
+def _main() -> None:
+    now = datetime.now(timezone.utc)
+    for action, node, reason in steps(_request("GET", f"{_NODES}?labelSelector={_GPUS_LABEL}")["items"], now):
+        sys.stdout.write(f"{action} {node['metadata']['name']}: {reason}\n")
+        if action == "end":
+            _end(node)
+        elif action != "pause":
+            since = {SINCE: now.strftime(_FORMAT) if action == "note" else None}
+            _request("PATCH", f"{_NODES}/{node['metadata']['name']}", {"metadata": {"annotations": since}})
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,63 @@
+"""A GPU that fails under a job, and what Kubernetes does with the pods of a node that is out of service."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.pool import SIZE_KEY
+from rehearsal.cluster.api import Api, Object, pod_path
+from rehearsal.cluster.threads import WatchingThread
+from rehearsal.fleet.nodes import DRIVER
+from rehearsal.fleet.pod_placement import tolerates
+from rehearsal.fleet.reclaim import disruption, now
+
+_NODES: Final = "/api/v1/nodes"
+_STARTING: Final = ("karpenter.sh/", "node.kubernetes.io/", "rehearsal.gpucluster.dev/")
+"""Prefixes of the NoExecute taints of nodes that start or are not ready."""
+
+
+def break_gpu(api: Api, name: str) -> None:
+    """One GPU of the node fails, as its device plugin reports it (sources: ``facts/concepts/broken_nodes.py``).
+
+    GKE's plugin adds a condition and goes on offering the GPU; NVIDIA's reports it as unhealthy, so that kubelet no
+    longer counts it as allocatable.
+    """
+    node = api.get(f"{_NODES}/{name}")
+    labels, status = node["metadata"]["labels"], node["status"]
+    if "cloud.google.com/gke-accelerator" in labels:
+        # 79: the machine no longer reaches the GPU (https://docs.nvidia.com/deploy/xid-errors/index.html).
+        xid = {"type": "XidCriticalError", "status": "True", "reason": '{"79":true}'}
+        conditions = [*status["conditions"], {**xid, "lastHeartbeatTime": now(), "lastTransitionTime": now()}]
+        api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": conditions}})
+        return
+    # Else kwok would offer all again.
+    api.merge(f"{_NODES}/{name}", {"metadata": {"annotations": {DRIVER: "lost"}}})
+    offered = int(status["capacity"][GPU_RESOURCE])
+    usable = offered - offered // int(labels[SIZE_KEY])
+    api.merge(f"{_NODES}/{name}/status", {"status": {"allocatable": {GPU_RESOURCE: str(usable)}}})
+
+
+class TaintEviction(WatchingThread):
+    """Deletes pods that do not tolerate a NoExecute taint of their node, whatever their disruption budgets say.
+
+    The real controller is left out (``rehearsal/cluster/flags.yaml``); tolerations for a time count as tolerations.
+    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+    """
+
+    def __init__(self, api: Api) -> None:
+        super().__init__("taint-eviction", api, _NODES)
+
+    def notice(self, kind: str, node: Object, /) -> None:
+        """End the pods of a node with such a taint."""
+        executing = (each for each in node["spec"].get("taints") or () if each["effect"] == "NoExecute")
+        taints = [each for each in executing if not each["key"].startswith(_STARTING)]
+        if kind == "DELETED" or not taints:
+            return
+        for pod in self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node['metadata']['name']}"):
+            tolerated = pod["spec"].get("tolerations") or ()
+            if all(any(tolerates(each, taint) for each in tolerated) for taint in taints):
+                continue
+            conditions = disruption(pod, "DeletionByTaintManager")
+            self._api.merge_if_there(f"{pod_path(pod)}/status", {"status": {"conditions": conditions}})
+            self._api.delete(pod_path(pod))
