@@ -66,16 +66,18 @@ class GpuAdmission(pulumi.ComponentResource):
             ends_running_pods=cloud.ends_running_pods,
             room=rooms(cloud.name, args.pools),
         ):
-            policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
-            args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
-        further = {
-            "claims": claims() if any(pool.autoscaled and not pool.owned for pool in args.pools) else (),
-            "mps": mps_pods() if any(pool.gpus.mps for pool in args.pools) else (),
-        }
-        for suffix, (policy, binding) in ((suffix, pair) for suffix, pair in further.items() if pair):
-            declared = args.cluster.objects.declare(f"{name}-{suffix}", policy, self)
-            args.cluster.objects.declare(f"{name}-{suffix}-binding", binding, self, declared)
+            self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
+        if any(pool.autoscaled and not pool.owned for pool in args.pools):
+            self._declare(args, f"{name}-claims", *claims())
+        if any(pool.gpus.mps for pool in args.pools):
+            self._declare(args, f"{name}-mps", *mps_pods())
         self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
+
+    def _declare(
+        self, args: GpuAdmissionArgs, name: str, policy: Mapping[str, Any], binding: Mapping[str, Any]
+    ) -> None:
+        declared = args.cluster.objects.declare(name, policy, self)
+        args.cluster.objects.declare(f"{name}-binding", binding, self, declared)
 
 
 def claims() -> Sequence[Mapping[str, Any]]:

@@ -150,13 +150,12 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: se
         machines = _gpu_machines(pool, size, variant.spot, place)
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
-        by_class = (Taint(CLASS_LABEL, pool.name, "NoSchedule"),) if pool.compute_class else ()
-        by_mps = (Taint(SHARING_LABEL, MPS, "NoSchedule"),) if pool.mps else ()
-        cloud_taints = (*(known.spot_taints if variant.spot else ()), *by_class, *by_mps)
         selected = {
             **({CLASS_LABEL: pool.name} if pool.compute_class else {}),
             **({SHARING_LABEL: MPS} if pool.mps else {}),
         }
+        repelling = [Taint(key, value, "NoSchedule") for key, value in selected.items()]
+        cloud_taints = (*(known.spot_taints if variant.spot else ()), *repelling)
         yield Pool(
             name=variant.name,
             role="gpu",

@@ -98,7 +98,7 @@ def node_state(node: Object, used: int) -> str:
 
 def gpus_of(node: Object) -> int:
     """The GPUs that pods of the node can have."""
-    return int(at(node, "status", "allocatable", GPU_RESOURCE) or 0)
+    return broken_nodes.gpus(node, "allocatable")
 
 
 def pool_of(node: Object) -> str:

@@ -150,11 +150,10 @@ def read_config_map(declared: Declared) -> Iterable[Item]:
 
 def read_claim(declared: Declared) -> Iterable[Item]:
     """A ResourceClaim or a template of claims, if it is for GPUs."""
-    exact = (coalesce(at(request, "exactly"), request) for request in _requests(declared))
-    classes = [text(at(each, "deviceClassName")) for each in exact]
-    listed = [items(at(request, "firstAvailable")) for request in _requests(declared)]
-    classes += [text(at(each, "deviceClassName")) for alternatives in listed for each in alternatives]
-    for name in dict.fromkeys(classes):
+    requests = _requests(declared)
+    exact = [_exact(request) for request in requests]
+    alternatives = [each for request in requests for each in items(at(request, "firstAvailable"))]
+    for name in dict.fromkeys(text(at(each, "deviceClassName")) for each in (*exact, *alternatives)):
         if name is UNKNOWN or (name is not None and _GPU_CLASS.search(name)):
             yield GpuClaim(f"{declared.kind} '{declared.name}'", name, declared.urn)
 
@@ -271,12 +270,17 @@ def _requests(claim: Declared) -> list[Any]:
     return items(at(coalesce(at(spec, "spec"), spec), "devices", "requests"))
 
 
+def _exact(request: Any) -> Any:
+    """What a request asks for, which versions before v1beta2 write without ``exactly``."""
+    return coalesce(at(request, "exactly"), request)
+
+
 def _claimed(request: Any) -> Maybe[int]:
     """GPUs of one request; ``UNKNOWN`` for alternatives, for all that a node has, and for a part of a GPU.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
     """
-    exact = coalesce(at(request, "exactly"), request)
+    exact = _exact(request)
     device, count = known_text(at(exact, "deviceClassName")), whole(at(exact, "count"), default=1)
     if device is not None and not _GPU_CLASS.search(device):
         return 0

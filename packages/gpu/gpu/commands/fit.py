@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ from gpu.cluster import ClusterClient, ClusterError, all_clusters, pod_path
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, err, fail, out, print_json, table_of
 from gpu.commands.following import events_around
-from gpu.commands.offer import as_json, described, list_nodes, node_of, nodes_up, request_of
-from gpu.start import Start, Usage, pool_of, start_of, waits_for_node
+from gpu.commands.offer import as_json, by_pool, described, hourly_usd, list_nodes, node_of, nodes_up, request_of
+from gpu.start import Start, Usage, start_of, waits_for_node
 
 _AT_ONCE: Final = 16
 _NOWHERE: Final = "no pool fits in any cluster of your kubeconfig that answered"
@@ -112,7 +111,7 @@ def choose(choice: ClusterChoice, team: str | None, request: PodRequest) -> Clus
         case ClusterChoice.SOONEST:
             chosen = places[0]
         case ClusterChoice.CHEAPEST:
-            chosen = min(places, key=lambda place: place.price_order)
+            chosen = _cheapest(places)
     err().print(escape(f"context {chosen.cluster.context}: {_when(chosen.start)}"))
     return chosen.cluster
 
@@ -156,14 +155,18 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
         return Place(
             cluster=cluster,
             fit=fit,
-            nodes=None if nodes is None else Counter(map(pool_of, nodes)),
+            nodes=by_pool(nodes),
             start=start_of(fit, request, _usage(cluster, nodes)),
-            hourly_usd=as_json(fit, request, None)["hourlyUsd"],
+            hourly_usd=hourly_usd(fit, request),
         )
     except (AskError, ClusterError, NothingFits, OfferError) as error:
         if isinstance(error, ClusterError) and error.status == HTTPStatus.NOT_FOUND:
             return "publishes no GPU pools"
         return str(error).removeprefix(f"context {cluster.context}: ")
+
+
+def _cheapest(places: Sequence[Place]) -> Place:
+    return min(places, key=lambda place: place.price_order)
 
 
 def _usage(cluster: ClusterClient, nodes: Sequence[dict[str, Any]] | None) -> Usage:
@@ -214,7 +217,7 @@ def _when(start: Start) -> str:
 
 def _advice(places: Sequence[Place]) -> str:
     """Where it starts soonest and where it is cheapest, and the option that chooses the cluster."""
-    soonest, cheapest = places[0], min(places, key=lambda place: place.price_order)
+    soonest, cheapest = places[0], _cheapest(places)
     when = f"--context {soonest.cluster.context} ({_when(soonest.start)})"
     if soonest is cheapest:
         return f"soonest and cheapest: {when}"

@@ -14,7 +14,6 @@ from rich.markup import escape
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import gpu_limit
-from facts.concepts.pool import POOL_LABEL
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands import options
@@ -32,6 +31,7 @@ from gpu.commands.following import (
     pods_of,
     state_of,
 )
+from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
 
@@ -230,7 +230,7 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
 def _broken_nodes(cluster: ClusterClient, state: JobState) -> dict[str, str]:
     """Nodes of the job's running pods → the problem of their GPUs; none for a user who may not list nodes."""
     names = {pod["spec"].get("nodeName") for pod in state.pods if pod["status"].get("phase") == "Running"}
-    nodes = (cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL) or ()) if names else ()
+    nodes = (list_nodes(cluster) or ()) if names else ()
     mine = (node for node in nodes if node["metadata"]["name"] in names)
     return {node["metadata"]["name"]: problem for node in mine if (problem := broken_nodes.problem(node))}
 

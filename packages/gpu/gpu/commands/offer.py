@@ -59,7 +59,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)}/h per node"
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
-    total = f", {-(-request.workers // fit.pods_per_node)} nodes" if request.workers > fit.pods_per_node else ""
+    total = f", {_nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}; {_start(fit, nodes)}"
 
 
@@ -70,18 +70,26 @@ def _limits(pool: PoolOffer) -> str:
 
 def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> dict[str, Any]:
     """The same as JSON."""
-    needed = -(-request.workers // fit.pods_per_node)
     return {
         "pools": [pool.name for pool in fit.pools],
         "gpu": fit.pools[0].gpu,
         "gpusPerNode": fit.pools[0].gpus_per_node,
         "podsPerNode": fit.pods_per_node,
-        "nodes": needed,
+        "nodes": _nodes_for(fit, request),
         "hourlyUsdPerNode": fit.hourly_usd,
-        "hourlyUsd": None if fit.hourly_usd is None else round(needed * fit.hourly_usd, 4),
+        "hourlyUsd": hourly_usd(fit, request),
         "nodesUp": None if nodes is None else sum(nodes.get(pool.name, 0) for pool in fit.pools),
         "largerThanNeeded": fit.larger,
     }
+
+
+def hourly_usd(fit: Fit, request: PodRequest) -> float | None:
+    """Price of all nodes that the job needs; ``None`` if unknown."""
+    return None if fit.hourly_usd is None else round(_nodes_for(fit, request) * fit.hourly_usd, 4)
+
+
+def _nodes_for(fit: Fit, request: PodRequest) -> int:
+    return -(-request.workers // fit.pods_per_node)
 
 
 def node_of(pool: PoolOffer) -> str:
@@ -108,7 +116,11 @@ def list_nodes(cluster: ClusterClient) -> list[Object] | None:
 
 def nodes_up(cluster: ClusterClient) -> dict[str, int] | None:
     """Pool → number of its nodes; ``None`` for a user who may not list nodes."""
-    nodes = list_nodes(cluster)
+    return by_pool(list_nodes(cluster))
+
+
+def by_pool(nodes: Sequence[Object] | None) -> dict[str, int] | None:
+    """The same of listed ``nodes``."""
     return None if nodes is None else dict(Counter(map(pool_of, nodes)))
 
 

@@ -16,12 +16,11 @@ from rich.table import Table
 
 from facts.concepts.kubernetes import gpu_limit
 from facts.concepts.offer import Offer, PoolOffer
-from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
 from gpu.commands import options
 from gpu.commands.common import dollars, out, table_of
 from gpu.commands.jobs import gpus_per_pod, with_reasons
-from gpu.commands.offer import node_of
+from gpu.commands.offer import list_nodes, node_of
 from gpu.ledger import hourly_usd, on_node
 from gpu.start import gpus_in_use, gpus_of, node_state, pool_of
 from gpu.why import Reason
@@ -86,7 +85,7 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
         namespace = cluster.namespace
         jobs, pods = cluster.list(job_path(namespace)), cluster.list(pod_path(namespace))
     known = with_reasons(cluster, namespace, [job for job in jobs if gpus_per_pod(job)], pods)
-    nodes = cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL)
+    nodes = list_nodes(cluster)
     names = {pool.name for pool in offer.pools}
     return Snapshot(
         offer=offer,
