@@ -325,12 +325,17 @@ def pod_path(pod: Object) -> str:
     return resource_path("v1", "pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
 
 
+def timestamp() -> str:
+    """The time as Kubernetes writes it, in whole seconds."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None) -> Object:
     """A Warning about a Node or a Pod, to be created in that object's namespace (a Node's are in ``default``).
 
     The machines' own reasons are in ``rehearsal/simulation.py``, for those who read them.
     """
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp()
     metadata = about["metadata"]
     namespace = metadata.get("namespace")
     subject = {"apiVersion": "v1", "kind": "Pod" if namespace else "Node"}

@@ -6,11 +6,11 @@ from typing import Final
 
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.pool import SIZE_KEY
-from rehearsal.cluster.api import Api, Object, pod_path
+from rehearsal.cluster.api import Api, Object, pod_path, timestamp
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.nodes import DRIVER
 from rehearsal.fleet.pod_placement import tolerates
-from rehearsal.fleet.reclaim import disruption, now
+from rehearsal.fleet.reclaim import disruption
 
 _NODES: Final = "/api/v1/nodes"
 _STARTING: Final = ("karpenter.sh/", "node.kubernetes.io/", "rehearsal.gpucluster.dev/")
@@ -28,7 +28,10 @@ def break_gpu(api: Api, name: str) -> None:
     if "cloud.google.com/gke-accelerator" in labels:
         # 79: the machine no longer reaches the GPU (https://docs.nvidia.com/deploy/xid-errors/index.html).
         xid = {"type": "XidCriticalError", "status": "True", "reason": '{"79":true}'}
-        conditions = [*status["conditions"], {**xid, "lastHeartbeatTime": now(), "lastTransitionTime": now()}]
+        conditions = [
+            *status["conditions"],
+            {**xid, "lastHeartbeatTime": timestamp(), "lastTransitionTime": timestamp()},
+        ]
         api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": conditions}})
         return
     # Else kwok would offer all again.

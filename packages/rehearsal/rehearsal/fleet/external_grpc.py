@@ -23,7 +23,7 @@ from urllib3.exceptions import HTTPError
 
 from facts.concepts.pool import POOL_LABEL
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.fleet import group_nodes
+from rehearsal.fleet import group_nodes, machine_nodes
 from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.machine_types import CAPACITY_TYPE, allocatable, capacity, capacity_type
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate
@@ -200,7 +200,7 @@ class NodeGroupServer:
                 because = f"{request.id} has {len(nodes)} nodes, of which {least} remain"
                 raise _Refusal(grpc.StatusCode.FAILED_PRECONDITION, because)
             for name in names:
-                group_nodes.remove(self._api, name)
+                machine_nodes.remove(self._api, name)
         return {}
 
     def _decrease(self, request: Any) -> Mapping[str, Any]:

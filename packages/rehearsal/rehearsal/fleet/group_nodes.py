@@ -1,21 +1,16 @@
-"""Changes to a group's Node objects: create permanent ones, update and remove nodes. And nodes of machines that join by
-themselves: their cloud creates, stops and removes them one by one."""
+"""Changes to a group's Node objects: create permanent ones, update and remove nodes."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path, warning
-from rehearsal.fleet import nodes
-from rehearsal.fleet.machine_types import CAPACITY_TYPE, EFA, GPU
+from rehearsal.cluster.api import Api, Object, condition, pod_path
+from rehearsal.fleet.machine_types import CAPACITY_TYPE
 from rehearsal.fleet.node_pools import claim_path, claims_of
-from rehearsal.fleet.reclaim import lose_pods
-from rehearsal.simulation import NO_NODE, Node
+from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate
 
 _NODES: Final = "/api/v1/nodes"
 _READY_SECONDS: Final = 240.0
@@ -28,16 +23,16 @@ class FleetError(Exception):
 
 def nodes_of(api: Api, group: str) -> list[Object]:
     """All nodes of the group, autoscaled and permanent."""
-    return api.list(_NODES, labelSelector=f"{nodes.GROUP_LABEL}={group}")
+    return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
 
 
-def apply_permanent_nodes(api: Api, template: nodes.NodeTemplate) -> None:
+def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
     """Create missing permanent nodes, and remove excess ones."""
     group = template.group
     permanent: dict[str, list[str]] = {}
     counted: dict[str, int] = {}
     for node in nodes_of(api, group.name):
-        zone = node["metadata"]["labels"][nodes.ZONE]
+        zone = node["metadata"]["labels"][ZONE]
         autoscaled = CAPACITY_TYPE in node["metadata"]["labels"]
         if not autoscaled:
             permanent.setdefault(zone, []).append(node["metadata"]["name"])
@@ -54,7 +49,7 @@ def apply_permanent_nodes(api: Api, template: nodes.NodeTemplate) -> None:
             api.delete(f"{_NODES}/{name}")
 
 
-def update_nodes(api: Api, before: nodes.NodeTemplate, after: nodes.NodeTemplate) -> None:
+def update_nodes(api: Api, before: NodeTemplate, after: NodeTemplate) -> None:
     """Give existing nodes the group's new labels and taints, as clouds that update a group in place do."""
     old, new = before.labels, after.labels
     if old == new and before.taints == after.taints:
@@ -73,7 +68,7 @@ def remove_nodes(api: Api, group: str) -> None:
         _drain(api, node["metadata"]["name"])
         if not _made_by_karpenter(node):
             api.delete(f"{_NODES}/{node['metadata']['name']}")
-    api.delete(f"{claim_path()}?labelSelector={nodes.GROUP_LABEL}%3D{group}")
+    api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group}")
 
 
 def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]) -> None:
@@ -99,7 +94,7 @@ def wait_until_deleted(api: Api, group: str) -> None:
     """
     deadline = time.monotonic() + _DRAIN_SECONDS
     while left := nodes_of(api, group):
-        if not claims_of(api, labelSelector=f"{nodes.GROUP_LABEL}={group}"):
+        if not claims_of(api, labelSelector=f"{GROUP_LABEL}={group}"):
             for node in left:
                 api.delete(f"{_NODES}/{node['metadata']['name']}")
         if time.monotonic() > deadline:
@@ -108,7 +103,7 @@ def wait_until_deleted(api: Api, group: str) -> None:
         time.sleep(0.2)
 
 
-def recreate_nodes(api: Api, template: nodes.NodeTemplate) -> None:
+def recreate_nodes(api: Api, template: NodeTemplate) -> None:
     """Drain and delete all nodes, then recreate the permanent ones."""
     remove_nodes(api, template.group.name)
     apply_permanent_nodes(api, template)
@@ -123,72 +118,3 @@ def _drain(api: Api, node: str) -> None:
     api.merge_if_there(f"{_NODES}/{node}", {"spec": {"unschedulable": True}})
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
         api.delete(pod_path(pod))
-
-
-STOPPED: Final = nodes.PREFIX + "stopped"
-"""Annotation of a node whose machine has stopped: kwok's stages leave it alone from then on."""
-
-_ALL_NODES: Final = "/api/v1/nodes"
-
-
-def make(api: Api, node: Node) -> None:
-    """Register the node as its kubelet does; an existing one is not changed."""
-    node = replace(node, kubelet_version="v" + nodes.kubelet_version(node.kubelet_version, api.version()))
-    try:
-        api.create(_ALL_NODES, manifest(node))
-    except ApiError as error:
-        if error.status != 409:
-            raise
-
-
-def stop(api: Api, name: str) -> None:
-    """The kubelet no longer answers: readiness of the node and its pods is unknown."""
-    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-    unknown["message"] = "Kubelet stopped posting node status."
-    api.merge_if_there(f"{_ALL_NODES}/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
-    api.merge_if_there(f"{_ALL_NODES}/{name}/status", {"status": {"conditions": [unknown]}})
-
-
-def remove(api: Api, name: str) -> None:
-    """Its pods are lost, and the cloud's controller deletes the Node; finalizers are left to their owners."""
-    stop(api, name)
-    lose_pods(api, name)
-    api.delete(f"{_ALL_NODES}/{name}")
-
-
-def report(api: Api, name: str, because: str) -> None:
-    """An event about a Node that does not join."""
-    about = {"metadata": {"name": name, "uid": name}}
-    api.create("/api/v1/namespaces/default/events", warning(about, NO_NODE, because))
-
-
-def manifest(node: Node) -> Object:
-    """The Node object, with its size from the start, as a kubelet registers it; GPUs start at 0.
-
-    The size goes into annotations, too, for kwok's stages.
-    """
-    capacity, allocatable = _without_gpus(node, node.capacity), _without_gpus(node, node.allocatable)
-    annotations = {
-        nodes.PREFIX + "capacity": json.dumps(capacity),
-        nodes.PREFIX + "allocatable": json.dumps(allocatable),
-        nodes.PREFIX + "kubelet-version": node.kubelet_version,
-        nodes.PREFIX + "os-image": node.os_image,
-    }
-    if node.efa:
-        annotations |= {nodes.EFA_DEVICES: str(node.efa), nodes.EFA_PLUGIN: "missing"}
-    if node.gpus:
-        annotations[nodes.GPUS] = str(node.gpus)
-        annotations[nodes.DRIVER] = "ready" if node.gpus_advertised_by == "cloud" else "missing"
-        annotations[nodes.ADVERTISED_BY] = node.gpus_advertised_by
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": node.name, "labels": dict(node.labels), "annotations": annotations},
-        "spec": {"taints": [dict(taint) for taint in node.taints], "providerID": node.provider_id},
-        # Karpenter learns a type's memory from a new node: without it, no pod would fit that type again.
-        "status": {"capacity": capacity, "allocatable": allocatable},
-    }
-
-
-def _without_gpus(node: Node, resources: Any) -> dict[str, str]:
-    return {**resources, **({GPU: "0"} if node.gpus else {}), **({EFA: "0"} if node.efa else {})}

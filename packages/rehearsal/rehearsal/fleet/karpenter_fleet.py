@@ -11,7 +11,7 @@ from typing import Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet import group_nodes, node_pools
+from rehearsal.fleet import group_nodes, machine_nodes, node_pools
 from rehearsal.fleet.controllers import Controllers
 from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.groups import Groups, write_report
@@ -208,22 +208,22 @@ class KarpenterFleet:
         """
         with self._lock:
             self._require(node.cluster).controllers.serve_machine(node)
-        group_nodes.make(self._control_plane.api, node)
+        machine_nodes.make(self._control_plane.api, node)
 
     def stop_node(self, cluster: str, name: str) -> None:
         """The machine has stopped; its Node remains and is not ready."""
         if (api := self._api_of(cluster)) is not None:
-            group_nodes.stop(api, name)
+            machine_nodes.stop(api, name)
 
     def remove_node(self, cluster: str, name: str) -> None:
         """The machine was terminated: delete its pods and its Node."""
         if (api := self._api_of(cluster)) is not None:
-            group_nodes.remove(api, name)
+            machine_nodes.remove(api, name)
 
     def report_machine(self, cluster: str, name: str, because: str) -> None:
         """Report why a running machine does not join."""
         if (api := self._api_of(cluster)) is not None:
-            group_nodes.report(api, name, because)
+            machine_nodes.report(api, name, because)
 
     def inject_with(self, injector: Injector) -> None:
         """Use ``injector`` for what the cloud adds to pods that start from now on."""

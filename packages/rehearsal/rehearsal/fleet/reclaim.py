@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, ApiError, Object, pod_path
+from rehearsal.cluster.api import Api, ApiError, Object, pod_path, timestamp
 from rehearsal.fleet.node_pools import claim_path, claims_of
 from rehearsal.fleet.nodes import GPUS, PODS_ENDED_BY, RENEWAL
 from rehearsal.fleet.packing import evict, moves
@@ -96,7 +95,7 @@ def _shut_down(api: Api, pod: Object) -> None:
 
 def _fail(api: Api, pod: Object, reason: str, cause: Mapping[str, str]) -> None:
     conditions = disruption(pod, reason)
-    ended = [_ended(each, now()) for each in pod.get("status", {}).get("containerStatuses", [])]
+    ended = [_ended(each, timestamp()) for each in pod.get("status", {}).get("containerStatuses", [])]
     body = {"status": {"phase": "Failed", **cause, "conditions": conditions, "containerStatuses": ended}}
     api.merge_if_there(f"{pod_path(pod)}/status", body)
 
@@ -104,13 +103,8 @@ def _fail(api: Api, pod: Object, reason: str, cause: Mapping[str, str]) -> None:
 def disruption(pod: Object, reason: str) -> list[Object]:
     """The pod's conditions with ``DisruptionTarget``; a reason that it has stays."""
     conditions = pod.get("status", {}).get("conditions", [])
-    target = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now()}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": timestamp()}
     return [*conditions, *([] if any(each["type"] == "DisruptionTarget" for each in conditions) else [target])]
-
-
-def now() -> str:
-    """The time in the API's form."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _ended(container: Mapping[str, Any], now: str) -> Object:

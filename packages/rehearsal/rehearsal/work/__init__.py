@@ -10,7 +10,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Wait
-from rehearsal.work import jobs, maintenance, reclaim, repair, services
+from rehearsal.work import maintenance, reclaim, repair, services, sweep
 from rehearsal.work.jobs import Workplace
 
 __all__ = ["checks"]
@@ -39,6 +39,6 @@ def checks(
     there = Workplace(offer, api, developer, timeline, wait)
     results += maintenance.play(there, maintain, window)
     if offer.checkpoints is not None:
-        results += [jobs.play(there), reclaim.play(there, reclaim_machine)]
+        results += [sweep.play(there), reclaim.play(there, reclaim_machine)]
         results.append(repair.play(there, break_gpu, run_cron_jobs))
     return results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import threading
 import time
@@ -14,7 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, ApiError, Object, pod_path, warning
+from rehearsal.cluster.api import Api, ApiError, Object, pod_path, timestamp, warning
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
@@ -48,7 +47,7 @@ def pod_status(pod: Object, container: str, state: ContainerState) -> Object:
 
     Its other containers are simulated, and run as soon as the real one does.
     """
-    now = _now()
+    now = timestamp()
     before = pod.get("status") or {}
     others = [each for each in before.get("conditions") or () if each["type"] not in _MINE]
     started = before.get("startTime") or now
@@ -96,10 +95,6 @@ def _container_status(container: Object, state: ContainerState, now: str) -> Obj
 def _condition(type: str, true: bool, now: str) -> Object:
     reason = {} if true else {"reason": "ContainersNotReady"}
     return {"type": type, "status": "True" if true else "False", "lastTransitionTime": now, **reason}
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _PROBE_SECONDS: Final = 0.5

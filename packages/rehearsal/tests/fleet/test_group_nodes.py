@@ -10,8 +10,9 @@ import pytest
 
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import group_nodes
-from rehearsal.fleet.controllers import put_back
-from rehearsal.fleet.group_nodes import FleetError, manifest
+from rehearsal.fleet.group_nodes import FleetError
+from rehearsal.fleet.idle_time import put_back
+from rehearsal.fleet.machine_nodes import manifest
 from rehearsal.fleet.nodes import GROUP_LABEL
 from rehearsal.simulation import Node
 from tests.tables import cases

@@ -15,7 +15,7 @@ from facts.concepts.pool import Fabric
 from packages.rehearsal.tests.providers.eks.autoscaling import declared
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from rehearsal.cluster.api import Object
-from rehearsal.fleet import group_nodes
+from rehearsal.fleet import machine_nodes
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.gpu_software import (
     PluginError,
@@ -156,7 +156,7 @@ def test_the_autoscaler_plans_with_the_devices_that_a_tag_promises(tags: dict[st
 
 def test_a_machine_that_joins_by_itself_has_its_devices() -> None:
     node = Node("n", "gpu-dev", "aws:///n", {}, (), {"cpu": "1"}, {"cpu": "1"}, "v1.35.0", "Linux", efa=8)
-    made = group_nodes.manifest(node)
+    made = machine_nodes.manifest(node)
     assert made["status"]["allocatable"] == {"cpu": "1", EFA: "0"}
     assert made["metadata"]["annotations"]["rehearsal.gpucluster.dev/efa"] == "8"
 

@@ -10,12 +10,13 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.fleet.controllers import Proportional, replicas, targets, would_fit
 from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, missing
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
+from rehearsal.fleet.proportional import Proportional, replicas, targets
+from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.simulation import NodeShape
 from tests.tables import cases

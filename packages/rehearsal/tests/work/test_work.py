@@ -8,9 +8,9 @@ from typing import Any
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
 from rehearsal.scenario.timeline import PodRecord
-from rehearsal.work import jobs, reclaim
-from rehearsal.work.jobs import SweepOutcome
+from rehearsal.work import reclaim, sweep
 from rehearsal.work.reclaim import ReclaimOutcome
+from rehearsal.work.sweep import SweepOutcome
 from tests.tables import cases
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -40,19 +40,19 @@ SWEPT = SweepOutcome(
 
 
 def test_a_sweep_that_ran_as_declared_has_no_problem() -> None:
-    assert jobs.problems(SWEPT) == []
+    assert sweep.problems(SWEPT) == []
 
 
 def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
     twice = ((run(1, 9), "t4-1"), (run(2, 9, running=None, finished=None), None))
-    assert jobs.problems(replace(SWEPT, pods=(*SWEPT.pods, *twice))) == []
+    assert sweep.problems(replace(SWEPT, pods=(*SWEPT.pods, *twice))) == []
 
 
 @cases
 def test_each_deviation_of_a_sweep_is_reported(status: dict[str, int], pods: list[list[Any]], expected: str) -> None:
     """Pods are rows of their pool, index, start and other fields; without any they are those that ran well."""
     ran = tuple((run(index, began, **(more[0] if more else {})), pool) for pool, index, began, *more in pods)
-    (problem,) = jobs.problems(replace(SWEPT, status=status, pods=ran or SWEPT.pods))
+    (problem,) = sweep.problems(replace(SWEPT, status=status, pods=ran or SWEPT.pods))
     assert expected in problem
 
 
