@@ -20,6 +20,7 @@ from rehearsal.engine.engine import STATE, CommandResult, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.faults.calls import REVERSIBLE, edit
 from rehearsal.faults.session import FaultSession
+from rehearsal.fleet.broken_gpus import wait_for_autoscaler
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER
 from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.sandbox.client import SandboxError
@@ -263,16 +264,8 @@ def _owner(pod: Object) -> str:
 
 
 def _lose_gpus(session: FaultSession, node: str, *, driver: str) -> None:
-    """``driver``: what their node says of it, ``missing`` until a DaemonSet's pod offers them again.
-
-    Until the simulation's autoscaler has seen a node's GPUs, it waits for them and adds no other node.
-    """
-
-    def is_initialized() -> bool:
-        labels = session.admin.get(f"{_NODES}/{node}")["metadata"]["labels"]
-        return "karpenter.sh/nodepool" not in labels or "karpenter.sh/initialized" in labels
-
-    _until("the autoscaler sees the node's GPUs", is_initialized)
+    """``driver``: what their node says of it, ``missing`` until a DaemonSet's pod offers them again."""
+    wait_for_autoscaler(session.admin, node)
     none = {GPU_RESOURCE: "0"}
     session.admin.merge(f"{_NODES}/{node}", {"metadata": {"annotations": {DRIVER: driver}}})
     session.admin.merge(f"{_NODES}/{node}/status", {"status": {"capacity": none, "allocatable": none}})

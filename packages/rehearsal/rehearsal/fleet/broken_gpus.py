@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from facts.concepts.kubernetes import GPU_RESOURCE
@@ -13,8 +14,23 @@ from rehearsal.fleet.pod_placement import tolerates
 from rehearsal.fleet.reclaim import disruption
 
 _NODES: Final = "/api/v1/nodes"
+_PATIENCE_SECONDS: Final = 240.0
+_POLL_SECONDS: Final = 0.1
 _STARTING: Final = ("karpenter.sh/", "node.kubernetes.io/", "rehearsal.gpucluster.dev/")
 """Prefixes of the NoExecute taints of nodes that start or are not ready."""
+
+
+def wait_for_autoscaler(api: Api, name: str) -> None:
+    """Return when the node's autoscaler has seen its GPUs, at the latest after four minutes.
+
+    Until then Karpenter waits for them: it adds no other node, and never removes this one.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        labels = api.get(f"{_NODES}/{name}")["metadata"]["labels"]
+        if "karpenter.sh/nodepool" not in labels or "karpenter.sh/initialized" in labels:
+            return
+        time.sleep(_POLL_SECONDS)
 
 
 def break_gpu(api: Api, name: str) -> None:
@@ -23,6 +39,7 @@ def break_gpu(api: Api, name: str) -> None:
     GKE's plugin adds a condition and goes on offering the GPU; NVIDIA's reports it as unhealthy, so that kubelet no
     longer counts it as allocatable.
     """
+    wait_for_autoscaler(api, name)
     node = api.get(f"{_NODES}/{name}")
     labels, status = node["metadata"]["labels"], node["status"]
     if "cloud.google.com/gke-accelerator" in labels:

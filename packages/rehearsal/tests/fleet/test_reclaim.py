@@ -11,8 +11,8 @@ from typing_extensions import override
 from components import node_reaper
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
-from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
-from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job
+from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, ready_gpus, running_fleet
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, nodes
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -212,6 +212,31 @@ def test_the_check_fails_where_a_reclaim_counts_as_a_failure(played: Callable[..
     check = played("eviction", ("podFailurePolicy",), backoffLimit=0)
     assert not check.passed
     assert "the Job is not complete (FailureTarget" in check.detail
+
+
+class Starting(Api):
+    """A node's autoscaler sees its GPUs at the third look."""
+
+    looks = 0
+
+    @override
+    def get(self, path: str, **query: str) -> Object:
+        node = super().get(path, **query)
+        self.looks += 1
+        node["metadata"]["labels"]["karpenter.sh/nodepool"] = "t4"
+        if self.looks >= 3:
+            node["metadata"]["labels"]["karpenter.sh/initialized"] = "true"
+        return node
+
+
+def test_a_gpu_fails_when_the_autoscaler_has_seen_it(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("breaks", autoscaled=False, min_nodes=1, max_nodes=1))
+    (node,) = nodes(running.api, "breaks")
+    api = Starting(Kubeconfig.parse((running.run_dir / "control-plane" / "kubeconfig").read_text()))
+    break_gpu(api, node["metadata"]["name"])
+    assert api.looks == 4
+    eventually("no GPU is usable", lambda: ready_gpus(running.api, "breaks") == 0)
+    running.fleet.delete_group(CLUSTER, "breaks")
 
 
 def cron_jobs(running: Running) -> list[str]:
