@@ -50,12 +50,21 @@ def _network_link(pending: Pending[SimulatedCloud]) -> str:
     return SELF_LINK + network_of(pending.cloud, pending.inputs).id
 
 
+def _of_this_project(pending: Pending[SimulatedCloud]) -> None:
+    """400 for a network of another project, in Google's words: https://github.com/tranquilitybase-io/tb-gcp/pull/507."""
+    network = network_of(pending.cloud, pending.inputs).id
+    if not network.startswith(f"projects/{pending.inputs['project']}/"):
+        refused = f"Invalid value for field 'resource.network': '{SELF_LINK}{network}'."
+        raise bad_request(f"{refused} Cross-project references for this resource are not allowed.")
+
+
 def _number(pending: Pending[SimulatedCloud]) -> str:
     """A stable number for a path, as the API gives every resource one."""
     return str(zlib.crc32(pending.id.encode()))
 
 
 def _apart_from_others(pending: Pending[SimulatedCloud]) -> None:
+    _of_this_project(pending)
     network = network_of(pending.cloud, pending.inputs)
     mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(pending.inputs)}
     for other in pending.cloud.store.all(SUBNETWORK):
@@ -119,7 +128,7 @@ ROWS: Final = (
         # The primary range may grow in place.
         replaces_if={"ipCidrRange": _does_not_grow},
     ),
-    TABLE.row(ROUTER, outputs={"network": _network_link}),
-    TABLE.row("gcp:compute/firewall:Firewall", outputs={"network": _network_link}),
+    TABLE.row(ROUTER, outputs={"network": _network_link}, requires=_of_this_project),
+    TABLE.row("gcp:compute/firewall:Firewall", outputs={"network": _network_link}, requires=_of_this_project),
     TABLE.row("gcp:compute/address:Address", outputs={"address": _address}),
 )

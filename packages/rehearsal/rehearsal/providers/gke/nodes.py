@@ -22,6 +22,7 @@ from facts.catalog.model import Machine
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record, SimulatedCloud
 from rehearsal.providers.gke.cloud import SELF_LINK, region_of
+from rehearsal.providers.gke.iam import ACCOUNT
 from rehearsal.providers.gke.network import NAT, ROUTER, subnetwork_of
 from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
@@ -268,10 +269,16 @@ def node_problem(cloud: SimulatedCloud, cluster: Properties, pool: Properties) -
 
 
 def _roles(cloud: SimulatedCloud, cluster: Properties, config: Properties) -> str | None:
-    """Only an account of this program is judged: roles that others granted are not known."""
+    """Only an account of this program is judged: roles that others granted are not known.
+
+    One of another project: https://docs.cloud.google.com/kubernetes-engine/security/configure-node-service-accounts.
+    """
     account, project = str(config.get("serviceAccount") or ""), cluster["project"]
     if not account.endswith(f"@{project}.iam.gserviceaccount.com"):
-        return None
+        if not any(each.id.endswith(f"/{account}") for each in cloud.store.all(ACCOUNT)):
+            return None
+        unknown = f"that the service agents of {project} have roles/iam.serviceAccountTokenCreator on it"
+        return f"the nodes' service account {account} is of another project, and this rehearsal cannot know {unknown}"
     member = f"serviceAccount:{account}"
     grants = [each.inputs for each in cloud.store.all(GRANT) if each.inputs["member"] == member]
     roles = {each["role"] for each in grants if each["project"] == project}

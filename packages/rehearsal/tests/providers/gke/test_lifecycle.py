@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,19 @@ def test_a_link_into_another_project_is_another_network(google: gke.Google) -> N
     google.network()
     with pytest.raises(ProviderError, match="projects/elsewhere/global/networks/net' was not found"):
         google.create(gke.FIREWALL, {"name": "f", "network": "projects/elsewhere/global/networks/net"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs"),
+    [
+        (gke.SUBNETWORK, gke.subnetwork(secondaryIpRanges=[])),
+        (gke.ROUTER, {"name": "r", "region": "us-central1"}),
+        (gke.FIREWALL, {"name": "f"}),
+    ],
+)
+def test_a_network_of_another_project_is_refused(google: gke.Google, kind: str, inputs: dict[str, Any]) -> None:
+    link = google.create(gke.NETWORK, {"name": "net", "project": "elsewhere"}).state["selfLink"]
+    google.refuses(kind, {**inputs, "network": link}, "elsewhere/global/networks/net'.*Cross-project references")
 
 
 def test_a_protected_cluster_is_not_deleted(google: gke.Google) -> None:

@@ -40,6 +40,15 @@ def test_nodes_do_not_register_without_it(google: gke.Google, roles: tuple[str, 
     google.refuses(gke.POOL, gke.cpu_pool(nodeConfig=NODES), lacks)
 
 
+def test_an_account_of_another_project_needs_more_rights(google: gke.Google) -> None:
+    google.cluster()
+    account = google.create(gke.ACCOUNT, {"accountId": "gpu-nodes", "project": "elsewhere"}).state["email"]
+    google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": account}))
+    reason = google.fleet.groups["t4-1"].not_scaled_because
+    assert "is of another project" in reason
+    assert "the service agents of demo-project have roles/iam.serviceAccountTokenCreator on it" in reason
+
+
 def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) -> None:
     with_roles(google)
     google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": EMAIL}))
