@@ -24,7 +24,7 @@ from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.mutants import table
 from rehearsal.mutants.judges import NOBODY, QuickJudges, Verdict
-from rehearsal.mutants.mutation import Key, Mutant, Registered, groups_of, mutants_of
+from rehearsal.mutants.mutation import Mutant, Registered, groups_of, mutants_of
 from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
 from rehearsal.run.recorder import Finished
@@ -165,7 +165,12 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     if update:  # rehearsals take hours: what they noticed before stays until they are done
         sure = {one.key: row for one, row in rows.items() if one not in left or one.key not in noticed}
         table.write(stack.name, {**old, **sure}.values())
-    rehearsed = _rehearsed(left, noticed, trials, console)
+    # Named ones apart, because they could hide harmful ones.
+    alone = [[one] for one in left if one.key in noticed]
+    others = [one for one in left if one.key not in noticed]
+    harmful = groups_of([one for one in others if rows[one]["harm"] == "harmful"], GROUP)
+    named = groups_of([one for one in others if rows[one]["harm"] == "named"], GROUP)
+    rehearsed = _rehearsed([*alone, *harmful, *named], trials, console)
     rows |= {one: table.row_of(one, verdict, judgements) for one, verdict in rehearsed.items()}
     console.print(table.summary(rows.values()), highlight=False)
     lost = table.lost(rows.values(), committed)
@@ -177,10 +182,8 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     return not lost
 
 
-def _rehearsed(mutants: Sequence[Mutant], noticed: set[Key], trials: Trials, console: Console) -> dict[Mutant, Verdict]:
-    """What rehearsals notice: those that are ``noticed`` by the table are asked about alone, the others in groups."""
-    groups = [[one] for one in mutants if one.key in noticed]
-    groups += groups_of([one for one in mutants if one.key not in noticed], GROUP)
+def _rehearsed(groups: Sequence[Sequence[Mutant]], trials: Trials, console: Console) -> dict[Mutant, Verdict]:
+    """What rehearsals of these groups notice."""
     verdicts: dict[Mutant, Verdict] = {}
     for number, group in enumerate(groups, 1):
         noticing = {one: verdict for one, verdict in attribute(group, trials.ask).items() if verdict != NOBODY}
