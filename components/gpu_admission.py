@@ -23,17 +23,18 @@ from components.resources import documents
 from components.users import MPS_POD_SECURITY
 from facts import catalog
 from facts.catalog.model import Resources
-from facts.concepts.kubernetes import Taint, node_taints
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint, node_taints
 from facts.concepts.pool import (
     GPU_LABEL,
-    GPU_TAINT,
     MPS,
     OPT_OUT_LABEL,
     ROLE_LABEL,
     SELECTED_LABELS,
     SHARING_LABEL,
     Pool,
+    by_resource,
     gpus_per_pod,
+    resource_taint,
 )
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
@@ -67,8 +68,9 @@ class GpuAdmission(pulumi.ComponentResource):
             room=rooms(cloud.name, args.pools),
         ):
             self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
-        if any(pool.autoscaled and not pool.owned for pool in args.pools):
-            self._declare(args, f"{name}-claims", *claims())
+        for resource, pools in by_resource(args.pools).items():
+            if any(pool.autoscaled and not pool.owned for pool in pools):
+                self._declare(args, f"{name}-{_prefix(resource)}claims", *claims(resource))
         if any(pool.gpus.mps for pool in args.pools):
             self._declare(args, f"{name}-mps", *mps_pods())
         self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
@@ -80,9 +82,9 @@ class GpuAdmission(pulumi.ComponentResource):
         args.cluster.objects.declare(f"{name}-binding", binding, self, declared)
 
 
-def claims() -> Sequence[Mapping[str, Any]]:
-    """The policy on claims for GPUs, and its binding: the clouds' pools do not grow for them."""
-    return documents(Path(__file__).with_name("gpu-claims.yaml"), name=CLAIMS_POLICY)
+def claims(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
+    """The policy on claims for devices of a resource, and its binding: the clouds' pools do not grow for them."""
+    return _spelled(documents(Path(__file__).with_name("gpu-claims.yaml"), name=CLAIMS_POLICY), resource)
 
 
 def mps_pods() -> Sequence[Mapping[str, Any]]:
@@ -119,24 +121,32 @@ def manifests(
     adds_gpu_toleration: bool,
     ends_running_pods: bool,
     room: Mapping[str, Resources] | None = None,
-) -> tuple[PolicyManifests, PolicyManifests]:
-    """The policies for these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` are those of ``Cloud``.
+) -> tuple[PolicyManifests, ...]:
+    """Two policies for each resource of these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` are those of
+    ``Cloud``.
 
     ``room``: the CPU and memory that a pool's nodes leave for pods; a pool that it does not name fits pods of any size.
     """
-    variables = facts(pools, adds_gpu_toleration=adds_gpu_toleration, room=room)
-    placement, placement_binding, isolation, isolation_binding = templates()
-    validations = placement["spec"]["validations"]
-    if not ends_running_pods:
-        validations = [validation for validation in validations if validation["message"] != _EVICTION]
-    return (
-        PolicyManifests(suffix="placement", policy=_with(placement, variables, validations), binding=placement_binding),
-        PolicyManifests(
-            suffix="isolation",
-            policy=_with(isolation, variables, isolation["spec"]["validations"]),
-            binding=isolation_binding,
-        ),
-    )
+    every: list[PolicyManifests] = []
+    for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
+        variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
+        placement, placement_binding, isolation, isolation_binding = _spelled(templates(), resource)
+        validations = placement["spec"]["validations"]
+        if not ends_running_pods:
+            validations = [validation for validation in validations if validation["message"] != _EVICTION]
+        every += (
+            PolicyManifests(
+                suffix=f"{_prefix(resource)}placement",
+                policy=_with(placement, variables, validations),
+                binding=placement_binding,
+            ),
+            PolicyManifests(
+                suffix=f"{_prefix(resource)}isolation",
+                policy=_with(isolation, variables, isolation["spec"]["validations"]),
+                binding=isolation_binding,
+            ),
+        )
+    return tuple(every)
 
 
 @functools.cache
@@ -144,6 +154,21 @@ def templates() -> Sequence[Mapping[str, Any]]:
     """The manifests in ``gpu-placement.yaml``: two policies without facts, each followed by its binding."""
     (listed,) = documents(_FILE)
     return listed["items"]
+
+
+def _spelled(policies: Sequence[Mapping[str, Any]], resource: str) -> Sequence[Mapping[str, Any]]:
+    """The policies for pods that request ``resource``; those of another than NVIDIA's GPUs have names of their own."""
+    if not (prefix := _prefix(resource)):
+        return policies
+    text = json.dumps(policies).replace(GPU_RESOURCE, resource).replace("'gpu'", f"'{prefix[:-1]}'")
+    for name in (PLACEMENT_POLICY, ISOLATION_POLICY, CLAIMS_POLICY):
+        text = text.replace(name, f"{prefix}{name}")
+    spelled: Sequence[Mapping[str, Any]] = json.loads(text)
+    return spelled
+
+
+def _prefix(resource: str) -> str:
+    return "" if resource == GPU_RESOURCE else f"{resource.rpartition('/')[2]}-"
 
 
 def _with(
@@ -161,7 +186,7 @@ def facts(
     ``room``: the CPU and memory that a node of a pool leaves for pods, where that is known.
     """
     ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
-    implied = {GPU_TAINT} if adds_gpu_toleration else set()
+    implied = {resource_taint(pool.gpus.resource) for pool in pools} if adds_gpu_toleration else set()
     label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.labels)})
     values: dict[str, Any] = {
         "pools": [pool.name for pool in ordered],

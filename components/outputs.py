@@ -16,7 +16,7 @@ from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
 from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels, with_mps
 
 _RETRIES_ON_SPOT: Final = 3
@@ -91,10 +91,10 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
         selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels)},
         tolerations=tolerations(spec.taints),
-        gpu=GPU_RESOURCE,
+        gpu=spec.gpus.resource,
         gpus=gpus_per_pod,
         # One node needs no devices. Where they are limits, requesting them all proves that the node has them.
-        limits={GPU_RESOURCE: gpus_per_pod, **(spec.fabric or NO_FABRIC).limits},
+        limits={spec.gpus.resource: gpus_per_pod, **(spec.fabric or NO_FABRIC).limits},
     )
     template = job["spec"]["template"]
     template["spec"] = with_mps(template["spec"], spec.labels)

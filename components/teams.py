@@ -16,6 +16,7 @@ from components.cluster import Cluster
 from components.settings.teams import Priority, Team
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
+from facts.concepts.pool import by_resource
 
 # Above and below the priority of a pod without a class. Autoscalers start no node for pods below -10:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption
@@ -47,7 +48,7 @@ class Teams(pulumi.ComponentResource):
         for each in priority_classes() if args.teams else ():
             objects.declare(f"{name}-{each['metadata']['name']}", each, self)
         for team in args.teams:
-            for each in manifests(team):
+            for each in manifests(team, tuple(by_resource(args.cluster.settings.gpu_pools))):
                 kind, its = each["kind"].lower(), each["metadata"]["name"]
                 objects.declare(f"{name}-{team.name}-{kind}-{its}", each, self, args.namespaces[team.name])
         self.register_outputs({"teams": [team.name for team in args.teams]})
@@ -66,9 +67,9 @@ def priority_classes() -> Iterator[dict[str, Any]]:
         )
 
 
-def manifests(team: Team) -> Iterator[dict[str, Any]]:
-    """The objects in the team's namespace."""
-    hard: dict[str, str] = {f"requests.{GPU_RESOURCE}": str(team.gpus)}
+def manifests(team: Team, resources: Sequence[str] = (GPU_RESOURCE,)) -> Iterator[dict[str, Any]]:
+    """The objects in the team's namespace, whose quota holds for each of the stack's ``resources``."""
+    hard: dict[str, str] = {f"requests.{resource}": str(team.gpus) for resource in resources}
     hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
     limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
     hard |= {f"requests.{resource}": most for resource, most in limits.items() if most is not None}

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL
-from facts.concepts.pool import GPU_TAINT
+from facts.concepts.pool import resource_taint
 from policies.readers import read
 from policies.readers.registry import additions_to
 from policies.readers.resource import Declared
 from policies.readers.taints import Additions
 from policies.rules.node_groups import gpu_taint, present_label
 
-REMEDIES: Final[Mapping[str, Callable[[Additions, dict[str, Any]], bool]]] = {
-    gpu_taint.id: lambda pool, properties: pool.add_taint(properties, GPU_TAINT),
-    present_label.id: lambda pool, properties: pool.add_label(properties, GPU_PRESENT_LABEL, "true"),
+REMEDIES: Final[Mapping[str, Callable[[Additions, dict[str, Any], NodeGroup], bool]]] = {
+    gpu_taint.id: lambda pool, properties, group: pool.add_taint(properties, resource_taint(group.gpu_resource)),
+    present_label.id: lambda pool, properties, _: pool.add_label(properties, GPU_PRESENT_LABEL, "true"),
 }
 """Rule → its fix: changes the engine's properties in place; returns whether it did."""
 
@@ -34,5 +34,5 @@ def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dic
     pool = additions_to(declared.type)
     groups = [item for item in read(declared) if isinstance(item, NodeGroup)]
     # With several pools in one resource, which of them to change is ambiguous.
-    changed = pool is not None and len(groups) == 1 and REMEDIES[rule](pool, properties)
+    changed = pool is not None and len(groups) == 1 and REMEDIES[rule](pool, properties, groups[0])
     return properties if changed else None

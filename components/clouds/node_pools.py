@@ -13,7 +13,7 @@ from components.clouds.priority_expander import in_order
 from components.resources import documents
 from components.settings.maintenance import Maintenance
 from facts.catalog import CloudCatalog
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 
 _MOST_WEIGHT: Final = 100
@@ -91,7 +91,7 @@ def limits(pool: Pool, known: CloudCatalog) -> dict[str, str]:
     """
     most = {"nodes": str(pool.max_nodes)}
     if pool.role == "gpu":
-        return {**most, GPU_RESOURCE: str(pool.max_nodes * pool.gpus_per_node)}
+        return {**most, pool.gpus.resource: str(pool.max_nodes * pool.gpus_per_node)}
     machines = [known.machines.get(name) for name in pool.machine_types]
     # A planned node counts with the largest type that it may become.
     largest = max((machine.vcpus for machine in machines if machine is not None), default=0)

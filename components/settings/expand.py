@@ -16,7 +16,7 @@ from components.settings.fields import ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool, SharingSetting
 from components.settings.problems import Problem
 from facts.catalog import CloudCatalog, Machine
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     CLASS_LABEL,
@@ -124,7 +124,8 @@ def zone_suffix(zone: str, region: str) -> str:
 
 def gpu_pools(entries: Sequence[GpuPool], place: Place, stack_labels: Mapping[str, str]) -> tuple[Pool, ...]:
     """The pools of valid ``gpuPools``, in a stack whose resources have these labels."""
-    smallest = min(size for entry in entries for size in entry.gpus_per_node)
+    sizes = [(resource_of(entry.gpu), size) for entry in entries for size in entry.gpus_per_node]
+    smallest = {resource: min(size for other, size in sizes if other == resource) for resource, _ in sizes}
     # Sizes of which some pool has whole GPUs.
     whole = {size for entry in entries if not _divided(entry) for size in entry.gpus_per_node}
     pools = (pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, smallest, whole))
@@ -140,8 +141,8 @@ def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) 
     return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place, zones))
 
 
-def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: set[int]) -> Iterator[Pool]:
-    known = place.catalog
+def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, int], whole: set[int]) -> Iterator[Pool]:
+    known, resource = place.catalog, resource_of(pool.gpu)
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for variant in _pool_variants(pool, place, ()):
         size = variant.size or 1
@@ -176,7 +177,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int, whole: se
                 size,
                 {**known.gpu_labels(pool.gpu), **fabric_labels, **selected, **pool.labels},
             ),
-            taints=_distinct(gpu_pool_taints(size, smallest, (*cloud_taints, *extra), shares=shares)),
+            taints=_distinct(
+                gpu_pool_taints(size, smallest[resource], (*cloud_taints, *extra), shares=shares, resource=resource)
+            ),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
             compact=pool.placement == "compact",

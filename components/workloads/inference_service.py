@@ -16,7 +16,6 @@ from components.resources import documents
 from components.settings import Settings
 from components.settings.services import InferenceService as InferenceServiceSetting
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
-from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer
 from facts.concepts.pool import placement, with_mps
 from facts.jobs.fit import Fit, PodRequest
@@ -131,7 +130,7 @@ def _manifests(service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, 
         image=service.image,
         port=service.port,
         health=service.health,
-        resources={**requests, "limits": {GPU_RESOURCE: service.gpus}},
+        resources={**requests, "limits": {fit.resource: service.gpus}},
         min=service.min,
         max=service.max,
         surge=surge,

@@ -18,7 +18,6 @@ from components.workloads.charts import forwarded, password, release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
-    GPU_RESOURCE,
     SAFE_TO_EVICT,
     UNINTERRUPTED,
     tolerations,
@@ -147,8 +146,8 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
         "slug": pool.name,
         "description": f"{', '.join(names)}: up to {most} machines{price}{ends}",
         "kubespawner_override": {
-            "extra_resource_limits": {GPU_RESOURCE: str(gpus)},
-            "extra_resource_guarantees": {GPU_RESOURCE: str(gpus)},
+            "extra_resource_limits": {pool.gpus.resource: str(gpus)},
+            "extra_resource_guarantees": {pool.gpus.resource: str(gpus)},
             "node_affinity_required": [
                 {
                     "matchExpressions": [

@@ -13,9 +13,9 @@ from components.resources import Chart
 from components.settings.tools import Queue
 from components.workloads.charts import release, values_in
 from components.workloads.data import WorkloadArgs
-from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
+from facts.concepts.kubernetes import manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
-from facts.concepts.pool import GPU_TAINT, Pool, kind_labels
+from facts.concepts.pool import Pool, by_resource, kind_labels, resource_taint
 from facts.jobs.job import QUEUE_LABEL
 
 CHART: Final = Chart(
@@ -79,10 +79,11 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
     for pool in pools:
-        taints = node_taints(taint for taint in pool.taints if taint != GPU_TAINT)
+        own = resource_taint(pool.gpus.resource)
+        taints = node_taints(taint for taint in pool.taints if taint != own)
         spec = {
             "nodeLabels": kind_labels(pool.labels),
-            "tolerations": tolerations([GPU_TAINT]),
+            "tolerations": tolerations([own]),
             **({"nodeTaints": taints} if taints else {}),
         }
         yield manifest(_API, "ResourceFlavor", pool.name, spec=spec)
@@ -91,17 +92,22 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
     """The GPUs of all pools at their maximum, the cheapest first."""
     ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
-    quotas = {pool.name: str(pool.max_nodes * pool.allocatable_gpus) for pool in ordered}
-    flavors = [
-        {"name": name, "resources": [{"name": GPU_RESOURCE, "nominalQuota": quota}]} for name, quota in quotas.items()
+    groups = [
+        {"coveredResources": [resource], "flavors": [_flavor_quota(pool, resource) for pool in members]}
+        for resource, members in by_resource(ordered).items()
     ]
     spec = {
         "namespaceSelector": {},
         # A job that fits does not wait for a larger one before it.
         "queueingStrategy": "BestEffortFIFO",
-        "resourceGroups": [{"coveredResources": [GPU_RESOURCE], "flavors": flavors}],
+        "resourceGroups": groups,
     }
     return manifest(_API, "ClusterQueue", QUEUE, spec=spec)
+
+
+def _flavor_quota(pool: Pool, resource: str) -> dict[str, Any]:
+    quota = str(pool.max_nodes * pool.allocatable_gpus)
+    return {"name": pool.name, "resources": [{"name": resource, "nominalQuota": quota}]}
 
 
 def _price(pool: Pool) -> float:

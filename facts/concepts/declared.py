@@ -12,14 +12,13 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from facts.concepts.autoscaler import Autoscaler, IdleTime, ScalingGroup
 from facts.concepts.carbon import Carbon
-from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless", "owned"]
 """``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
-``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
-``serverless``: a machine without GPUs for each system pod, made and billed with the pod. ``owned``: the user's own
-machines in a cluster, which nobody rents out and no autoscaler adds or removes."""
+``max_nodes`` GPUs in all. ``machine``: machines outside any cluster, which no cluster autoscaler can remove.
+``serverless``: a machine without GPUs for each system pod, billed with it. ``owned``: the user's own machines."""
 
 
 class Item:
@@ -42,9 +41,8 @@ class NodeGroup(Item):
     name: str
     cloud: str
     gpus_per_node: Maybe[int] = 0
-    """The most that a node of the group has."""
     other_gpus_per_node: tuple[int, ...] = ()
-    """What nodes of the group's other machine types have instead; empty where all have the same."""
+    """The most that a node has, and what nodes of other machine types have instead; empty where all have the same."""
     autoscaled: Maybe[bool] = False
     min_nodes: Maybe[int] = 0
     max_nodes: Maybe[int | None] = None
@@ -57,6 +55,8 @@ class NodeGroup(Item):
     machine_type: Maybe[str | None] = None
     machine_types: tuple[Maybe[str | None], ...] = ()
     """The first of them, and all, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
+    gpu_resource: str = GPU_RESOURCE
+    """What pods request to get its GPUs; the taint that keeps other pods away has this key."""
     accelerators: str | None = None
     """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
     sold_by: str | None = None
@@ -155,9 +155,8 @@ class Workload(Item):
     device_plugin: Maybe[bool] = False
     """Whether it offers the nodes' GPUs to the kubelet, so that it is meant for GPU nodes whatever it selects."""
     scales_nodes: Maybe[bool] = False
-    """Whether it is a node autoscaler."""
     autoscaler: Autoscaler | None = None
-    """How it scales nodes, where its declaration tells."""
+    """Whether it is a node autoscaler, and how it scales nodes, where its declaration tells."""
     idle: IdleTime | None = None
     """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
     unknown_reason: UnknownReason | None = None
@@ -165,6 +164,8 @@ class Workload(Item):
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
     runtime_class: str | None = None
+    gpu_resource: str = GPU_RESOURCE
+    """What it requests ``gpus`` of."""
 
     @property
     def title(self) -> str:
@@ -204,7 +205,7 @@ class Minimum(Item):
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
     The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
-    one of its nodes (``node``). ``what``: ``schedule 'morning'``.
+    one of its nodes (``node``). ``what``: ``schedule 'morning'``; ``where``: its property or flag, as spelled there.
     """
 
     what: str
@@ -213,7 +214,6 @@ class Minimum(Item):
     node: str = ""
     declared_at: tuple[str, ...] = ()
     where: str = ""
-    """The property or the flag, in its resource's own spelling."""
     resource: str = ""
 
 

@@ -10,6 +10,12 @@ from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
+RESOURCES: Final[Mapping[str, str]] = {"nvidia": GPU_RESOURCE}
+"""Maker, the first word of an accelerator's name in the catalogue → the resource by which pods request its devices.
+
+A taint of that key keeps other pods away: admission adds the toleration for it to pods that request the resource.
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
+"""
 
 # Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.
 CLUSTER_RESOURCE_RULES: Final[tuple[Mapping[str, Any], ...]] = (
@@ -178,10 +184,15 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
     return total
 
 
+def resource_of(gpu: str) -> str:
+    """The resource by which pods request an accelerator of this name (``nvidia-t4``)."""
+    return RESOURCES.get(gpu.partition("-")[0], GPU_RESOURCE)
+
+
 def gpu_limit(spec: Mapping[str, Any]) -> int:
     """The GPUs that the containers of a pod of this ``spec`` have together."""
     limits = ((each.get("resources") or {}).get("limits") or {} for each in spec.get("containers") or ())
-    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
+    return sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES.values())
 
 
 def _container_requests(container: Mapping[str, Any]) -> dict[str, Decimal]:

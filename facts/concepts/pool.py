@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from facts.concepts.declared import NodeGroup
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, tolerations
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, resource_of, tolerations
 
 POOL_LABEL: Final = "gpucluster.dev/pool"
 GPU_LABEL: Final = "gpucluster.dev/gpu"
@@ -133,6 +133,11 @@ class PoolGpus:
     time_sharing: SharedGpu | None = None
     mps: SharedGpu | None = None
     mig: str | None = None
+
+    @property
+    def resource(self) -> str:
+        """The resource by which pods request them, which is also the key of the nodes' taint."""
+        return resource_of(self.type)
 
     @property
     def shared(self) -> SharedGpu | None:
@@ -259,10 +264,23 @@ def size_taint(gpus_per_node: int) -> Taint:
     return Taint(SIZE_KEY, str(gpus_per_node), "NoSchedule")
 
 
+def resource_taint(resource: str) -> Taint:
+    """The taint of nodes with this ``resource``, which pods that request it tolerate."""
+    return Taint(resource, "present", "NoSchedule")
+
+
+def by_resource(pools: Iterable[Pool]) -> dict[str, list[Pool]]:
+    """Resource → the GPU pools whose nodes have it, in their order."""
+    grouped: dict[str, list[Pool]] = {}
+    for pool in pools:
+        grouped.setdefault(pool.gpus.resource, []).append(pool)
+    return grouped
+
+
 def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str, str]) -> dict[str, str]:
     """All labels of a GPU pool: the contract's, then the user's (which cannot replace one: settings refuses that)."""
     return {
-        GPU_PRESENT_LABEL: "true",
+        **({GPU_PRESENT_LABEL: "true"} if resource_of(gpu) == GPU_RESOURCE else {}),
         POOL_LABEL: pool,
         GPU_LABEL: gpu,
         SIZE_KEY: str(gpus_per_node),
@@ -271,15 +289,20 @@ def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str,
 
 
 def gpu_pool_taints(
-    gpus_per_node: int, smallest_size: int, extra: tuple[Taint, ...], *, shares: int = 1
+    gpus_per_node: int,
+    smallest_size: int,
+    extra: tuple[Taint, ...],
+    *,
+    shares: int = 1,
+    resource: str = GPU_RESOURCE,
 ) -> tuple[Taint, ...]:
-    """All taints of a GPU pool; only pools above the stack's smallest size carry the size taint (ADR 0001).
+    """All taints of a GPU pool; only pools above the smallest size with their resource have the size taint (ADR 0001).
 
     ``shares`` above 1 keeps pods that want a whole GPU off nodes whose GPUs are shared or partitioned.
     """
     by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
     by_share = (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
-    return (GPU_TAINT, *by_size, *by_share, *extra)
+    return (resource_taint(resource), *by_size, *by_share, *extra)
 
 
 def kind_labels(labels: Mapping[str, str]) -> dict[str, str]:
@@ -335,6 +358,7 @@ def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
         cloud=cloud,
         kind="owned" if pool.owned else "pool",
         gpus_per_node=pool.gpus_per_node,
+        gpu_resource=GPU_RESOURCE if pool.gpu_part is None else pool.gpus.resource,
         autoscaled=pool.autoscaled,
         min_nodes=pool.min_nodes,
         max_nodes=pool.max_nodes,

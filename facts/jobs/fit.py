@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import SELECTED_LABELS, kind_labels
 
@@ -46,6 +46,11 @@ class Fit:
         """A node's list price: the first pool's or, where that is unknown, the lowest known one."""
         known = [pool.hourly_usd for pool in self.pools if pool.hourly_usd is not None]
         return self.pools[0].hourly_usd if self.pools[0].hourly_usd is not None else min(known, default=None)
+
+    @property
+    def resource(self) -> str:
+        """The resource by which pods request the GPUs."""
+        return resource_of(self.pools[0].gpu)
 
     @property
     def taints(self) -> tuple[Taint, ...]:

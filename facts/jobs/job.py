@@ -109,6 +109,7 @@ class TrainingJobSpec(JobRequest):
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
+    - ``resource``: what each pod requests ``gpus`` of.
     - ``network``: the network devices of each worker, in a pool with a fabric.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
@@ -122,6 +123,7 @@ class TrainingJobSpec(JobRequest):
     taints: tuple[Taint, ...]
     kind: Mapping[str, str] = field(default_factory=dict)
     spot: bool = False
+    resource: str = GPU_RESOURCE
     network: Fabric = NO_FABRIC
     retries: int = 0
     grace_seconds: int = 30
@@ -251,7 +253,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"env": variables} if variables else {}),
         "resources": {
             **({"requests": asked} if asked else {}),
-            "limits": {GPU_RESOURCE: job.gpus, **job.network.limits},
+            "limits": {job.resource: job.gpus, **job.network.limits},
             **({"claims": [_CLAIM]} if job.network.claimed else {}),
         },
         "volumeMounts": [

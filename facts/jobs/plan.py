@@ -107,6 +107,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "pools": tuple(pool.name for pool in fit.pools),
             "taints": fit.taints,
             "kind": fit.kind,
+            "resource": fit.resource,
             "at_once": _at_once(asked, fit, team, queued=queued),
             "retries": retries,
             "grace_seconds": grace if notice is None else min(grace, notice),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
-from facts.concepts.pool import GPU_TAINT
+from facts.concepts.pool import GPU_TAINT, resource_taint
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS
@@ -161,19 +161,22 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     example=replace(GPUS, taints=()),
 )
 def gpu_taint(group: NodeGroup) -> list[Violation]:
-    """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``), or one of its own."""
+    """A GPU group repels every pod that does not tolerate the GPU taint, or one of its own.
+
+    Its key is the resource by which pods request the GPUs, such as ``nvidia.com/gpu``.
+    """
     if not has_gpus(group) or group.kind == "machine":
         return []
     if group.taints is UNKNOWN:
         return [_unknown(gpu_taint, group, "taints", "its taints")]
-    if any(taint.key == GPU_RESOURCE and taint.effect in _REPELLING for taint in group.taints):
+    if any(taint.key == group.gpu_resource and taint.effect in _REPELLING for taint in group.taints):
         return []
     if any(_reserves(group, taint) for taint in group.taints):
         return []  # gpu-taint-key reports it
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
     taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
     message = f"lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
-    return [_violation(gpu_taint, group, message)]
+    return [_violation(gpu_taint, group, message, _own(gpu_taint, group))]
 
 
 @rule(
@@ -193,18 +196,18 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)),
 )
 def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violation]:
-    """A GPU group that repels pods does so with the key ``nvidia.com/gpu``, or with one of ``taint_keys``."""
+    """A GPU group that repels pods does so with its resource (``nvidia.com/gpu``), or with one of ``taint_keys``."""
     if not has_gpus(group) or group.kind == "machine" or group.taints is UNKNOWN:
         return []
-    if any(taint.key in (GPU_RESOURCE, *taint_keys) and taint.effect in _REPELLING for taint in group.taints):
+    if any(taint.key in (group.gpu_resource, *taint_keys) and taint.effect in _REPELLING for taint in group.taints):
         return []
     own = [taint for taint in group.taints if _reserves(group, taint)]
     if not own:
         return []
     keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in own)
-    message = f"repels pods with {keys}, not with {GPU_RESOURCE}: "
+    message = f"repels pods with {keys}, not with {group.gpu_resource}: "
     message += "device plugins, monitoring and GPU pods must tolerate that taint themselves."
-    return [_violation(taint_key, group, message)]
+    return [_violation(taint_key, group, message, _own(taint_key, group))]
 
 
 @rule(
@@ -222,7 +225,7 @@ def present_label(group: NodeGroup) -> list[Violation]:
 
     https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
     """
-    if not has_gpus(group) or group.kind != "pool":
+    if not has_gpus(group) or group.kind != "pool" or group.gpu_resource != GPU_RESOURCE:
         return []
     value = UNKNOWN if group.labels is UNKNOWN else group.labels.get(GPU_PRESENT_LABEL)
     if value == "true":
@@ -264,7 +267,7 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
 )
 def accelerator_minimum(group: NodeGroup) -> list[Violation]:
     """Reports always-on nodes with accelerators other than NVIDIA's."""
-    if group.accelerators is None or group.autoscaled is UNKNOWN:
+    if group.accelerators is None or group.autoscaled is UNKNOWN or has_gpus(group):
         return []
     nodes = group.min_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes
     if nodes == 0:
@@ -292,6 +295,11 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
     message = f"mixes GPU models ({', '.join(group.gpu_models)}): which one a job gets, "
     message += "and whether it fits into its memory, is random."
     return [_violation(uniform_models, group, message)]
+
+
+def _own(rule: Rule[...], group: NodeGroup) -> str:
+    """The rule's remedy with the taint of the group's own resource."""
+    return rule.remedy.replace(str(GPU_TAINT), str(resource_taint(group.gpu_resource)))
 
 
 def _reserves(group: NodeGroup, taint: Taint) -> bool:

@@ -34,7 +34,15 @@ def distinct(stack: Stack) -> Stack:
     by_shape: dict[tuple[object, ...], NodeGroup] = {}
     for group in stack.groups:
         size = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
-        shape = (group.taints, group.kind, group.gpus_per_node, size, group.autoscaled, group.hourly_usd)
+        shape = (
+            group.taints,
+            group.kind,
+            group.gpu_resource,
+            group.gpus_per_node,
+            size,
+            group.autoscaled,
+            group.hourly_usd,
+        )
         by_shape.setdefault((shape, *(_label(group, key) for key in keys)), group)
     return replace(stack, groups=tuple(by_shape.values()))
 

@@ -13,7 +13,7 @@ from typing import Final
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Stack, UnknownReason, Violation, Workload
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, RESOURCES, Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
@@ -103,9 +103,12 @@ def tolerates(stack: Stack) -> Iterator[Violation]:
         lacking = [untolerated(workload, group) for group in groups]
         if any(taints is UNKNOWN for taints in lacking):
             yield _unknown(tolerates, workload, "which taints it tolerates")
-        elif all(any(taint.key == GPU_RESOURCE for taint in taints) for taints in lacking if taints is not UNKNOWN):
-            message = f"{workload.title} has no toleration for {GPU_RESOURCE}; only some clouds add it."
-            yield tolerates.violation(message, workload.resource)
+        elif all(
+            any(taint.key in RESOURCES.values() for taint in taints) for taints in lacking if taints is not UNKNOWN
+        ):
+            message = f"{workload.title} has no toleration for {workload.gpu_resource}; only some clouds add it."
+            remedy = tolerates.remedy.replace(GPU_RESOURCE, workload.gpu_resource)
+            yield tolerates.violation(message, workload.resource, remedy=remedy)
 
 
 @rule(
@@ -232,6 +235,8 @@ class _Obstacle:
 
 
 def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
+    if workload.gpu_resource != group.gpu_resource:
+        return _Obstacle(f"'{group.name}' has no {workload.gpu_resource}", "Add a group that has it.", 4)
     big_enough = offers_gpus(group, gpus)
     if big_enough is False:
         reason = f"'{group.name}' has {counted(group.gpus_per_node, 'GPU')} per node"
@@ -242,7 +247,7 @@ def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacl
         return _Obstacle(reason, "Select labels that a GPU node group has.", 2)
     lacking = untolerated(workload, group)
     if lacking is not UNKNOWN:
-        lacking = tuple(taint for taint in lacking if taint.key != GPU_RESOURCE)
+        lacking = tuple(taint for taint in lacking if taint.key != group.gpu_resource)
         if lacking:
             reason = f"'{group.name}' repels it with {_listed(lacking)}"
             return _Obstacle(reason, f"Add {_tolerations_for(lacking)}.", 1)
@@ -301,7 +306,10 @@ def _with_detected_labels(stack: Stack) -> Stack:
             labels={GPU_PRESENT_LABEL: "true", **group.labels},
             cloud_label_domains=(*group.cloud_label_domains, GPU_RESOURCE.partition("/")[0]),
         )
-        if has_gpus(group) and group.gpus_per_node is not UNKNOWN and group.labels is not UNKNOWN
+        if has_gpus(group)
+        and group.gpu_resource == GPU_RESOURCE
+        and group.gpus_per_node is not UNKNOWN
+        and group.labels is not UNKNOWN
         else group
         for group in stack.groups
     )
@@ -336,7 +344,7 @@ def _is_elsewhere(group: NodeGroup) -> bool:
 
 def _is_about_gpus(workload: Workload) -> bool:
     """Whether the workload names the GPU taint, or labels that only GPU nodes have."""
-    named = workload.tolerations is not UNKNOWN and any(each.key == GPU_RESOURCE for each in workload.tolerations)
+    named = workload.tolerations is not UNKNOWN and any(each.key in RESOURCES.values() for each in workload.tolerations)
     return named or any(only_gpu_nodes(key, values) for key, values in labels_of(workload))
 
 

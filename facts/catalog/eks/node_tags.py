@@ -13,7 +13,6 @@ from typing import Final
 from facts import catalog
 from facts.catalog.eks import nodes
 from facts.catalog.model import Machine
-from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.pool import Pool
 
 ENABLED: Final = "k8s.io/cluster-autoscaler/enabled"
@@ -66,8 +65,8 @@ def _resources(pool: Pool) -> dict[str, str]:
         # Of types that differ, what each of them has.
         quantities["cpu"] = f"{min(nodes.allocatable(machine).milli_cpu for machine in known)}m"
         quantities["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
-    if pool.gpus_per_node:
-        quantities[GPU_RESOURCE] = str(pool.allocatable_gpus)
+    if pool.gpu_part is not None:
+        quantities[pool.gpus.resource] = str(pool.allocatable_gpus)
     if pool.fabric is not None:
         quantities[pool.fabric.resource] = str(pool.fabric.devices)
     return quantities

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import GPU_RESOURCE, gpu_limit, quantity
+from facts.concepts.kubernetes import gpu_limit, quantity
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.fit import Fit, PodRequest
@@ -52,7 +52,8 @@ def start_of(fit: Fit, request: PodRequest, usage: Usage) -> Start:
     """How soon all pods of the request start on the pools of ``fit``. CPU and memory in use are not counted."""
     names = {pool.name for pool in fit.pools}
     asked = request.gpus * request.workers
-    left = min((left for left in map(_left, usage.quotas) if left is not None), default=asked)
+    lefts = [_left(quota, fit.resource) for quota in usage.quotas]
+    left = min((left for left in lefts if left is not None), default=asked)
     if left < asked:
         return Start("waits", f"the namespace's quota has {counted(left, 'GPU')} left")
     blocked = _blocked(names, usage)
@@ -131,8 +132,7 @@ def _blocked(names: set[str], usage: Usage) -> Start | None:
     return None
 
 
-def _left(quota: Object) -> int | None:
+def _left(quota: Object, resource: str) -> int | None:
     """GPUs that a ResourceQuota leaves; ``None`` if it limits none."""
-    resource = f"requests.{GPU_RESOURCE}"
-    hard, used = at(quota, "status", "hard", resource), at(quota, "status", "used", resource)
+    hard, used = (at(quota, "status", each, f"requests.{resource}") for each in ("hard", "used"))
     return None if hard is None else int(quantity(hard) - quantity(used or "0"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, amount, at, known_text, known_texts, whole
-from policies.readers.kubernetes.workloads import affinity_of, gpus_of, tolerations_of
+from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
@@ -56,6 +56,7 @@ def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
         namespace=declared.namespace,
         kind="CapacityBuffer",
         gpus=gpus_of(pod),
+        gpu_resource=gpu_resource_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=known_texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),

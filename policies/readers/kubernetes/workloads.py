@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, RESOURCES, Effect, Toleration
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -82,6 +82,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         namespace=declared.namespace,
         kind=kind,
         gpus=gpus_of(pod, declared.references),
+        gpu_resource=gpu_resource_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=known_texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
@@ -288,13 +289,21 @@ def _claimed(request: Any) -> Maybe[int]:
     return count if known and count is not None else UNKNOWN
 
 
+def gpu_resource_of(pod: Any) -> str:
+    """The resource by which one of the pod's containers requests GPUs."""
+    containers = [each for section in ("containers", "initContainers") for each in items(at(pod, section))]
+    held = [at(each, "resources", section) for each in containers for section in ("limits", "requests")]
+    named = (each for each in RESOURCES.values() if any(at(resources, each) is not None for resources in held))
+    return next(named, GPU_RESOURCE)
+
+
 def container_gpus(container: Any) -> Maybe[int]:
     """GPUs that one container requests; ``UNKNOWN`` for shared GPUs and slices, which are part of a GPU."""
     # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
     for section in ("limits", "requests"):
         resources = at(container, "resources", section)
-        count = whole(at(resources, GPU_RESOURCE))
-        if count is not None:
+        counts = (whole(at(resources, resource)) for resource in RESOURCES.values())
+        if (count := next((each for each in counts if each is not None), None)) is not None:
             return count
         if isinstance(resources, Mapping) and any(str(key).startswith(_GPU_PARTS) for key in resources):
             return UNKNOWN
