@@ -115,10 +115,9 @@ class Packer(PollingThread):
         labels = used.node["metadata"].get("labels", {})
         template = self._template_of(labels.get(GROUP_LABEL, ""))
         packing = None if template is None else template.group.packing
-        if packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
+        if packing is None or "karpenter.sh/nodepool" not in labels:
             return False
-        others = [each for each in nodes if each.name != used.name and usable(each.node)]
-        return unneeded(used, others, packing, self._budgets)
+        return unneeded(used, [each for each in nodes if each is not used], packing, self._budgets)
 
     def _still_may_go(self, name: str) -> bool:
         """Uses new lists: watches report new pods late while the API server is busy."""
@@ -136,12 +135,12 @@ class Packer(PollingThread):
 
 
 def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
-    """Every node with its pods."""
+    """Every usable node with its pods."""
     placed: dict[str, list[Object]] = {}
     for pod in pods:
         if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes]
+    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node)]
 
 
 def usable(node: Object) -> bool:
@@ -157,7 +156,8 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing, budgets: Sequ
     ``budgets``: the PodDisruptionBudgets of ``kube-system``.
     """
     # Expendable pods are not there, for this question.
-    counted = replace(used, pods=[pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= _LEAST_PRIORITY])
+    pods = [pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= _LEAST_PRIORITY]
+    counted = used if len(pods) == len(used.pods) else replace(used, pods=pods)
     moving = [pod for pod in counted.pods if moves(pod)]
     threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
     if not any(map(moves, used.pods)) or counted.use() >= Decimal(str(threshold)):

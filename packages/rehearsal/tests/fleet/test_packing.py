@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, JOBS, PODS, eventually, gpu_group, job, nodes, pod
-from rehearsal.cluster.api import Object
-from rehearsal.fleet.packing import Used, unneeded, usable
+from rehearsal.cluster.api import Api, Object
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
+from rehearsal.fleet.packing import Packer, Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
 from tests.tables import cases
 
@@ -76,6 +78,19 @@ def test_a_node_that_goes_takes_no_pods(going: dict[str, Any]) -> None:
     assert usable(node("stays"))
     assert not usable(node("goes", **going))
     assert not usable({**node("starts"), "status": {}})
+
+
+def test_a_look_at_a_large_fleet_examines_each_node_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined: list[Object] = []
+    monkeypatch.setattr("rehearsal.fleet.packing.usable", lambda node: not examined.append(node))
+    template = NodeTemplate(gpu_group("t4", 4, packing=PACKING), ClusterFacts("c", "us-central1", "1.34.4"))
+    packer = Packer(cast(Api, SimpleNamespace(list=lambda path: [])), lambda name: template)
+    fleet = [node(f"t4-{number}", 4) for number in range(20)]
+    for each in fleet:
+        each["metadata"]["labels"]["karpenter.sh/nodepool"] = "t4"
+    monkeypatch.setattr(packer, "_nodes", SimpleNamespace(items=lambda: fleet))
+    packer.look()
+    assert examined == fleet
 
 
 @pytest.fixture
