@@ -38,7 +38,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM KEEP N PACK PLUGINS PROGRAM PYTHON REFRESH SEED STACK STACKS TRACE UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM JOBS KEEP N NODES PACK PLUGINS PROGRAM PYTHON REFRESH SECONDS SEED STACK STACKS TRACE UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
@@ -52,7 +52,7 @@ $(call only,ALL,$(ALL),$(SWITCH))
 $(call only,DAYTWO,$(DAYTWO),0 no false 1 yes true brief all)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients checkov test-clients test-all check bench bench-trace docs site picture facts schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients checkov test-clients test-all check bench bench-load bench-trace docs site picture facts schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -198,6 +198,10 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 
 bench: setup-rehearsal ## Benchmark the gate, the number of pools, the rehearsal's stages and scheduling, as ratios
 	@$(REHEARSAL) bench
+
+bench-load: setup-rehearsal ## How late pods start and end in a large simulated fleet: one-GPU jobs fill nodes (NODES=50, JOBS=500, SECONDS=120 to submit them)
+	@$(VENV)/python -m rehearsal.bench.load $(if $(call from_command_line,NODES),--nodes "$(NODES)") \
+	  $(if $(call from_command_line,JOBS),--jobs "$(JOBS)") $(if $(call from_command_line,SECONDS),--seconds "$(SECONDS)")
 
 bench-trace: setup-rehearsal ## What a list of jobs costs on published designs, on a stack's pools and on those of `gpu plan`, and at least (STACK=, TRACE=file.csv or a generated one, SEED=1)
 	@$(VENV)/python -m rehearsal.bench.traces "$(STACK)" $(if $(TRACE),--trace "$(TRACE)") $(if $(SEED),--seed "$(SEED)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -34,7 +34,7 @@ POOL: Final = f"bench-{GPUS_PER_NODE}"
 GPU: Final = "nvidia-v100"
 _CLUSTER: Final = "baseline"
 _ZONES: Final = ("us-central1-a",)
-_START_TIMEOUT_SECONDS: Final = 90.0
+_START_TIMEOUT_SECONDS: Final = 300.0
 _RUN_TIMEOUT_SECONDS: Final = 1800.0
 
 
@@ -46,7 +46,7 @@ def measure_scheduling(tools: Path, pods: int, repetitions: int) -> list[Goal]:
         for number in range(repetitions):
             with _our_cluster(folder / f"ours-{number}", tools, nodes) as kubeconfig:
                 ours.append(_until_all_run(kubeconfig, pods))
-            with _bare_cluster(folder / f"bare-{number}", tools, nodes) as kubeconfig:
+            with bare_cluster(folder / f"bare-{number}", tools, nodes) as kubeconfig:
                 bare.append(_until_all_run(kubeconfig, pods))
     mine, baseline = Sample(tuple(ours)), Sample(tuple(bare))
     name = f"{pods} one-GPU pods on {nodes} new nodes"
@@ -80,7 +80,7 @@ def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
 
 
 @contextmanager
-def _bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
+def bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
     """A cluster with the same pool, declared by hand, in a process of its own as a rehearsal's."""
     folder.mkdir()
     processes = multiprocessing.get_context("spawn")
@@ -106,7 +106,7 @@ def _until_all_run(kubeconfig: str, pods: int) -> float:
     watcher = Watcher(api, timeline)
     try:
         begun = timeline.now()
-        reply = User(api).create(_job(pods))
+        reply = User(api).create(gpu_job("many", pods, {SECONDS: HELD}))
         if not reply.ok:
             raise SandboxError(f"the job was refused: {reply.message}")
         if not timeline.wait_until(lambda: _running(timeline) >= pods, _RUN_TIMEOUT_SECONDS):
@@ -120,7 +120,8 @@ def _running(timeline: Timeline) -> int:
     return sum(pod.phase == "Running" and pod.deleted is None for pod in timeline.pods_of("many"))
 
 
-def _job(pods: int) -> dict[str, Any]:
+def gpu_job(name: str, pods: int, annotations: Mapping[str, str]) -> dict[str, Any]:
+    """A Job of so many one-GPU pods with these ``annotations``, all at once."""
     container = {"name": "cuda", "image": "nvidia/cuda:12.2.2-base-ubuntu22.04", "command": ["nvidia-smi"]}
     limits = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
     spec = {
@@ -129,11 +130,11 @@ def _job(pods: int) -> dict[str, Any]:
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container | limits],
     }
-    template = {"metadata": {"annotations": {SECONDS: HELD}}, "spec": spec}
+    template = {"metadata": {"annotations": dict(annotations)}, "spec": spec}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "many"},
+        "metadata": {"name": name},
         "spec": {"parallelism": pods, "completions": pods, "backoffLimit": pods, "template": template},
     }
 
