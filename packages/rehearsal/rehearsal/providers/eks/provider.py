@@ -164,8 +164,8 @@ class AwsProvider(SimulatedProvider[Account]):
         return Night("", announced=tuple(instance.announce_maintenance(self._home())))
 
     @override
-    def problems(self) -> Iterable[str]:
-        return problems.problems(self._home(), self._roles)
+    def problems(self) -> Iterable[str] | None:
+        return problems.problems(self._home(), self._roles) if self._cloud.store.all(CLUSTER) else None
 
     def _home(self) -> Account:
         """The account in the region of its cluster, in which an engine may have configured another instance."""

@@ -44,9 +44,12 @@ def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str
     assert {each.name for each in amazon.fleet.groups.values()} == made
     applied = {each["metadata"]["name"] for each in amazon.fleet.applied}
     assert {"aws-node", "kube-proxy", "coredns", "ebs-csi-controller"} <= applied
-    assert list(amazon.provider.problems()) == []
+    evaluated = amazon.provider.problems()
+    assert evaluated is not None
+    assert list(evaluated) == []
 
     for type_, resource in reversed(amazon.made):
         assert amazon.read(type_, resource.id, resource.inputs).inputs == resource.inputs
         amazon.delete(type_, resource)
     assert amazon.fleet.clusters == {}
+    assert amazon.provider.problems() is None
