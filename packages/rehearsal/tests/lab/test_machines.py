@@ -15,15 +15,12 @@ from typing import Any
 
 import pytest
 
+from packages.rehearsal.tests.lab import REAL
 from rehearsal.lab import isolation
 from rehearsal.lab.lab import base_root
 from rehearsal.sandbox.client import processes
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.exhaustive,
-    pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root"),
-]
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive, REAL]
 KINDS = ("cgroups", "processes", "mounts", "entries", "disks")
 ROOT = Path(__file__).parents[4]
 SYSCTLS = ("kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")

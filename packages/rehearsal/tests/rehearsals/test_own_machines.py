@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
+from packages.rehearsal.tests.lab import REAL
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")
+@REAL
 @pytest.mark.parametrize(
     ("stack", "checks"),
     [
