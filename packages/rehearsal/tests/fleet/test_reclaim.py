@@ -230,7 +230,8 @@ class Starting(Api):
 
 
 def test_a_gpu_fails_when_the_autoscaler_has_seen_it(running: Running) -> None:
-    running.fleet.apply_group(gpu_group("breaks", autoscaled=False, min_nodes=1, max_nodes=1))
+    labels = {**KIND, "gpucluster.dev/pool": "breaks"}
+    running.fleet.apply_group(gpu_group("breaks", labels=labels, autoscaled=False, min_nodes=1, max_nodes=1))
     (node,) = nodes(running.api, "breaks")
     api = Starting(Kubeconfig.parse((running.run_dir / "control-plane" / "kubeconfig").read_text()))
     break_gpu(api, node["metadata"]["name"])
