@@ -38,7 +38,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM JOBS KEEP N NODES PACK PLUGINS PROGRAM PYTHON REFRESH SECONDS SEED STACK STACKS TRACE UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM JOBS KEEP N NODES OBJECTS PACK PLUGINS PROGRAM PYTHON REFRESH SECONDS SEED STACK STACKS TRACE UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
@@ -47,6 +47,7 @@ only = $(if $(filter-out $(3),$(2))$(word 2,$(2)),$(error $(1)=$(2): write one o
 SWITCH := 1 yes true 0 no false
 $(call only,KEEP,$(KEEP),$(SWITCH))
 $(call only,UPDATE,$(UPDATE),$(SWITCH))
+$(call only,OBJECTS,$(OBJECTS),$(SWITCH))
 $(call only,REFRESH,$(REFRESH),$(SWITCH))
 $(call only,ALL,$(ALL),$(SWITCH))
 $(call only,DAYTWO,$(DAYTWO),0 no false 1 yes true brief all)
@@ -145,9 +146,9 @@ faults: setup-rehearsal ## Faults of clouds and engine while a stack is updated 
 	@$(REHEARSAL) $(if $(or $(call from_command_line,STACK),$(SEED),$(N),$(ALL)),faults "$(STACK)" $(if $(SEED),--seed "$(SEED)") $(if $(N),--n "$(N)") \
 	  $(if $(filter-out 0 no false,$(ALL)),--all),fault $(if $(CASE),"$(CASE)"))
 
-mutants: setup-rehearsal ## Change inputs of the program one by one and count which checks notice (STACK=, N=100, SEED=1, UPDATE=1)
+mutants: setup-rehearsal ## Change inputs of the program one by one and count which checks notice (STACK=, N=100, SEED=1, UPDATE=1, OBJECTS=1: of objects in the cluster)
 	@$(REHEARSAL) mutants "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
-	  $(if $(filter-out 0 no false,$(UPDATE)),--update)
+	  $(if $(filter-out 0 no false,$(UPDATE)),--update) $(if $(filter-out 0 no false,$(OBJECTS)),--objects)
 
 sabotage: faults
 	@echo "make sabotage is now: make faults"

@@ -322,12 +322,14 @@ def mutants(
     sample: Annotated[int, typer.Option("--n", help="How many mutants to judge.", show_default="all", min=0)] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sample and of the groups.")] = 0,
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
+    objects: Annotated[bool, typer.Option("--objects", help="Change objects in the cluster instead.")] = False,
 ) -> None:
     """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
     from rehearsal.mutants.trials import run as run_mutants
 
     chosen = resolve(stack)
-    passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)
+    tools, how = provide(chosen.tools), {"update": update, "objects": objects}
+    passed = run_mutants(chosen, _console(), tools, sample=sample, seed=seed, **how)
     raise typer.Exit(0 if passed else EXIT_FAIL)
 
 

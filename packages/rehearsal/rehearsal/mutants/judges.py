@@ -1,8 +1,8 @@
 """Judges that need no engine: the provider's check, the gate, the cloud's rules, and the first check after an update.
 
 They get each mutant alone, in milliseconds. The program's resources are created again in a new simulated cloud without
-machines, in their order; what depends on the mutated one gets its new outputs. A rehearsal asks the engine about every
-mutant that they pass.
+machines, in their order; what depends on the mutated one gets its new outputs. An object in the cluster is created in a
+dry run of a real API server instead. A rehearsal asks the engine about every mutant that they pass.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rehearsal.engine.stack import Stack
 from rehearsal.mutants.mutation import DEPENDS_ON, Mutant, Registered
 from rehearsal.mutants.replay import Made, Replay, Variant, call
 from rehearsal.providers import cloud_provider
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, Provider
 from rehearsal.providers.marshal import unmarshal
 from rehearsal.scenario.check import groups_of, pools_of
 from schemas import schema
@@ -44,30 +44,46 @@ NOBODY = Verdict("nobody")
 
 
 class QuickJudges:
-    """All judges of one stack. ``folder`` is for the provider's records; ``cloud`` are the resources of the cloud."""
+    """All judges of one stack. ``folder`` is for the provider's records; ``cloud`` are the resources of the cloud.
 
-    def __init__(self, stack: Stack, program: Sequence[Registered], gate: OfflineGate, folder: Path) -> None:
+    ``kubernetes`` is the provider of an empty cluster; with it the objects in the cluster are ``mutable``, too.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        program: Sequence[Registered],
+        gate: OfflineGate,
+        folder: Path,
+        kubernetes: Provider | None = None,
+    ) -> None:
         (plugin,) = stack.plugins
+        self._kubernetes = kubernetes
         self._provider: Any = cloud_provider(plugin, folder, None)
         account = catalog.of(stack.settings.cloud).account_key.partition(":")[2]
         config = {account: stack.settings.project}
         self._provider.configure(config)
         self._schema, self._gate = schema(stack.settings.cloud), gate
         self.cloud = {(each.type, each.name): each for each in program if each.type.startswith(f"{plugin}:")}
-        self._checked = {each.urn: self._check(each, each.inputs)[0] for each in self.cloud.values()}
+        self._listed = {(each.type, each.name): each for each in program if _listed(each)}
+        self.mutable = {**self.cloud, **(self._listed if kubernetes else {})}
+        self._checked = {each.urn: self._check(each, each.inputs)[0] for each in self.mutable.values()}
         self._declared = {each.urn: _declared(each, self._checked.get(each.urn)) for each in program}
         self._before = gate.violations(self._declared.values())
         window = stack.settings.maintenance.window
         planned = stack.settings.autoscaler == "cluster-autoscaler"
         pools = groups_of(stack.settings) if planned else pools_of(stack.settings)
-        objects = [_plain(each.inputs) for each in program if _listed(each)]
-        self._replay = Replay(plugin, config, pools, window, objects, planned)
-        self.refusal = next(filter(None, self._replay.refusal(self._in_order())), "")
+        objects = [_plain(each.inputs) for each in self._listed.values()]
+        for each in self._listed.values():
+            if kubernetes and each.inputs["kind"] == "Namespace":
+                kubernetes.create(call(each), self._checked[each.urn], 0)
+        self.replay = Replay(plugin, config, pools, window, objects, planned)
+        self.refusal = next(filter(None, self.replay.refusal(self.in_order())), "")
         """Why the program cannot be created without an engine; then no mutant is."""
 
     def enum(self, token: str, path: str) -> tuple[str, ...]:
-        """The values that the schema lists for an input."""
-        known = self._schema.find(token, path)
+        """The values that the schema lists for an input; none of an object in the cluster."""
+        known = self._schema.find(token, path) if token in self._schema.resources else None
         while known is not None and known.type == "list":
             known = known.items
         return known.enum if known is not None else ()
@@ -84,16 +100,27 @@ class QuickJudges:
     def _replayed(self, mutants: Sequence[Mutant]) -> list[tuple[str, str]]:
         if self.refusal:
             return [("", "")] * len(mutants)
-        mutated = [(self.cloud[each.type, each.name], each) for each in mutants]
+        in_cloud = [one for one in mutants if (one.type, one.name) in self.cloud]
+        mutated = [(self.cloud[one.type, one.name], one) for one in in_cloud]
         variants = [
             Variant(each.urn, self._check(each, one.applied(each.inputs))[0], one.path == DEPENDS_ON, one.text)
             for each, one in mutated
         ]
-        return self._replay.refusals(self._in_order(), variants)
+        answers = dict(zip(in_cloud, self.replay.refusals(self.in_order(), variants), strict=True))
+        others = [one for one in mutants if one not in answers]
+        places = {key: place for place, key in enumerate(self._listed)}
+        changed = [
+            (places[one.type, one.name], self._check(each, one.applied(each.inputs))[0])
+            for one in others
+            for each in [self.mutable[one.type, one.name]]
+        ]
+        wrong = self.replay.beside(self.in_order(), changed) if changed else []
+        answers |= {one: ("", problem) for one, problem in zip(others, wrong, strict=True)}
+        return [answers[one] for one in mutants]
 
     def _declared_verdict(self, mutant: Mutant) -> Verdict:
         """Who notices it in what is declared, before anything is created."""
-        each = self.cloud[mutant.type, mutant.name]
+        each = self.mutable[mutant.type, mutant.name]
         checked, refusal = self._check(each, mutant.applied(each.inputs))
         if refusal:
             return Verdict("types", refusal)
@@ -105,18 +132,22 @@ class QuickJudges:
         if True in new:
             return Verdict("gate", new[True])
         try:
-            self._provider.create(call(each, preview=True), checked, 0)
+            self._of(each).create(call(each, preview=True), checked, 0)
         except Exception as error:  # a defect of the simulated provider ends a preview, too
             return Verdict("up", str(error))
         return Verdict("advisory", new[False]) if False in new else NOBODY
 
-    def _in_order(self) -> list[Made]:
+    def _of(self, each: Registered) -> Any:
+        return self._kubernetes if _listed(each) else self._provider
+
+    def in_order(self) -> list[Made]:
+        """The resources of the cloud with their checked inputs, each after all that it refers to."""
         return [(each, self._checked[each.urn]) for each in self.cloud.values()]
 
     def _check(self, each: Registered, wire: Mapping[str, object]) -> tuple[Properties, str]:
         """The inputs after the provider's check, and its first refusal."""
         try:
-            checked, failures = self._provider.check(call(each), {}, _plain(wire))
+            checked, failures = self._of(each).check(call(each), {}, _plain(wire))
         except Exception as error:  # as below
             return {}, str(error)
         return checked, next((f"{one.property}: {one.reason}" for one in failures), "")

@@ -18,9 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from rehearsal.checks import groups_as_declared, groups_as_planned
-from rehearsal.fleet.drivers import missing
-from rehearsal.fleet.pod_placement import refusal
 from rehearsal.mutants.mutation import Registered
+from rehearsal.mutants.placement import misplaced
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import CallContext, Created, Previous, Properties
 from rehearsal.scenario.check import Pools
@@ -28,34 +27,6 @@ from rehearsal.simulation import Endpoint, SimulatedNodeGroup, makers_rights
 from rehearsal.work.maintenance import window_check
 
 Object = dict[str, Any]
-
-
-def misplaced(
-    groups: Iterable[SimulatedNodeGroup], deployments: Iterable[Object], daemon_sets: Iterable[Object]
-) -> str:
-    """The first problem; empty if there is none. Checks of a rehearsal report it: ``system-pods-run``,
-    ``system-pods-off-gpu`` or ``reached``."""
-    nodes = [(group, _node(group)) for group in groups]
-    lasting = [node for group, node in nodes if sum(group.permanent().values())]
-    for deployment in deployments:
-        name, spec = deployment["metadata"]["name"], deployment["spec"]["template"]["spec"]
-        reasons = [refusal(spec, node) for node in lasting]
-        if all(reasons):
-            return f"system-pods-run: {name} never runs: it {reasons[0] if reasons else 'has no node'}"
-        held = next((group.name for group, node in nodes if group.gpus and not refusal(spec, node)), "")
-        if held:
-            return f"system-pods-off-gpu: {name} may run on a GPU node of {held}"
-    for group, node in nodes:
-        if group.gpus and (reason := missing(node, group.gpus_advertised_by, daemon_sets)):
-            return f"reached:{group.name}: {reason}"
-    return ""
-
-
-def _node(group: SimulatedNodeGroup) -> dict[str, Any]:
-    return {
-        "metadata": {"labels": {**group.labels, **group.late_labels}},
-        "spec": {"taints": [*group.taints, *group.late_taints]},
-    }
 
 
 T = TypeVar("T")
@@ -93,7 +64,7 @@ class _Groups:
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self.groups: dict[str, SimulatedNodeGroup] = {}
-        self._objects = [*objects]
+        self.objects = [*objects]
 
     def create_cluster(self, name: str, *, system_objects: Sequence[Any] = (), **facts: Any) -> Endpoint:
         if makers_rights(everything=False) in system_objects:
@@ -107,7 +78,7 @@ class _Groups:
         self.groups.pop(name, None)
 
     def apply_objects(self, objects: Iterable[Object]) -> None:
-        self._objects += objects
+        self.objects += objects
 
     def had_nodes(self, cluster: str, group: str) -> bool:
         """From then on, the autoscaler knows an empty group by its tags alone."""
@@ -116,7 +87,7 @@ class _Groups:
     def list_objects(self, path: str) -> list[Object]:
         """Objects by the path of their list, each with all its pods ready."""
         ready = {"status": {"readyReplicas": 1, "numberReady": 1}}
-        return [{**each, **ready} for each in self._objects if path in _lists(each)]
+        return [{**each, **ready} for each in self.objects if path in _lists(each)]
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: []
@@ -163,6 +134,11 @@ class Replay:
         with ProcessPoolExecutor(_WORKERS, get_context("spawn")) as workers:
             answers = dict(ChainMap(*workers.map(partial(_every, self, list(program)), parts)))
         return [answers[number] for number in range(len(variants))]
+
+    def beside(self, program: Sequence[Made], changed: Sequence[tuple[int, Object]]) -> list[str]:
+        """The first check that fails beside each of the ``changed`` objects, which have places in ``objects``."""
+        with ProcessPoolExecutor(1, get_context("spawn")) as worker:
+            return worker.submit(_beside, self, list(program), changed).result()
 
 
 class _Creation:
@@ -215,6 +191,14 @@ class _Creation:
         listed = (self._fleet.list_objects(f"/apis/apps/v1/{kind}") for kind in ("deployments", "daemonsets"))
         return misplaced(groups, *listed)
 
+    def beside(self, place: int, item: Object) -> str:
+        """The first check that fails with another object in the cluster."""
+        self._fleet.objects[place] = item
+        try:
+            return self._wrong()
+        except Exception:  # an object lacks what every one has: a rehearsal judges it
+            return ""
+
     def _taken(self, each: Registered, inputs: Properties, created: Created) -> str:
         """The first label that running nodes of a pool lose when its tags change, as on day two."""
         name = created.state.get("name")
@@ -260,6 +244,13 @@ def _every(replay: Replay, program: Sequence[Made], variants: Numbered) -> Answe
         answers: Answers = _forked(_inserted, empty, program, [one for one in variants if not one[1].hasty])
         others = [(number, one) for number, one in variants if number not in answers]
         return answers | {number: _forked(_from_nothing, empty, program, one) for number, one in others}
+
+
+def _beside(replay: Replay, program: Sequence[Made], changed: Sequence[tuple[int, Object]]) -> list[str]:
+    with TemporaryDirectory() as folder:
+        creation = _Creation(replay, Path(folder))
+        creation.add_all(program)
+        return [_forked(creation.beside, *each) for each in changed]
 
 
 def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) -> Answers:

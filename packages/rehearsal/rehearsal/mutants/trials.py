@@ -10,7 +10,8 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,12 +20,14 @@ from typing import Any, Final
 from rich.console import Console
 
 from policies.offline import OfflineGate
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.engine.changed_stacks import changed_project
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.mutants import table
 from rehearsal.mutants.judges import NOBODY, QuickJudges, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered, groups_of, mutants_of
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
 from rehearsal.run.recorder import Finished
@@ -138,33 +141,54 @@ def _noticed(group: Sequence[Mutant], trial: Trial, ask: Callable[[Sequence[Muta
 GROUP: Final = 24  # mutants at most in the first rehearsal of a group
 
 
-def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: int = 0, update: bool = False) -> bool:
+@contextmanager
+def _empty_cluster(folder: Path, tools: Path) -> Iterator[SimulatedKubernetes]:
+    with ControlPlane(folder, tools=tools) as plane:
+        provider = SimulatedKubernetes((), tools)
+        provider.configure({"kubeconfig": plane.kubeconfig.read_text()})
+        yield provider
+
+
+def run(
+    stack: Stack,
+    console: Console,
+    tools: Path,
+    *,
+    sample: int = 0,
+    seed: int = 0,
+    update: bool = False,
+    objects: bool = False,
+) -> bool:
     """Judge a ``sample`` (0: all) of the mutants of a stack; true if nothing is noticed less than by its table.
 
-    ``update``: write the table. Raises ``BaseFailed``.
+    ``update``: write the table. ``objects``: mutants of objects in the cluster instead, with a table of their own.
+    Raises ``BaseFailed``.
     """
+    name = f"{stack.name}-objects" if objects else stack.name
     folder = ROOT / "build" / "mutants" / stack.name
     shutil.rmtree(folder, ignore_errors=True)
     trials = Trials(stack, tools, folder)
-    program, committed, judgements = trials.base(), table.read(stack.name), table.judgements(stack.name)
-    with TemporaryDirectory() as records:
+    program, committed, judgements = trials.base(), table.read(name), table.judgements(name)
+    with TemporaryDirectory() as records, ExitStack() as cluster:
         gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
-        judges = QuickJudges(stack, program, gate, Path(records))
+        kubernetes = cluster.enter_context(_empty_cluster(folder / "cluster", tools)) if objects else None
+        judges = QuickJudges(stack, program, gate, Path(records), kubernetes)
         if judges.refusal:
             console.out(f"without an engine the program cannot be created: {judges.refusal}")
-        every = mutants_of(judges.cloud.values(), judges.enum)
+        mutable = judges.mutable.items()
+        every = mutants_of((each for key, each in mutable if (key not in judges.cloud) is objects), judges.enum)
         mutants = random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
         rows = {one: table.row_of(one, verdict, judgements) for one, verdict in judges.verdicts(mutants).items()}
     unnoticed = [one for one, row in rows.items() if row["noticed_by"] in ("nobody", "advisory")]
     left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
     random.Random(seed).shuffle(left)  # other groups with another seed, in which others hide what one does
     console.print(table.summary(rows.values()), highlight=False)
-    console.out(f"{len(mutants)} mutants of {stack.name}; {len(left)} of them only a rehearsal can judge")
+    console.out(f"{len(mutants)} mutants of {name}; {len(left)} of them only a rehearsal can judge")
     noticed = {key for key, row in committed.items() if row["noticed_by"] in table.NOTICED}
     old = {one.key: committed[one.key] for one in every if one.key in committed}
     if update:  # rehearsals take hours: what they noticed before stays until they are done
         sure = {one.key: row for one, row in rows.items() if one not in left or one.key not in noticed}
-        table.write(stack.name, {**old, **sure}.values())
+        table.write(name, {**old, **sure}.values())
     # Named ones apart, because they could hide harmful ones.
     alone = [[one] for one in left if one.key in noticed]
     others = [one for one in left if one.key not in noticed]
@@ -178,7 +202,7 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
         console.out(f"no longer noticed: {' '.join(table.key_of(row))}; in the table by {row['noticed_by']}")
     if update:
         new = {**old, **{one.key: row for one, row in rows.items()}}
-        console.out(f"Table: {table.write(stack.name, new.values())}")
+        console.out(f"Table: {table.write(name, new.values())}")
     return not lost
 
 

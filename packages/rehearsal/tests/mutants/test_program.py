@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ import pytest
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks.test_program import Sent
 from policies.offline import OfflineGate
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, Stack, resolve
 from rehearsal.mutants import program, table
 from rehearsal.mutants.judges import QuickJudges, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered, mutants_of
-from rehearsal.mutants.replay import misplaced
+from rehearsal.mutants.placement import misplaced
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.report.record import scope_of
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests import recorder
@@ -101,6 +103,34 @@ def test_what_azure_refuses_beside_another_operation_or_takes_later(
 def test_nobody_notices_a_program_without_a_change(quick: QuickJudges) -> None:
     unchanged = [Mutant(each.type, each.name, ("no such input",), "dropped") for each in quick.cloud.values()]
     assert set(quick.verdicts(unchanged).values()) == {Verdict("same")}
+
+
+@pytest.mark.rehearsal
+def test_who_notices_wrong_objects_in_the_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
+    kubernetes = SimulatedKubernetes()
+    kubernetes.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
+    gate = OfflineGate.of_file(gate_for(ROOT, "dev").config)
+    quick = QuickJudges(STACK, run(tmp_path)[1], gate, tmp_path, kubernetes)
+    objects = [each for key, each in quick.mutable.items() if key not in quick.cloud]
+    kinds = {each.inputs["kind"] for each in objects}
+    assert kinds >= {"ClusterRole", "CronJob", "PodDisruptionBudget", "Role", "ValidatingAdmissionPolicy"}
+    named = {each.name: each.type for each in objects}
+    rows = beside(__file__)["in_cluster"]
+    expected = {Mutant(named[name], name, tuple(path), *how): its for name, path, how, *its in rows}
+    unchanged = [Mutant(each.type, each.name, ("no such input",), "dropped") for each in objects]
+    verdicts = quick.verdicts([*expected, *unchanged])
+    assert {verdicts[one] for one in unchanged} == {Verdict("same")}
+    assert {one: verdicts[one].judge for one in expected} == {one: its[0] for one, its in expected.items()}
+    assert [one for one in expected if expected[one][1] not in verdicts[one].detail] == []
+
+
+def test_another_object_in_the_cluster_is_checked_beside_the_groups(quick: QuickJudges) -> None:
+    agent = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment(nodeSelector={"role": "nowhere"})}
+    replay, program = quick.replay, quick.in_order()
+    runs = {**agent, "spec": deployment()["spec"]}
+    lone = replace(replay, objects=[runs])
+    problems = lone.beside(program, [(0, agent), (0, runs), (0, {"kind": "Deployment"})])
+    assert [problem.partition(":")[0] for problem in problems] == ["system-pods-run", "", ""]
 
 
 def test_a_sample_is_still_noticed_by_whom_the_table_says(quick: QuickJudges) -> None:
