@@ -115,6 +115,12 @@ def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
+@TABLE.check("subnetwork", "subnet-region")
+def _region(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    region = inputs.get("region") or cloud.default("region")
+    return None if region in cloud.catalog.regions else f"Invalid value for field 'region': '{region}'. Unknown region."
+
+
 ROWS: Final = (
     TABLE.row(NETWORK, outputs={"networkId": _number, "numericId": _number}),
     TABLE.row(
