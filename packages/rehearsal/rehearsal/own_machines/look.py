@@ -20,6 +20,7 @@ from rehearsal.lab.machine import LabMachine
 from rehearsal.lab.software import WORKLOAD_IMAGE
 
 GPU: Final = "nvidia.com/gpu"
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
 PATIENCE_SECONDS: Final = 300.0
 """Seconds after which a state that does not come is a failure. A node counts as lost 40 s after its last sign."""
 
@@ -66,7 +67,8 @@ class ClusterView:
         if sorted(nodes) != sorted(names):
             return f"the nodes are {', '.join(sorted(nodes)) or 'none'}"
         for name, node in sorted(nodes.items()):
-            if not condition(node, "Ready"):
+            # The node controller removes its taint a moment after kubelet reports the node as ready.
+            if not condition(node, "Ready") or _NOT_READY in {each["key"] for each in node["spec"].get("taints") or ()}:
                 return f"{name} is not ready"
             offered = int(node["status"]["allocatable"].get(GPU, 0))
             if offered != gpus.get(name, 0):
