@@ -11,7 +11,7 @@ import pulumi
 from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.resources import CustomResource
-from facts.concepts.kubernetes import manifest
+from facts.concepts.kubernetes import RBAC, manifest, role_binding
 from facts.concepts.pool import Pool, placement
 
 NAMESPACE: Final = "kube-system"
@@ -40,6 +40,8 @@ class DriverDaemonSet(pulumi.ComponentResource):
             needs = []
             if daemon.files:
                 needs.append(objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self))
+            for each in rights(daemon) if daemon.rules else ():
+                needs.append(objects.declare(f"{name}-{daemon.name}-{each['kind'].lower()}", each, self))
             self.daemon_sets.append(objects.declare(f"{name}-{daemon.name}", daemon_set(daemon), self, *needs))
         self.register_outputs({daemon.name: [pool.name for pool in daemon.pools] for daemon in daemons})
 
@@ -47,6 +49,16 @@ class DriverDaemonSet(pulumi.ComponentResource):
 def config_map(daemon: GpuDaemon) -> dict[str, Any]:
     """The files that the DaemonSet's pods mount."""
     return manifest("v1", "ConfigMap", daemon.name, NAMESPACE, labels=_labels(daemon), data=dict(daemon.files))
+
+
+def rights(daemon: GpuDaemon) -> list[dict[str, Any]]:
+    """The service account of the DaemonSet's pods, its ClusterRole and the binding."""
+    account = {"apiGroup": "", "kind": "ServiceAccount", "name": daemon.app, "namespace": NAMESPACE}
+    return [
+        manifest("v1", "ServiceAccount", daemon.app, NAMESPACE, labels=_labels(daemon)),
+        manifest(f"{RBAC}/v1", "ClusterRole", daemon.app, rules=[*daemon.rules]),
+        role_binding(daemon.app, {"kind": "ClusterRole", "name": daemon.app}, [account]),
+    ]
 
 
 def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
@@ -58,7 +70,7 @@ def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
     pod = {
         **daemon.pod,
         **({"priorityClassName": "system-node-critical"} if critical else {}),
-        "automountServiceAccountToken": False,
+        "automountServiceAccountToken": bool(daemon.rules),
         **placement(pools, [taint for pool in daemon.pools for taint in pool.taints]),
     }
     spec = {

@@ -15,6 +15,7 @@ from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
+from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
 from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels, with_mps
@@ -81,6 +82,7 @@ def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
 def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
     pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
+    check = by_key("", "checks", "resource")[(spec.gpus.resource,)]
     metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.spot else {}
     (job,) = documents(
         Path(__file__).with_name("gpu-job.yaml"),
@@ -91,6 +93,9 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
         selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels)},
         tolerations=tolerations(spec.taints),
+        program=check["program"],
+        image=check["image"],
+        command=[check["command"]],
         gpu=spec.gpus.resource,
         gpus=gpus_per_pod,
         # One node needs no devices. Where they are limits, requesting them all proves that the node has them.

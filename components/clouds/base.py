@@ -28,7 +28,8 @@ class GpuDaemon:
     """A DaemonSet in ``kube-system`` that makes the GPUs of ``pools`` usable: a driver installer, a device plugin.
 
     ``variant`` distinguishes several DaemonSets of one ``app``. ``pod`` is the pod spec without placement, which the
-    caller adds from the pools. ``files`` become a ConfigMap with the DaemonSet's name, which ``pod`` mounts.
+    caller adds from the pools. ``files`` become a ConfigMap with the DaemonSet's name, which ``pod`` mounts. ``rules``
+    are the rights of the pod's service account, which is called as the ``app``; without any it has none.
     """
 
     app: str
@@ -36,6 +37,7 @@ class GpuDaemon:
     pod: Mapping[str, Any]
     pools: tuple[Pool, ...]
     files: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def name(self) -> str:

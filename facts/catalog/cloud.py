@@ -20,7 +20,7 @@ from facts.catalog.model import Accelerator, Machine, Quota, Resources, Support,
 from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.pool import NO_FABRIC, SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
@@ -234,18 +234,23 @@ class CloudCatalog:
         return None if self.outside is None else f"{region}{self.outside}"
 
     def gpu_labels(self, gpu: str) -> Mapping[str, str]:
-        """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
-        return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
+        """Labels that a pool of that GPU must declare for the cloud's autoscaler, which waits for NVIDIA's alone:
+        https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/customresources/gpu_processor.go
+        """
+        if self.gpu_label is None or resource_of(gpu) != GPU_RESOURCE:
+            return {}
+        return {self.gpu_label: self.accelerators[gpu].name}
 
     def launcher_labels(self, pool: Pool, autoscaler: str, stack_labels: Mapping[str, str]) -> Mapping[str, str]:
-        """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, and where the pool has
-        no room beside its own labels and those of the stack: what the user wrote comes first.
+        """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, for chips of
+        other makers, and where the pool has no room beside its own labels and those of the stack: what the user wrote
+        comes first.
 
         https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/utils.py (``GenericAutoscaler``
         has the label of ``SkyPilotLabelFormatter``, whose values are in lower case)
         """
         parts = pool.gpus.shared is not None or pool.gpus.mig is not None
-        if autoscaler not in self.skypilot_label or parts:
+        if autoscaler not in self.skypilot_label or parts or not pool.gpus.of_nvidia:
             return {}
         if self.label_room is not None and self.label_room(pool, stack_labels) < 1:
             return {}

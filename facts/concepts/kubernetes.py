@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
-RESOURCES: Final[Mapping[str, str]] = {"nvidia": GPU_RESOURCE}
+RESOURCES: Final[Mapping[str, str]] = {"nvidia": GPU_RESOURCE, "aws": "aws.amazon.com/neuron"}
 """Maker, the first word of an accelerator's name in the catalogue → the resource by which pods request its devices.
 
 A taint of that key keeps other pods away: admission adds the toleration for it to pods that request the resource.
@@ -185,7 +185,7 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
 
 
 def resource_of(gpu: str) -> str:
-    """The resource by which pods request an accelerator of this name (``nvidia-t4``)."""
+    """The resource by which pods request an accelerator of this name (``nvidia-t4``, ``aws-inferentia2``)."""
     return RESOURCES.get(gpu.partition("-")[0], GPU_RESOURCE)
 
 

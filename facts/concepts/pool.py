@@ -140,6 +140,11 @@ class PoolGpus:
         return resource_of(self.type)
 
     @property
+    def of_nvidia(self) -> bool:
+        """Whether they are NVIDIA's, with CUDA, and may be divided."""
+        return self.resource == GPU_RESOURCE
+
+    @property
     def shared(self) -> SharedGpu | None:
         """How pods share each GPU or, with ``None``, do not."""
         return self.time_sharing or self.mps

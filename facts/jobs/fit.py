@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from facts.concepts.kubernetes import Taint, resource_of
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import SELECTED_LABELS, kind_labels
 
@@ -17,7 +17,7 @@ _MIB_PER_GIB = 1024
 class PodRequest:
     """The resources of each of ``workers`` pods that run at the same time; 0 and ``None`` request nothing.
 
-    ``gpu`` is a type's name or a part of it (``a100``).
+    ``gpu`` is a type's name or a part of it (``a100``); ``None`` is any of NVIDIA's.
     """
 
     gpus: int = 1
@@ -167,6 +167,8 @@ def _connected(pools: list[PoolOffer], request: PodRequest) -> list[PoolOffer]:
 def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
     if request.gpu is not None and not names(pool.gpu, request.gpu):
         yield f"{pool.gpu}, not {request.gpu}"
+    if request.gpu is None and resource_of(pool.gpu) != GPU_RESOURCE:
+        yield f"{pool.gpu}, which runs no program for NVIDIA's GPUs, so a job has to name it"
     if request.gpus > pool.gpus_per_pod:
         yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
     if request.spot is True and not pool.spot:

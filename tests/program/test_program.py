@@ -127,7 +127,10 @@ def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(
         assert size is not UNKNOWN
         assert group.taints is not UNKNOWN
         assert group.labels is not UNKNOWN
-        assert (GPU_TAINT in group.taints) == (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0)
+        chips = str(group.labels.get("gpucluster.dev/gpu")).startswith("aws-")
+        taint = Taint("aws.amazon.com/neuron", "present", "NoSchedule") if chips else GPU_TAINT
+        assert (taint in group.taints) == (size > 0)
+        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and not chips)
         assert [one for one in group.taints if one.key == SIZE_KEY] == ([size_taint(size)] if size > smallest else [])
 
 

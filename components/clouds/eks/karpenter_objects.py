@@ -18,7 +18,8 @@ from facts.catalog.eks.nodes import max_pods, network_interfaces, takes_prefixes
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
-# All machines with GPUs in the catalogue have disks of their own, of 116 GiB or more. They are encrypted by AWS's key:
+# All machines with GPUs in the catalogue have disks of their own, of 116 GiB or more, Inferentia's have none. They are
+# encrypted by AWS's key:
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/data-protection.html#encryption-rest
 _LOCAL_DISKS_GIB: Final = 116
 
@@ -69,7 +70,8 @@ def node_class(
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
         machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
         spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
-    if pool.role == "gpu" and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
+    local = pool.role == "gpu" and not pool.machine_type.startswith("inf")
+    if local and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
         # Images and files of pods on the machine's own disks, which are many times faster than its volume.
         spec["instanceStorePolicy"] = "RAID0"
     if pool.fabric is not None:

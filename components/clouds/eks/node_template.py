@@ -32,6 +32,17 @@ GPU_IMAGE_TYPES: Final[Mapping[Image, str]] = {
 IMAGE_TYPE: Final = "AL2023_x86_64_STANDARD"
 """Of nodes without GPUs."""
 
+
+def image_type(pool: Pool) -> str:
+    """The image of the pool's nodes, with the driver of its GPUs.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html
+    """
+    if pool.gpu_part is None:
+        return IMAGE_TYPE
+    return GPU_IMAGE_TYPES[pool.image] if pool.gpus.of_nvidia else "AL2023_x86_64_NEURON"
+
+
 _MIG_MODELS: Final[Mapping[str, str]] = {
     "nvidia-a100-40gb": "a100.40gb",
     "nvidia-a100-80gb": "a100.80gb",

@@ -19,7 +19,7 @@ import pulumi
 
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
-from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
+from components.clouds.eks.node_template import eks_taint, image_type, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_replaced, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
@@ -42,7 +42,7 @@ def node_pool(
     template = launch_template(context, name, pool, opts)
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
-    image_type = GPU_IMAGE_TYPES[pool.image] if pool.gpu_part else IMAGE_TYPE
+    ami_type = image_type(pool)
     running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.autoscaled else None
     capacity = _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND")
     gpus = unless_replaced(running, capacity, pool.zones) if pool.gpu_part and running is not None else None
@@ -55,7 +55,7 @@ def node_pool(
         "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
         "capacityType": capacity,
         "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
-        "amiType": unless_running(gpus, lambda group: group.image_type, image_type),
+        "amiType": unless_running(gpus, lambda group: group.image_type, ami_type),
         "labels": dict(pool.labels),
         "scalingConfig": {
             "minSize": pool.min_nodes,
@@ -70,7 +70,7 @@ def node_pool(
         "tags": dict(context.settings.labels),
     }
     if gpus is not None:
-        _report_deferred_changes(pool, gpus, version, template_version, image_type)
+        _report_deferred_changes(pool, gpus, version, template_version, ami_type)
     if pool.role != "admin":
         inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
     options = pulumi.ResourceOptions(
@@ -113,14 +113,14 @@ def _report_deferred_changes(
     running: pulumi.Output[RunningGroup],
     version: pulumi.Output[str],
     template_version: pulumi.Output[str],
-    image_type: str,
+    ami_type: str,
 ) -> None:
     """Report the changes that wait until the group has no nodes."""
 
     def report(values: Sequence[object]) -> None:
         group, target_version, target_template = values
         assert isinstance(group, RunningGroup)
-        nodes = {"version": str(target_version), "template_version": str(target_template), "image_type": image_type}
+        nodes = {"version": str(target_version), "template_version": str(target_template), "image_type": ami_type}
         target = replace(group, **nodes, machine_types=pool.machine_types)
         if group.nodes and (differences := group.differences(target)):
             pulumi.info(

@@ -285,7 +285,7 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
         if pool.fabric is None or not known.fabric.resource:
             continue
         if not pool.fabric.devices:
-            message = f"{pool.machine_type} has no RDMA devices"
+            message = f"{pool.machine_type} has no RDMA devices that a pool can use"
             yield Problem(where, message, f"Leave it out, or choose one of {able}, with all of its GPUs per node")
         elif pools[pool.declared_at] > 1 or len(pool.zones) > 1 or len(pool.machine_types) > 1:
             message = "a fabric connects nodes of one type in one zone, got by one capacity type"

@@ -99,7 +99,7 @@ CATALOG: Final = CloudCatalog(
     # https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
     separate_regions=("us-gov-", "cn-", "us-iso", "eusc-"),
     # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
-    machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
+    machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge", "trn1n.32xlarge"})),
     prices=Prices(
         cloud="eks",
         control_plane=_FEES["control plane"],

@@ -22,6 +22,7 @@ from facts.catalog.model import Quota
 from facts.concepts.pool import Pool
 
 _STANDARD: Final = "Standard (A, C, D, H, I, M, R, T, Z)"
+_CHIPS: Final = {"inf": ("Inf", "L-1945791B", "L-B5D1601B"), "trn": ("Trn", "L-2C3B7624", "L-6B0D517C")}
 _P5_SPOT: Final = "All P5 Spot Instance Requests (L-C4BD4855)"
 _P4_SPOT: Final = "All P4, P3 and P2 Spot Instance Requests (L-7212CCBC)"
 
@@ -53,6 +54,10 @@ def _of_family(family: str, *, spot: bool) -> str:
     elif family.startswith("p"):
         on_demand = "Running On-Demand P instances (L-417A185B)"
         requests = {"5": _P5_SPOT, "6": f"{_P5_SPOT} or {_P4_SPOT}"}.get(generation, _P4_SPOT)
+    elif family.startswith(("inf", "trn")):
+        group, *codes = _CHIPS[family[:3]]
+        on_demand = f"Running On-Demand {group} instances ({codes[0]})"
+        requests = f"All {group} Spot Instance Requests ({codes[1]})"
     else:
         on_demand = f"Running On-Demand {_STANDARD} instances (L-1216C47A)"
         requests = f"All {_STANDARD} Spot Instance Requests (L-34B43A08)"

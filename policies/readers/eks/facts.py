@@ -1,4 +1,4 @@
-"""What no resource of Amazon's carries, from the catalogue: how many NVIDIA GPUs an instance type has, and which."""
+"""What no resource of Amazon's carries, from the catalogue: how many GPUs (or AWS chips) a type has, and which."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHER_FAMILY: Final = re.compile(
     r"^(?:[acmrtdihxfz]\d+[a-z0-9]*(?:-[a-z0-9]+)*|cc\d|cr\d|hs\d|is4gen|im4gn|i[a-z]?\d[a-z0-9]*|hpc\d[a-z]*|u\d*[a-z0-9]*-[a-z0-9]+|"
     r"mac[a-z0-9-]*|trn\d[a-z0-9]*|inf\d[a-z0-9]*|dl\d[a-z0-9]*|vt\d[a-z0-9]*)$"
 )
-_GPU: Final = re.compile(r"nvidia-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
+_GPU: Final = re.compile(r"(?:nvidia|aws)-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
 
 
 def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, items, known_texts
 from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
@@ -132,7 +132,8 @@ def _asks(value: Any) -> bool:
     """Whether the value requests GPUs anywhere."""
     if isinstance(value, Mapping):
         sections = [value[key] for key in _ASKING if isinstance(value.get(key), Mapping)]
-        return any(GPU_RESOURCE in section for section in sections) or any(_asks(part) for part in value.values())
+        asked = any(each in section for section in sections for each in RESOURCES.values())
+        return asked or any(_asks(part) for part in value.values())
     return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any, Final
 
-from facts.catalog.gpu_machines import GpuMachine, gpu_machines
+from facts.catalog.gpu_machines import gpu_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
     at,
-    both,
     flag,
     holds_unknown,
     items,
@@ -36,26 +34,29 @@ from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
+from policies.readers.kubernetes.machine_labels import (
+    CHIP_MAKER,
+    FAMILY,
+    GPU_MAKER,
+    NVIDIA,
+    TYPE,
+    Candidate,
+    admits,
+    amazon_machines,
+    short_label,
+)
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import taints_of
 from policies.readers.unknown_reasons import unlisted
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
-# Labels that say what an Amazon machine is, in Karpenter's and in EKS Auto Mode's domain.
-_AMAZON: Final = re.compile(r"^(?:karpenter\.k8s\.aws|eks\.amazonaws\.com)/(instance-.+)$")
-_AZURE: Final = re.compile(r"^karpenter\.azure\.com/(sku-.+)$")
 _AZURE_GROUP: Final = "karpenter.azure.com"
-_FAMILY: Final = "instance-family"
-_NVIDIA: Final[Mapping[str, str]] = {"instance-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux"}
-_TYPE: Final = "node.kubernetes.io/instance-type"
 # The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
 _MIN_VCPUS_PER_GPU: Final = 4
 _MOST_PER_NODE: Final = 8
+_NAMING: Final = (TYPE, FAMILY, "instance-category")
 _CAPACITY: Final = "karpenter.sh/capacity-type"
-
-Candidate = Mapping[str, str]
-"""One kind of GPU machine as Karpenter labels it; a label that is not listed may have any value."""
 
 
 def read_node_pool(declared: Declared) -> Iterable[Item]:
@@ -65,8 +66,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     metadata = at(spec, "template", "metadata") if template is not spec else spec
     limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
-    sizes = _gpu_sizes(template, requirements)
-    gpus, most = _bounds(sizes, limits)
+    resource, sizes = _offered(template, requirements)
+    gpus, most = _bounds(sizes, limits, resource)
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
     own = None if node_class is None else node_class.properties.get("spec")
@@ -76,6 +77,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         name=declared.object_name,
         cloud="karpenter",
         gpus_per_node=gpus,
+        gpu_resource=resource,
         autoscaled=fixed is None,
         min_nodes=0 if fixed is None else fixed,
         max_nodes=most if fixed is None else fixed,
@@ -92,9 +94,10 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         machine_types=(types := _machine_types(template, requirements)),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
-        limited_by_gpus=isinstance(_gpu_limit(limits), int),
+        limited_by_gpus=isinstance(_gpu_limit(limits, resource), int),
         cloud_label_domains=_LABEL_DOMAINS,
-        unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef")) | _limit_unknown_reasons(limits),
+        unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"))
+        | _limit_unknown_reasons(limits, resource),
         resource=declared.urn,
     )
 
@@ -103,7 +106,7 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
     """A ``NodeClaim`` that the program declares itself: one machine, which no pool removes when it is empty."""
     spec = declared.properties.get("spec")
     requirements = items(at(spec, "requirements"))
-    sizes = _gpu_sizes(spec, requirements)
+    _, sizes = _offered(spec, requirements)
     if sizes != ():
         gpus = UNKNOWN if sizes is UNKNOWN else sizes[-1]
         yield NodeGroup(
@@ -143,6 +146,22 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 }
 
 
+def _offered(template: Any, requirements: Sequence[Any]) -> tuple[str, Maybe[tuple[int, ...]]]:
+    """What pods request of the machines that the requirements admit, and how many each has. NVIDIA's come first.
+
+    Amazon's chips count where they are named: Karpenter starts no machine with chips for a pod that requests none.
+    https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/instance/filter/filter.go
+    """
+    sizes = _gpu_sizes(template, requirements)
+    named = any(
+        (at(each, "operator") == "In" and label in _NAMING) or label.startswith("instance-accelerator")
+        for each in requirements
+        if (label := short_label(at(each, "key")))
+    )
+    chips = _sizes(requirements, amazon_machines(CHIP_MAKER)) if sizes == () and named else ()
+    return (GPU_RESOURCE, sizes) if chips == () else (RESOURCES[CHIP_MAKER], chips)
+
+
 def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     """GPU counts of the machines that the requirements admit; empty if none has GPUs."""
     reference = at(template, "nodeClassRef")
@@ -155,7 +174,7 @@ def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, .
     if "AKSNodeClass" in provider or "azure" in provider:
         return _azure_sizes(requirements)
     if "EC2NodeClass" in provider or "aws" in provider or reference is None:
-        sizes = _sizes(requirements, _amazon_machines())
+        sizes = _sizes(requirements, amazon_machines(GPU_MAKER))
         if sizes == ():
             sizes = _sizes(requirements, _unlisted_machines(requirements))
         return UNKNOWN if sizes == () and any(_of_no_family(requirements)) else sizes
@@ -176,30 +195,30 @@ def _without_gpus(template: Any, requirements: Sequence[Any]) -> str:
 
 
 def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]]) -> Maybe[tuple[int, ...]]:
-    admitted = [(_admits(requirements, machine), count) for machine, count in machines]
+    admitted = [(admits(requirements, machine), count) for machine, count in machines]
     sizes = sorted({count for answer, count in admitted if answer is True})
     return UNKNOWN if not sizes and any(answer is UNKNOWN for answer, _ in admitted) else tuple(sizes)
 
 
 def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate, int]]:
     """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: one each."""
-    named = [*_selected(requirements, _FAMILY), *_selected(requirements, _TYPE)]
+    named = [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
     for name in named:
         if is_gpu_family(name):
             family, _, size = name.partition(".")
             digits = re.search(r"\d+", family)
             generation = {"instance-generation": digits.group()} if digits else {}
-            own_type = {_TYPE: name} if size else {}
-            yield {_FAMILY: family, "instance-category": name[:1], **own_type, **generation, **_NVIDIA}, 1
+            own_type = {TYPE: name} if size else {}
+            yield {FAMILY: family, "instance-category": name[:1], **own_type, **generation, **NVIDIA}, 1
     if not named:
         for category in _selected(requirements, "instance-category"):
             if category in ("g", "p"):
-                yield {"instance-category": category, **_NVIDIA}, 1
+                yield {"instance-category": category, **NVIDIA}, 1
 
 
 def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
     """The required machine types for which it is unknown whether they have GPUs."""
-    for name in (*_selected(requirements, _FAMILY), *_selected(requirements, _TYPE)):
+    for name in (*_selected(requirements, FAMILY), *_selected(requirements, TYPE)):
         if not is_gpu_family(name) and not is_other_family(name):
             yield name
 
@@ -207,7 +226,7 @@ def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
 def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
     """The values that a machine's label may have, as far as they are listed."""
     for requirement in requirements:
-        if _short(at(requirement, "key")) == short_key and at(requirement, "operator") == "In":
+        if short_label(at(requirement, "key")) == short_key and at(requirement, "operator") == "In":
             yield from (str(value) for value in items(at(requirement, "values")) if value is not UNKNOWN)
 
 
@@ -234,7 +253,8 @@ def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...
         return tuple(name for name in _azure_names(requirements) if name in gpu_machines(AZURE))
     if seller is None:
         return ()
-    return tuple(machine[_TYPE] for machine, _ in _amazon_machines() if _admits(requirements, machine) is True)
+    machines = (*amazon_machines(GPU_MAKER), *amazon_machines(CHIP_MAKER))
+    return tuple(machine[TYPE] for machine, _ in machines if admits(requirements, machine) is True)
 
 
 def _seller(template: Any) -> str | None:
@@ -242,26 +262,6 @@ def _seller(template: Any) -> str | None:
     if not isinstance(group, str):
         return None
     return AMAZON if group in ("karpenter.k8s.aws", "eks.amazonaws.com") else AZURE if group == _AZURE_GROUP else None
-
-
-@cache
-def _amazon_machines() -> tuple[tuple[Candidate, int], ...]:
-    return tuple((_candidate(machine), machine.gpus) for machine in gpu_machines(AMAZON).values())
-
-
-def _candidate(machine: GpuMachine) -> Candidate:
-    family, _, size = machine.type.partition(".")
-    digits = re.search(r"\d+", family)
-    return {
-        _TYPE: machine.type,
-        _FAMILY: family,
-        "instance-size": size,
-        "instance-category": family[: digits.start()] if digits else family,
-        "instance-generation": digits.group() if digits else "",
-        "instance-gpu-count": str(machine.gpus),
-        "kubernetes.io/arch": machine.arch,
-        **_NVIDIA,
-    }
 
 
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
@@ -272,60 +272,19 @@ def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
         return UNKNOWN
     sizes = sorted(count for count in named if isinstance(count, int) and count)
     counts = sizes if named else range(1, _MOST_PER_NODE + 1)
-    answers = {count: _admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in counts}
+    answers = {count: admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in counts}
     return (
         UNKNOWN if UNKNOWN in answers.values() else tuple(count for count, answer in answers.items() if answer is True)
     )
 
 
 def _azure_names(requirements: Sequence[Any]) -> list[str]:
-    return [*_selected(requirements, "sku-name"), *_selected(requirements, _TYPE)]
+    return [*_selected(requirements, "sku-name"), *_selected(requirements, TYPE)]
 
 
-def _admits(requirements: Sequence[Any], machine: Candidate) -> Maybe[bool]:
-    return both(_meets(requirement, machine) for requirement in requirements)
-
-
-def _short(key: Any) -> str:
-    """A machine's label without the domain of Karpenter's providers."""
-    label = _AMAZON.match(str(key)) or _AZURE.match(str(key))
-    return label.group(1) if label else str(key)
-
-
-def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
-    key, operator, values = at(requirement, "key"), at(requirement, "operator"), items(at(requirement, "values"))
-    if key is UNKNOWN or operator is UNKNOWN or UNKNOWN in values:
-        return UNKNOWN
-    short = _short(key)
-    listed = [str(value) for value in values]
-    if short in ("sku-name", _TYPE) and machine.get("sku-name"):
-        # All of Azure's GPU sizes are named Standard_N…; which one does not matter here.
-        gpu_sizes = [value for value in listed if value.lower().startswith("standard_n")]
-        return operator != "In" or bool(gpu_sizes)
-    if operator == "DoesNotExist":
-        return short not in machine and not short.startswith(("instance-gpu", "sku-gpu"))
-    if short not in machine or operator == "Exists":
-        return not short.startswith(("instance-accelerator",)) if operator == "Exists" else True
-    value = machine[short]
-    if operator == "In":
-        return value in listed
-    if operator == "NotIn":
-        return value not in listed
-    return _compares(operator, value, listed)
-
-
-def _compares(operator: Any, value: str, listed: Sequence[str]) -> Maybe[bool]:
-    try:
-        amount, bound = int(value), int(listed[0])
-    except (ValueError, IndexError):
-        return UNKNOWN
-    answers = {"Gt": amount > bound, "Lt": amount < bound, "Gte": amount >= bound, "Lte": amount <= bound}
-    return answers.get(str(operator), UNKNOWN)
-
-
-def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any) -> tuple[Maybe[int], Maybe[int | None]]:
+def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[Maybe[int], Maybe[int | None]]:
     """GPUs of the largest node that the limits leave room for, and how many such nodes they allow."""
-    allowed = _gpu_limit(limits)
+    allowed = _gpu_limit(limits, resource)
     if sizes is UNKNOWN:
         return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed
     if not sizes or allowed == 0:
@@ -337,9 +296,9 @@ def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any) -> tuple[Maybe[int], May
     return (fitting[-1], allowed // fitting[-1]) if fitting else (sizes[0], 0)
 
 
-def _gpu_limit(limits: Any) -> Maybe[int | None]:
+def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
     """Most GPUs that the limits allow: their own limit, or as many as the vCPUs suffice for; ``None``: no limit."""
-    own, vcpus = at(limits, GPU_RESOURCE), text(at(limits, "cpu"))
+    own, vcpus = at(limits, resource), text(at(limits, "cpu"))
     if own is not None:
         return whole(own)
     if vcpus is None:
@@ -351,10 +310,10 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
     return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
 
 
-def _limit_unknown_reasons(limits: Any) -> dict[str, UnknownReason]:
+def _limit_unknown_reasons(limits: Any, resource: str) -> dict[str, UnknownReason]:
     if holds_unknown(limits):
         return {}
-    return {"max_nodes": UnknownReason("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
+    return {"max_nodes": UnknownReason("its limits do not include a number of GPUs", f"Set limits: {resource}.")}
 
 
 def _as_requirements(labels: Any) -> list[Any]:

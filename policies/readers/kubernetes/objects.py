@@ -13,10 +13,17 @@ from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import Workload
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
 from policies.readers.kubernetes.parts import never_ends
-from policies.readers.kubernetes.workloads import affinity_of, container_gpus, gpus_of, makes_way, tolerations_of
+from policies.readers.kubernetes.workloads import (
+    affinity_of,
+    container_gpus,
+    gpu_resource_of,
+    gpus_of,
+    makes_way,
+    tolerations_of,
+)
 from policies.readers.reading import read
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -125,6 +132,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             namespace=declared.namespace,
             kind=kind,
             gpus=gpus,
+            gpu_resource=gpu_resource_of(pod_at.pod if pod_at.whole else {"containers": [pod_at.pod]}),
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=known_texts(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
@@ -213,7 +221,7 @@ def _gpu_resources(value: Mapping[str, Any]) -> Any:
     """A container's resources if GPUs are among them."""
     for key in _RESOURCES:
         sections = [at(value, key, section) for section in ("limits", "requests")]
-        if any(isinstance(section, Mapping) and GPU_RESOURCE in section for section in sections):
+        if any(each in section for section in sections if isinstance(section, Mapping) for each in RESOURCES.values()):
             return value[key]
     return None
 

@@ -74,7 +74,7 @@ def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
     assert "x86_64" in listed["ProcessorInfo"]["SupportedArchitectures"]
     assert machine.shared_core == listed["BurstablePerformanceSupported"]
     assert {"on-demand", *(("spot",) if machine.gpus else ())} <= set(listed["SupportedUsageClasses"])
-    gpus = listing()[name].get("GpuInfo", {}).get("Gpus", [])
+    gpus = [*listed.get("GpuInfo", {}).get("Gpus", ()), *listed.get("NeuronInfo", {}).get("NeuronDevices", ())]
     assert machine.gpus == sum(gpu["Count"] for gpu in gpus)
     assert [tuple(TABLE["listed_as"][machine.gpu]) if machine.gpu else None] == (
         [(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in gpus] or [None]
@@ -115,11 +115,15 @@ def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
 
 
 def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
-    values = [EKS.gpu_labels(gpu) for gpu in GPU_NAMES]
+    values = [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
     assert all(list(value) == ["k8s.amazonaws.com/accelerator"] for value in values)
     names = [value["k8s.amazonaws.com/accelerator"] for value in values]
     assert len(set(names)) == len(names)
-    assert names == [accelerator.name for accelerator in EKS.accelerators.values()]
+    assert names == [EKS.accelerators[gpu].name for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
+
+
+def test_with_the_label_the_autoscaler_would_wait_for_nvidia_gpus_on_nodes_with_other_chips() -> None:
+    assert [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if not gpu.startswith("nvidia-")] == [{}, {}]
 
 
 def test_families_with_withdrawn_gpus_are_not_sold() -> None:

@@ -26,13 +26,13 @@ _EKS_KEY_LIMIT: Final = 63
 _TAG_KEY_LIMIT: Final = 128
 
 _OWN_DOMAINS: Final = ("eks.amazonaws.com", "k8s.amazonaws.com", "karpenter.sh", "karpenter.k8s.aws")
-_ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
     """Problems of each pool; an entry that becomes several pools may report one several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _image(gpu_pool)
+        yield from _chips(gpu_pool)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
     for pool in settings.pools:
@@ -57,6 +57,18 @@ def _image(pool: Pool) -> Iterator[Problem]:
             f"no Bottlerocket image has the driver that {pool.gpus.type} needs",
             "Write image: al2023, or leave it out",
         )
+
+
+def _chips(pool: Pool) -> Iterator[Problem]:
+    """What AWS's own chips do not have, of what pools of NVIDIA's GPUs may ask for."""
+    if pool.gpus.of_nvidia:
+        return
+    if pool.image != "al2023":
+        message = f"{pool.gpus.type} needs the image with the Neuron driver"
+        yield Problem(f"{pool.declared_at}.image", message, "Write image: al2023, or leave it out")
+    if pool.gpus.time_sharing is not None:
+        message = f"pods do not share {pool.gpus.type}: a pod has whole devices"
+        yield Problem(f"{pool.declared_at}.timeSharing", message, "Leave it out")
 
 
 def _reservation(pool: Pool) -> Iterator[Problem]:
@@ -106,7 +118,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
 
 
 def _keys(pool: Pool) -> Iterator[Problem]:
-    own = {} if pool.gpu_part is None else {_ACCELERATOR: pool.gpu_part.accelerator}
+    own = {} if pool.gpu_part is None else catalog.of("eks").gpu_labels(pool.gpus.type)
     for key, value in pool.labels.items():
         domain = key.rpartition("/")[0]
         reserved = next((name for name in _OWN_DOMAINS if domain == name or domain.endswith(f".{name}")), None)

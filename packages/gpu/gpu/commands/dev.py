@@ -17,7 +17,7 @@ from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail
 from gpu.commands.following import states
 from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod
-from gpu.commands.offer import described, nodes_up, request_of
+from gpu.commands.offer import described, nodes_up, refuse_default_image, request_of
 from gpu.commands.submission import confirm_cluster
 from gpu.folder import IMAGE, pack
 from gpu.submit import create, whole_seconds
@@ -62,6 +62,8 @@ def dev(
         request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot)
         offer = cluster.offer()
         fit = place(offer, request)
+        if image == IMAGE:
+            refuse_default_image(fit)
         job_request = JobRequest(
             **vars(request),
             name=name,

@@ -8,9 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
+from facts.jobs.job import AskError
 from gpu.cluster import ClusterClient, Object
 from gpu.commands import options
 from gpu.commands.common import dollars, out, print_json, table_of
@@ -95,6 +97,14 @@ def _nodes_for(fit: Fit, request: PodRequest) -> int:
 def node_of(pool: PoolOffer) -> str:
     """A node of the pool in a few words: ``4 t4 spot``."""
     return f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{capacity(pool)}"
+
+
+def refuse_default_image(fit: Fit) -> None:
+    """Raises AskError: the image that jobs get by default has CUDA, and the fitting GPUs are no NVIDIA GPUs."""
+    if fit.resource != GPU_RESOURCE:
+        raise AskError(
+            f"{fit.pools[0].gpu}: the default image is for NVIDIA GPUs; write --image IMAGE, or a Dockerfile"
+        )
 
 
 def capacity(pool: PoolOffer) -> str:

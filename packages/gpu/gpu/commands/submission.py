@@ -30,7 +30,7 @@ from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
 from gpu.commands.fit import ClusterChoice, choose
 from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
-from gpu.commands.offer import as_json, described, nodes_up, request_of
+from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
 from gpu.folder import IMAGE, pack
 from gpu.submit import check_notify, create, name_for, notify_manifests, whole_seconds
 
@@ -186,6 +186,8 @@ def submit(
     offer = target.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
+    if image is None and not (build and Path("Dockerfile").is_file()):
+        refuse_default_image(fit)
     if notify and dry_run:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
     elif notify:
