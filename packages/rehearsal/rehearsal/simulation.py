@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol
 MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
 """Annotation of a node whose machine has GPUs, usable or not: how many."""
 
-Advertiser = Literal["cloud", "daemonset", "partitioner", "device-plugin"]
+Advertiser = Literal["cloud", "daemonset", "partitioner", "device-plugin", "neuron-plugin"]
 
 Renewal = Literal["", "cordon", "schedule", "force"]
 """Of a node that cannot be drained in time: it stays cordoned, takes pods again, or is renewed with what runs there."""
@@ -39,7 +39,7 @@ class NodeShape:
 
     ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
     ``disk_mib`` is ephemeral storage for pods; 0 where the autoscaler knows of none while the group is empty.
-    ``efa`` counts the network devices that AWS's EFA plugin offers to pods.
+    ``efa`` counts the network devices that AWS's EFA plugin offers to pods. Pods request ``gpus`` by ``gpu_resource``.
     """
 
     type: str
@@ -52,6 +52,7 @@ class NodeShape:
     max_pods: int = 110
     disk_mib: int = 100 * 1024
     efa: int = 0
+    gpu_resource: str = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ class Node:
     """One machine that joins the cluster by itself, as its kubelet registers it and the cloud completes it.
 
     ``capacity`` and ``allocatable`` are Kubernetes ResourceLists without GPUs: the machine has ``gpus``, and
-    ``gpus_advertised_by`` says who makes them allocatable; ``efa`` as of a machine's shape. ``taints`` are in the API's
-    form.
+    ``gpus_advertised_by`` says who makes them allocatable; ``efa`` and ``gpu_resource`` as of a shape.
+    ``taints`` are in the API's form.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Node:
     gpus: int = 0
     gpus_advertised_by: Advertiser = "cloud"
     efa: int = 0
+    gpu_resource: str = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)

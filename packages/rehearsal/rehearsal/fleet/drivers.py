@@ -5,6 +5,7 @@ The group names the kind of DaemonSet (``gpus_advertised_by``):
 - ``daemonset``: a driver installer.
 - ``partitioner``: a driver installer that also partitions the GPUs.
 - ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
+- ``neuron-plugin``: AWS's device plugin for its own chips.
 
 EFA devices are there once AWS's plugin is Ready on the node.
 
@@ -26,9 +27,11 @@ from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, condition, warning
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.gpu_software import (
+    NEURON_PLUGIN,
     PLUGIN,
     PluginError,
     installer_problem,
+    neuron_problem,
     partitioner_problem,
     plugin_problem,
     replicas,
@@ -94,6 +97,13 @@ _KINDS: Final = {
         "the node advertises no GPU",
         "no DaemonSet runs NVIDIA's device plugin",
     ),
+    "neuron-plugin": _Kind(
+        NEURON_PLUGIN,
+        neuron_problem,
+        NO_DEVICE_PLUGIN,
+        "the node advertises no chip",
+        "no DaemonSet runs AWS's Neuron device plugin",
+    ),
 }
 
 
@@ -153,7 +163,7 @@ class Drivers(PollingThread):
                     continue
                 gpus = int(node["metadata"]["annotations"][GPUS])
                 try:
-                    if kind.event == NO_DEVICE_PLUGIN:
+                    if kind.name == PLUGIN:
                         gpus *= replicas(pod["spec"], functools.partial(config_map, pod["metadata"]["namespace"]))
                     annotations = {DRIVER: "ready", GPUS: str(gpus)}
                     self._api.merge(f"/api/v1/nodes/{name}", {"metadata": {"annotations": annotations}})

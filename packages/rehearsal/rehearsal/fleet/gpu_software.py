@@ -18,6 +18,7 @@ from rehearsal.cluster.images import Image
 from rehearsal.fleet.machine_types import GPU
 
 PLUGIN: Final = "nvidia-device-plugin"
+NEURON_PLUGIN: Final = "neuron-device-plugin"
 _VARIABLE: Final = "CONFIG_FILE"
 _FLAG: Final = "--config-file"
 
@@ -150,6 +151,20 @@ def plugin_problem(pod: PodSpec) -> str | None:
         return f"has no image of NVIDIA's device plugin ({_images(pod)})"
     if not any(_covers(path, PLUGIN_SOCKETS) for each in plugins for path in _host_paths(each, pod)):
         return f"does not mount the node's {PLUGIN_SOCKETS}, where the kubelet waits for it"
+    return None
+
+
+def neuron_problem(pod: PodSpec) -> str | None:
+    """Why the pod registers no chip of AWS with the kubelet; ``None`` if it would. It reads its node by the API, and
+    the driver's files on the node: https://github.com/aws-neuron/neuron-helm-charts/tree/main/charts/neuron-helm-chart
+    """
+    plugins = [each for each in _containers(pod) if _name(each["image"]) == NEURON_PLUGIN]
+    if not plugins:
+        return f"has no image of AWS's Neuron device plugin ({_images(pod)})"
+    if not any(_covers(path, PLUGIN_SOCKETS) for each in plugins for path in _host_paths(each, pod)):
+        return f"does not mount the node's {PLUGIN_SOCKETS}, where the kubelet waits for it"
+    if not pod.get("serviceAccountName") or pod.get("automountServiceAccountToken") is False:
+        return "has no service account to read its node"
     return None
 
 

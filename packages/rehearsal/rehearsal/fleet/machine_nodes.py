@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object, warning
-from rehearsal.fleet.machine_types import EFA, GPU
+from rehearsal.fleet.machine_types import EFA
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_DEVICES, EFA_PLUGIN, GPUS, PREFIX, kubelet_version
 from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.simulation import NO_NODE, Node
@@ -78,4 +78,4 @@ def manifest(node: Node) -> Object:
 
 
 def _without_gpus(node: Node, resources: Any) -> dict[str, str]:
-    return {**resources, **({GPU: "0"} if node.gpus else {}), **({EFA: "0"} if node.efa else {})}
+    return {**resources, **({node.gpu_resource: "0"} if node.gpus else {}), **({EFA: "0"} if node.efa else {})}

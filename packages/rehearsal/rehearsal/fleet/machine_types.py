@@ -40,6 +40,7 @@ class Capacity:
     pods: int
     disk_mib: int
     efa: int = 0
+    gpu_resource: str = GPU
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
         """A Kubernetes ResourceList. ``gpus`` replaces the number of GPUs, before a plugin offers any device; machines
@@ -51,7 +52,7 @@ class Capacity:
             "pods": str(self.pods),
         }
         if self.gpus:
-            quantities[GPU] = str(self.gpus if gpus is None else gpus)
+            quantities[self.gpu_resource] = str(self.gpus if gpus is None else gpus)
         if self.efa:
             quantities[EFA] = str(self.efa if gpus is None else 0)
         return quantities
@@ -66,6 +67,7 @@ def capacity(machine: NodeShape) -> Capacity:
         machine.max_pods,
         machine.disk_mib,
         machine.efa,
+        machine.gpu_resource,
     )
 
 

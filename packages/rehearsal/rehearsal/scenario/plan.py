@@ -17,7 +17,7 @@ import yaml
 
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.pool import CLASS_LABEL, GPU_TAINT, SIZE_KEY, Pool, kind_labels
+from facts.concepts.pool import CLASS_LABEL, SIZE_KEY, Pool, by_resource, kind_labels, resource_taint
 from rehearsal.cluster.api import Object
 
 SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
@@ -156,16 +156,16 @@ def derive(
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
     order = list(pools)
     random.Random(seed).shuffle(order)
-    burst = _burst(pools, jobs)
+    burst, plain = _burst(pools, jobs), _of_one_resource(pools)
     return Scenario(
         cpu=_cpu(admin_vcpus),
-        gpu_limit_only=_gpu_limit_only(pools),
-        unschedulable=_unschedulable(pools),
-        refused=_refused(pools),
+        gpu_limit_only=_gpu_limit_only(plain),
+        unschedulable=_unschedulable(plain),
+        refused=_refused(plain),
         fallback_order=_fallback_order(pools, jobs),
         jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         network_tests=tuple(_network_tests(pools, fabric_tests or {})),
-        fragment=_fragment(pools),
+        fragment=_fragment(plain),
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
@@ -180,17 +180,25 @@ def load(name: str) -> Object:
 
 def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
     """Pools for a pod that only sets a GPU limit: no taint but the one that the cloud's admission tolerates for it."""
-    return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
+    return frozenset(pool.name for pool in pools if set(pool.taints) <= {resource_taint(pool.gpus.resource)})
 
 
-def gpu_pod(name: str, gpus: int, *, tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
+def gpu_pod(
+    name: str, gpus: int, *, tolerations: Sequence[Mapping[str, str]] = (), resource: str = GPU_RESOURCE
+) -> Object:
     """The pod that only sets a GPU limit, with this name and ``gpus`` GPUs."""
     pod = load("gpu-pod")
     pod["metadata"] = {"name": name, "annotations": {SECONDS: "3"}}
-    pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
+    pod["spec"]["containers"][0]["resources"]["limits"] = {resource: gpus}
     if tolerations:
         pod["spec"]["tolerations"] = [dict(toleration) for toleration in tolerations]
     return pod
+
+
+def _of_one_resource(pools: Sequence[Pool]) -> Sequence[Pool]:
+    """The pools that pods with a limit alone are about: NVIDIA's, or those of the only other resource."""
+    grouped = by_resource(pools)
+    return grouped.get(GPU_RESOURCE) or next(iter(grouped.values()))
 
 
 def _snippet(text: str) -> Object:
@@ -213,7 +221,9 @@ def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
 def _gpu_limit_only(pools: Sequence[Pool]) -> Submission:
     reachable = gpu_limit_pools(pools)
     expect: Expectation = RunsOn(reachable) if reachable else StaysPending(("tolerat",))
-    return Submission("gpu-pod", "a pod that only sets a GPU limit", load("gpu-pod"), expect)
+    pod = load("gpu-pod")
+    pod["spec"]["containers"][0]["resources"]["limits"] = {pools[0].gpus.resource: 1}
+    return Submission("gpu-pod", "a pod that only sets a GPU limit", pod, expect)
 
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
@@ -275,8 +285,9 @@ def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
 
 def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     largest = max(pool.allocatable_gpus for pool in pools)
-    everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
-    too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
+    resource = pools[0].gpus.resource
+    everything = [{"key": resource, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
+    too_large = gpu_pod("over-large", largest + 1, tolerations=everything, resource=resource)
     submissions = [
         Submission(
             "over-large", f"a pod with {counted(largest + 1, 'GPU')}, more than any node has", too_large, StaysPending()
@@ -285,7 +296,7 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     reachable = gpu_limit_pools(pools)
     plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
-        manifest = gpu_pod("plain-multi-gpu", largest)
+        manifest = gpu_pod("plain-multi-gpu", largest, resource=resource)
         title = f"a pod with {counted(largest, 'GPU')}, without the toleration for that node size"
         submissions.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
     return tuple(submissions)
@@ -294,7 +305,8 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
 def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     if len({pool.gpus_per_node for pool in pools}) < 2:
         return ()
-    pod = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}])
+    tolerated = [{"operator": "Exists"}]
+    pod = gpu_pod("blanket-toleration", 1, tolerations=tolerated, resource=pools[0].gpus.resource)
     title = "a pod with 1 GPU that tolerates every taint, including those of larger nodes"
     return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
 
@@ -324,7 +336,8 @@ def _fragment(pools: Sequence[Pool]) -> Submission | None:
     if not reachable or not larger:
         return None
     title = "a pod with 1 GPU, submitted while a node with more GPUs is idle"
-    return Submission("fragment", title, gpu_pod("fragment", 1), RunsOn(reachable))
+    pod = gpu_pod("fragment", 1, resource=pools[0].gpus.resource)
+    return Submission("fragment", title, pod, RunsOn(reachable))
 
 
 def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, gpu_limit, pod_requests, quantity
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, RESOURCES, gpu_limit, pod_requests, quantity
 from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
 
@@ -306,7 +306,8 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
     status = item.get("status") or {}
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
     # Before it is Ready, a node advertises its template's GPUs, not its driver's.
-    gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)) if ready else 0
+    allocatable = status.get("allocatable") or {}
+    gpus = sum(int(allocatable.get(each, 0)) for each in RESOURCES.values()) if ready else 0
     node = known or NodeRecord(
         name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment
     )

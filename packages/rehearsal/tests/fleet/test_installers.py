@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from components.clouds.eks import neuron
 from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
 from facts.concepts.pool import Fabric
@@ -21,6 +22,7 @@ from rehearsal.fleet.gpu_software import (
     PluginError,
     installer_problem,
     is_plugin,
+    neuron_problem,
     partitioner_problem,
     plugin_problem,
     replicas,
@@ -196,3 +198,26 @@ def test_a_node_offers_them_once_the_plugin_is_ready_there(ready: bool) -> None:
     Drivers(api, lambda _: None).look()
     annotations = {"metadata": {"annotations": {"rehearsal.gpucluster.dev/efa-plugin": "ready"}}}
     assert api.merged == ([("/api/v1/nodes/n", annotations)] if ready else [])
+
+
+NEURON = "aws.amazon.com/neuron"
+
+
+def test_only_aws_s_plugin_offers_its_chips() -> None:
+    (daemon,) = neuron.device_plugin([eks_specs.gpu_pool("inf2-6", size=6, gpu="aws-inferentia2")])
+    pod = daemon_set(daemon)["spec"]["template"]["spec"]
+    assert neuron_problem(pod) is None
+    assert "where the kubelet waits" in str(neuron_problem({**pod, "volumes": []}))
+    assert "no service account" in str(neuron_problem({**pod, "automountServiceAccountToken": False}))
+    assert "no image of AWS's" in str(neuron_problem(plugin_pod(None)))
+
+
+@pytest.mark.parametrize(("resource", "planned"), [(NEURON, 6), ("nvidia.com/gpu", 0)])
+def test_the_autoscaler_knows_of_chips_by_the_tag_of_their_resource_alone(resource: str, planned: int) -> None:
+    group = declared()
+    machine = replace(group.base.machine, gpus=6, gpu_resource=NEURON)
+    tags = {f"k8s.io/cluster-autoscaler/node-template/resources/{resource}": "6"}
+    group = replace(group, base=replace(group.base, machine=machine, offered_gpus=None), asg_tags=tags)
+    observed = observed_group(group, described=False)
+    assert (observed.machine.gpus, observed.gpus) == (planned, 6)
+    assert capacity(observed.machine).resources().get(NEURON) == (str(planned) if planned else None)

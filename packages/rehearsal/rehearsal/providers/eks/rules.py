@@ -14,7 +14,7 @@ import yaml
 from facts.catalog.model import Support
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import architecture, instance_type
+from rehearsal.providers.eks.base.instance_types import architecture, gpu_resource, instance_type
 from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, tag_rules
 
@@ -135,7 +135,9 @@ def _image(inputs: Properties, account: Account) -> str | None:
     image_architecture = "arm64" if "ARM_64" in ami else "x86_64"
     for name in inputs.get("instanceTypes") or [DEFAULT_TYPE]:
         machine = instance_type(account, name)
-        without = machine is not None and "NVIDIA" in ami and not machine.gpus
+        chips = gpu_resource(name) != "nvidia.com/gpu"
+        without = machine is not None and "NVIDIA" in ami and (chips or not machine.gpus)
+        without = without or ("NEURON" in ami and not chips)
         if architecture(account, name) != image_architecture or without:
             return f"InvalidParameterException: [{name}] is not a valid instance type for requested amiType {ami}"
     return None

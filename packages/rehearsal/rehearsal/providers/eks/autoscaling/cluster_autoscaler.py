@@ -219,8 +219,9 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     labels = {**_below(tags, "label/"), **(group.labels if described else {})}
     tagged = {(key, match["value"], match["effect"]) for key, match in _matched(_below(tags, "taint/"))}
     resources = {**_below(tags, "resources/"), **(_below(group.nodegroup_tags, "resources/") if described else {})}
-    counted = resources.get(GPU, "")
-    gpus = int(counted) if counted.isdigit() else base.machine.gpus
+    counted, resource = resources.get(base.machine.gpu_resource, ""), base.machine.gpu_resource
+    # Of a machine type it knows NVIDIA's GPUs alone.
+    gpus = int(counted) if counted.isdigit() else base.machine.gpus if resource == GPU else 0
     # A group that always has nodes is planned with after them.
     known_disk = resources.get("ephemeral-storage") or base.min_nodes
     known = {key for key, value in base.labels.items() if key in _GENERIC or labels.get(key) == value}

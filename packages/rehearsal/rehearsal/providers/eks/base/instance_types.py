@@ -39,6 +39,16 @@ def nvidia_gpus(facts: Mapping[str, Any]) -> int:
     return sum(int(each["Count"]) for each in gpus if str(each["Manufacturer"]).upper() == "NVIDIA")
 
 
+def neuron_devices(facts: Mapping[str, Any]) -> int:
+    """The chips of AWS that a type has, as EC2 describes it."""
+    return sum(int(each["Count"]) for each in (facts.get("NeuronInfo") or {}).get("NeuronDevices") or ())
+
+
+def gpu_resource(name: str) -> str:
+    """What pods request to get the GPUs or chips of a type."""
+    return "aws.amazon.com/neuron" if neuron_devices(_facts().get(name) or {}) else "nvidia.com/gpu"
+
+
 def architecture(account: Account, name: str) -> str:
     """``x86_64`` or ``arm64``."""
     facts = _facts().get(name)

@@ -26,7 +26,7 @@ from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.base import merged as merged_values
 from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.instance_types import nvidia_gpus
+from rehearsal.providers.eks.base.instance_types import gpu_resource, neuron_devices, nvidia_gpus
 from rehearsal.providers.eks.machines.instance import Family, Instance, NodeImage
 from rehearsal.providers.eks.resources.groups import advertiser, efa_devices
 from rehearsal.providers.eks.resources.scaling_group import template
@@ -199,7 +199,7 @@ def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap
     architectures = facts.get("ProcessorInfo", {}).get("SupportedArchitectures") or ["x86_64"]
     if image.arch not in architectures:
         raise NodeProblem(f"its image is for {image.arch}, its type {instance.type} is {', '.join(architectures)}")
-    gpus = nvidia_gpus(facts)
+    gpus = nvidia_gpus(facts) or neuron_devices(facts)
     capacity = _capacity(facts, instance, image, boot)
     return Node(
         name=instance.private_name,
@@ -214,6 +214,7 @@ def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap
         gpus=gpus,
         gpus_advertised_by=advertiser(image.ami_type, gpus),
         efa=_efa_devices(account, instance),
+        gpu_resource=gpu_resource(instance.type),
     )
 
 

@@ -11,7 +11,7 @@ from facts.catalog.model import Machine
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import instance_type
+from rehearsal.providers.eks.base.instance_types import gpu_resource, instance_type
 from rehearsal.providers.eks.machines.gpu_parts import parts
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
@@ -84,8 +84,11 @@ def advertiser(ami_type: str, gpus: int) -> Advertiser:
     """Who makes the ``gpus`` of a node allocatable.
 
     AL2023's NVIDIA image has the driver and wants a device plugin, Bottlerocket's has both, and any other image needs
-    a driver first: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
+    a driver first: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html. AL2023's Neuron
+    image is like NVIDIA's: https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html
     """
+    if gpus and "NEURON" in ami_type:
+        return "neuron-plugin"
     if not gpus or (_is_bottlerocket(ami_type) and "NVIDIA" in ami_type):
         return "cloud"
     return "device-plugin" if "NVIDIA" in ami_type or ami_type == "AL2_x86_64_GPU" else "daemonset"
@@ -133,6 +136,7 @@ def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
         reserved_memory_mib=int(machine.memory_gib * 1024) - allocatable.memory_mib,
         max_pods=max_pods(machine),
         disk_mib=disk,
+        gpu_resource=gpu_resource(machine.type),
     )
 
 
