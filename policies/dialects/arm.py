@@ -116,7 +116,7 @@ def _resource(declared: Declared, kind: str, path: Any, body: Mapping[str, Any])
         "resourceType": short,
         "resourceName": name,
         "parentResourcePath": above or None,
-        "properties": body.get("properties") or {},
+        "properties": coalesce(body.get("properties"), {}),
     }
     own_name = name if isinstance(name, str) else declared.name
     return replace(declared, type=_GENERIC, name=own_name, properties=properties, dependencies={})

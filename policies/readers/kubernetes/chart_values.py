@@ -114,7 +114,7 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield from _placements(part, (*path, str(number)))
     if not isinstance(value, Mapping) or value.get("kind") == "DaemonSet" or _DAEMON.search(path[-1]):
         return
-    placement = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key)}
+    placement = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key) is UNKNOWN or value.get(key)}
     if placement and not _asks(value):
         yield path, placement
     for key, part in value.items():
