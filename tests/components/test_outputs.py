@@ -139,6 +139,13 @@ def test_both_fallback_pools_count_because_both_may_run(cloud: str) -> None:
     assert {SPOT[cloud], ON_DEMAND[cloud]} <= needed.keys()
 
 
+def test_karpenter_needs_no_quota_for_the_nodes_of_an_upgrade() -> None:
+    pool, quota = {"name": "c", "maxNodes": 3}, "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
+    autoscalers = ({"autoscaler": each} for each in ("karpenter", "cluster-autoscaler"))
+    karpenter, node_groups = (of_stack("eks", cpuPools=[pool], autoscaling=each)[quota] for each in autoscalers)
+    assert karpenter < node_groups
+
+
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> None:
     machines = catalog.of(cloud).machines

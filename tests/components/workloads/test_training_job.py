@@ -222,6 +222,7 @@ def test_keda_comes_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> 
     assert keda.CHART.name not in [each.inputs["chart"] for each in only(cloud).of_type(RELEASE)]
 
 
-def test_a_service_that_fits_no_pool_is_reported_with_its_key() -> None:
+@pytest.mark.parametrize("wish", [{"gpus": 8}, {"spot": False}], ids=str)
+def test_a_service_that_fits_no_pool_is_reported_with_its_key(wish: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"workloads.services: demo: no pool fits"):
-        with_service("gke", gpus=8)
+        with_service("gke", **wish)

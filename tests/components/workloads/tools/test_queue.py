@@ -44,6 +44,7 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     assert group["coveredResources"] == ["nvidia.com/gpu"]
     quotas = {each["name"]: int(each["resources"][0]["nominalQuota"]) for each in group["flavors"]}
     assert quotas == {name: pool["max"] * pool["gpusPerNode"] for name, pool in pools.items()}
+    assert [*quotas] == sorted(quotas, key=lambda name: pools[name]["hourlyUsd"] / pools[name]["gpusPerNode"])
 
 
 def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
