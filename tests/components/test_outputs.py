@@ -38,7 +38,9 @@ def by_name(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> None:
-    rows = quotas(from_stack_file(Path("Pulumi.dev.yaml")))
+    settings = from_stack_file(Path("Pulumi.dev.yaml"))
+    assert settings.stack == "dev"
+    rows = quotas(settings)
     # Pools t4-1 and t4-4, spot: 4 nodes each of n1-standard-4 and n1-standard-16, 100 GB; the admin node has 2 vCPUs.
     assert by_name(rows) == {
         "GPUS_ALL_REGIONS": 4 * 1 + 4 * 4,

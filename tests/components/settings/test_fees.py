@@ -9,7 +9,7 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.costs import dearest_price
+from components.settings.costs import dearest_price, support_of
 from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
@@ -83,6 +83,12 @@ EKS_VERSIONS = sorted(catalog.of("eks").supported)
 def eks_on(day: date, version: str | None) -> Settings:
     kubernetes = {} if version is None else {"kubernetes": {"version": version}}
     return load(own_keys("eks", **kubernetes), stack="one", project=account("eks"), day=day)
+
+
+def test_a_patch_version_is_supported_as_long_as_its_minor_version() -> None:
+    known = catalog.of("gke")
+    for minor, support in known.supported.items():
+        assert support_of(known, f"{minor}.1-gke.100") is support
 
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)

@@ -124,8 +124,9 @@ def test_gateways_are_one_or_one_per_zone(per_zone: bool, zones: tuple[str, ...]
             assert route["gatewayId"] == "cluster-internet-gateway-id"
 
 
-def test_public_subnets_are_for_gateways_alone() -> None:
-    recording = network(nat_per_zone=True, zones=eks_specs.THREE_ZONES)
+@pytest.mark.parametrize("per_zone", [False, True])
+def test_public_subnets_are_for_gateways_alone(per_zone: bool) -> None:
+    recording = network(nat_per_zone=per_zone, zones=eks_specs.THREE_ZONES)
     public = {f"{one.name}-id" for one in recording.of_type(SUBNET) if "-public-" in one.name}
     assert public == {one.inputs["subnetId"] for one in recording.of_type(NAT)}
     assert not public & set(recording.only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"])

@@ -28,8 +28,9 @@ def test_the_kubeconfig_takes_the_way_by_name_and_trusts_whom_everybody_trusts()
     recording = run_cluster(dns_endpoint=True, private_endpoint=True, authorized_networks=())
     inputs = recording.only(CLUSTER).inputs
     assert inputs["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": True}}
-    written = recording.only("pulumi:providers:kubernetes").inputs["kubeconfig"]
-    (entry,) = json.loads(written)["clusters"]
+    provider = recording.only("pulumi:providers:kubernetes")
+    assert provider.version.startswith("4.")
+    (entry,) = json.loads(provider.inputs["kubeconfig"])["clusters"]
     assert entry["cluster"] == {"server": "https://gke-0123.us-central1.gke.goog"}
 
 
