@@ -27,6 +27,7 @@ from policies.readers import linked, read, read_stack, waits
 from policies.readers.eks.facts import is_gpu_family
 from policies.readers.idle import longest_window, minutes_of
 from policies.readers.kubernetes.parts import replicated
+from policies.readers.reading import located
 from policies.readers.resource import Declared
 from policies.rules.sharing import visible
 from policies.rules.table import BY_ID
@@ -110,6 +111,13 @@ def test_pools_that_the_cluster_lists_as_well_count_once() -> None:
     pool = program("gke", {"with": {"cluster": "c"}})
     cluster = program("gke", {"of": "cluster", "with": {"nodePools": [FILES["gke"]["resources"]["pool"]["inputs"]]}})
     assert [group.name for group in read_stack([*cluster, *pool]).groups] == ["t4-2"]
+
+
+def test_an_account_is_the_same_in_any_order_of_its_keys() -> None:
+    role = {"roleArn": "arn:aws:iam::1:role/r", "sessionName": "s"}
+    orders = (role, dict(reversed(role.items())))
+    first, second = (located(NodeGroup("t4", "eks"), {}, {"assumeRole": each}).account for each in orders)
+    assert first == second != {}
 
 
 def test_every_family_of_amazon_s_table_counts_as_one_with_gpus() -> None:
