@@ -21,7 +21,8 @@ POLICIES = pytest.mark.parametrize("policy", [PLACEMENT, ISOLATION], ids=lambda 
 
 
 def made(*, ends_running_pods: bool = True) -> tuple[PolicyManifests, PolicyManifests]:
-    return manifests([], adds_gpu_toleration=False, ends_running_pods=ends_running_pods)
+    placement, isolation = manifests([], adds_gpu_toleration=False, ends_running_pods=ends_running_pods)
+    return placement, isolation
 
 
 @pytest.mark.parametrize(
