@@ -22,7 +22,16 @@ NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 LABEL: Final = f"{NODE_TEMPLATE}/label/"
 TAINT: Final = f"{NODE_TEMPLATE}/taint/"
 RESOURCE: Final = f"{NODE_TEMPLATE}/resources/"
-UNNEEDED: Final = f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime"
+_OPTIONS: Final = f"{NODE_TEMPLATE}/autoscaling-options/"
+UNNEEDED: Final = f"{_OPTIONS}scaledownunneededtime"
+
+# The autoscaler's threshold for GPUs does not hold for nodes of other makers. Theirs is of CPU and memory: by default
+# it drains a node with running pods that request less than half. At 0 some releases would never remove a node.
+# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
+_ONLY_IDLE: Final = {
+    f"{_OPTIONS}scaledownutilizationthreshold": "0.00001",
+    f"{_OPTIONS}ignoredaemonsetsutilization": "true",
+}
 
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 _TAGS_PER_GROUP: Final = 50
@@ -42,6 +51,8 @@ def node_template(pool: Pool) -> dict[str, str]:
         return tags
     tags |= {f"{TAINT}{taint.key}": f"{taint.value or ''}:{taint.effect}" for taint in pool.taints}
     tags |= {f"{RESOURCE}{name}": quantity for name, quantity in _resources(pool).items()}
+    if pool.gpu_part is not None and not pool.gpus.of_nvidia:
+        tags |= _ONLY_IDLE
     if pool.unneeded_minutes is not None:
         tags[UNNEEDED] = f"{pool.unneeded_minutes}m0s"
     return tags

@@ -183,7 +183,10 @@ def test_regions_and_zones_are_amazons() -> None:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
-    types = {machine.type for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)}
+    counts = EKS.machines.gpu_counts(gpu)
+    # A zone that has only the largest machines of Trainium1 would fail the pools of one device.
+    counts = counts[:1] if gpu == "aws-trainium1" else counts
+    types = {machine.type for count in counts for machine in EKS.machines.having(gpu, count)}
     offers = [(zones, offerings(region) or {}) for region, zones in EKS.regions.items()]
     offered = {zone for zones, listed in offers for type in types & listed.keys() for zone in listed[type] & set(zones)}
     assert set(EKS.gpu_zones(gpu) or ()) == offered

@@ -111,6 +111,7 @@ def test_how_long_nodes_stay_idle(cluster: dict[str, Any], minutes: str) -> None
 def test_no_system_pod_keeps_a_node_and_no_computing_node_is_emptied() -> None:
     written = flags()
     assert written["skip-nodes-with-system-pods"] == "false"
+    assert written["node-info-cache-expire-time"] == "1m"
     assert written["skip-nodes-with-local-storage"] == "false"
     # Below one share of one GPU among the most shares of the most GPUs a node may have.
     assert 0 < float(written["scale-down-gpu-utilization-threshold"]) < 1 / (8 * 48)

@@ -57,6 +57,9 @@ def test_a_node_group_has_its_image_repels_others_and_tells_the_autoscaler_of_th
     assert not [key for inputs in chips for key in inputs["labels"] if key.startswith(("nvidia", "k8s.amazonaws"))]
     tags = [one.inputs["tag"] for one in recording.of_type("aws:autoscaling/tag:Tag")]
     assert sorted(tag["value"] for tag in tags if tag["key"].endswith(f"/resources/{RESOURCE}")) == [*"111166"]
+    # Without them the autoscaler measures these nodes by CPU and memory, and drains those that are half used.
+    for option, value in (("scaledownutilizationthreshold", "0.00001"), ("ignoredaemonsetsutilization", "true")):
+        assert [tag["value"] for tag in tags if tag["key"].endswith(f"/autoscaling-options/{option}")] == [value] * 6
 
 
 def test_karpenter_has_the_limit_in_devices() -> None:
