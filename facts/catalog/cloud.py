@@ -235,7 +235,7 @@ class CloudCatalog:
 
     def gpu_labels(self, gpu: str) -> Mapping[str, str]:
         """Labels that a pool of that GPU must declare for the cloud's autoscaler, which waits for NVIDIA's alone:
-        https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/customresources/gpu_processor.go
+        https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/processors/customresources/gpu_processor.go
         """
         if self.gpu_label is None or resource_of(gpu) != GPU_RESOURCE:
             return {}

@@ -115,7 +115,7 @@ def _end(node: Any) -> None:
     if not is_out_of_service(node):
         taints = [*(spec.get("taints") or ()), {"key": TAINT, "value": "gpu", "effect": "NoExecute"}]
         # Cordoned, because cluster-autoscaler plans a pool's new nodes after one that takes pods:
-        # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodeinfosprovider/mixed_nodeinfos_processor.go
+        # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/processors/nodeinfosprovider/mixed_nodeinfos_processor.go
         # With its version, because the list of taints is replaced.
         version = {"resourceVersion": metadata["resourceVersion"]}
         body = {"metadata": version, "spec": {"unschedulable": True, "taints": taints}}

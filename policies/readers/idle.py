@@ -25,7 +25,7 @@ _DELAYS: Final = (
 )
 # A node is removable if its utilization is below these: with 0 none is. GPU nodes have one of their own; whether a
 # cloud's profile sets both is not documented, so each counts.
-# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
+# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
 _THRESHOLDS: Final = ("scale-down-gpu-utilization-threshold", "scale-down-utilization-threshold")
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "scale-down-unneeded": "scale-down-unneeded-time",  # azurerm's

@@ -4,7 +4,7 @@ Their messages come from the scheduler (``FailedScheduling``), the Job controlle
 autoscalers:
 
 - cluster-autoscaler, which AKS and GKE run as well:
-  https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
+  https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
   and its FAQ on events; ``FailedToScaleUpGroup`` is on its status ConfigMap, not on the pod
 - GKE's: https://cloud.google.com/kubernetes-engine/docs/troubleshooting/cluster-autoscaler-scale-up (``FailedScaleUp``:
   ``GCE quota exceeded``, ``GCE out of resources``)

@@ -64,7 +64,7 @@ def _chips(pool: Pool) -> Iterator[Problem]:
     if pool.gpus.of_nvidia:
         return
     if pool.image != "al2023":
-        message = f"{pool.gpus.type} needs the image with the Neuron driver"
+        message = f"nodes with {pool.gpus.type} have the image AL2023"
         yield Problem(f"{pool.declared_at}.image", message, "Write image: al2023, or leave it out")
     if pool.gpus.time_sharing is not None:
         message = f"pods do not share {pool.gpus.type}: a pod has whole devices"
