@@ -134,6 +134,11 @@ def region_of(location: str) -> str:
     return location.rpartition("-")[0] if is_zone(location) else location
 
 
+def unknown_region(cloud: SimulatedCloud, region: str | None) -> str | None:
+    """What the Compute API answers to a region that it does not have; ``None`` for one that it has."""
+    return None if region in cloud.catalog.regions else f"Invalid value for field 'region': '{region}'. Unknown region."
+
+
 def is_zone(location: str) -> bool:
     """Whether a location is a zone: regions have one hyphen, zones two."""
     return location.count("-") >= 2

@@ -12,7 +12,7 @@ from typing import Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
-from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, region_of
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, region_of, unknown_region
 from rehearsal.providers.resource import Pending
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -117,8 +117,7 @@ def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
 
 @TABLE.check("subnetwork", "subnet-region")
 def _region(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    region = inputs.get("region") or cloud.default("region")
-    return None if region in cloud.catalog.regions else f"Invalid value for field 'region': '{region}'. Unknown region."
+    return unknown_region(cloud, inputs.get("region") or cloud.default("region"))
 
 
 ROWS: Final = (

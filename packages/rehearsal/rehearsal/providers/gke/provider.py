@@ -76,12 +76,11 @@ def get_engine_versions(cloud: SimulatedCloud, args: Properties) -> Properties:
 def get_zones(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``compute.getZones``: the zones of a region; none are down."""
     region = args.get("region") or cloud.default("region") or ""
-    zones = cloud.catalog.regions.get(region)
-    if zones is None:
-        raise google.bad_request(f"Invalid value for field 'region': '{region}'. Unknown region.")
+    if (problem := google.unknown_region(cloud, region)) is not None:
+        raise google.bad_request(problem)
     project = args.get("project") or cloud.default("project")
     up = args.get("status") in (None, "", "UP")
-    names = sorted(zones) if up else []
+    names = sorted(cloud.catalog.regions[region]) if up else []
     return {"id": f"projects/{project}/regions/{region}", "names": names, "project": project, "region": region}
 
 
