@@ -84,7 +84,8 @@ class GpuAdmission(pulumi.ComponentResource):
 
 def claims(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
     """The policy on claims for devices of a resource, and its binding: the clouds' pools do not grow for them."""
-    return _spelled(documents(Path(__file__).with_name("gpu-claims.yaml"), name=CLAIMS_POLICY), resource)
+    file, word = Path(__file__).with_name("gpu-claims.yaml"), resource.rpartition("/")[2]
+    return documents(file, name=f"{_prefix(resource)}{CLAIMS_POLICY}", resource=resource, word=word)
 
 
 def mps_pods() -> Sequence[Mapping[str, Any]]:
@@ -130,7 +131,7 @@ def manifests(
     every: list[PolicyManifests] = []
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
-        placement, placement_binding, isolation, isolation_binding = _spelled(templates(), resource)
+        placement, placement_binding, isolation, isolation_binding = templates(resource)
         validations = placement["spec"]["validations"]
         if not ends_running_pods:
             validations = [validation for validation in validations if validation["message"] != _EVICTION]
@@ -150,21 +151,11 @@ def manifests(
 
 
 @functools.cache
-def templates() -> Sequence[Mapping[str, Any]]:
-    """The manifests in ``gpu-placement.yaml``: two policies without facts, each followed by its binding."""
-    (listed,) = documents(_FILE)
+def templates(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
+    """The manifests in ``gpu-placement.yaml`` for pods that request ``resource``: two policies without facts, each
+    followed by its binding. Those of another than NVIDIA's GPUs have names of their own."""
+    (listed,) = documents(_FILE, resource=resource, prefix=_prefix(resource))
     return listed["items"]
-
-
-def _spelled(policies: Sequence[Mapping[str, Any]], resource: str) -> Sequence[Mapping[str, Any]]:
-    """The policies for pods that request ``resource``; those of another than NVIDIA's GPUs have names of their own."""
-    if not (prefix := _prefix(resource)):
-        return policies
-    text = json.dumps(policies).replace(GPU_RESOURCE, resource).replace("'gpu'", f"'{prefix[:-1]}'")
-    for name in (PLACEMENT_POLICY, ISOLATION_POLICY, CLAIMS_POLICY):
-        text = text.replace(name, f"{prefix}{name}")
-    spelled: Sequence[Mapping[str, Any]] = json.loads(text)
-    return spelled
 
 
 def _prefix(resource: str) -> str:
