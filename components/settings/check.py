@@ -222,23 +222,26 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) ->
         )
 
 
-def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
-    """The stack's zones that have the GPU; all zones if no list is known."""
-    having = where.zones_with(gpu)
+def machine_zones(machine: Machine, where: ValidationContext) -> tuple[str, ...]:
+    """The stack's zones that have the machine with GPUs; all zones if no list is known."""
+    having = where.zones_with(machine)
     if having or not where.zones or where.catalog is None:
         return having
-    known = where.catalog.gpu_zones(gpu) or ()
+    known = where.catalog.machine_zones(machine) or ()
+    alike = where.catalog.machines.having(machine.gpu or "", machine.gpus)
+    others = [each.type for each in alike if where.zones_with(each)]
     in_region = [zone for zone in where.region_zones if zone in known]
-    if in_region:
-        raise wrong(
-            f"no zone of the stack ({', '.join(where.zones)}) is known to have {gpu}",
-            f"Add one of these to the zones of the stack or of the pool: {', '.join(in_region)}",
-        )
     regions = [region for region, zones in where.catalog.regions.items() if set(zones) & set(known)]
-    raise wrong(
-        f"no zone of {where.region} is known to have {gpu}",
+    remedy = (
         f"Use a region that has it ({', '.join(sorted(regions))}), "
-        "or write the pool's zones if the cloud offers it there by now",
+        "or write the pool's zones if the cloud offers it there by now"
+    )
+    if in_region:
+        remedy = f"Add one of these to the zones of the stack or of the pool: {', '.join(in_region)}"
+    place = f"the stack ({', '.join(where.zones)})" if in_region else where.region
+    raise wrong(
+        f"no zone of {place} is known to have {machine.gpu} (machine type {machine.type})",
+        f"Write machineType: {others[0]}" if others else remedy,
     )
 
 

@@ -82,7 +82,7 @@ def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) 
     """The pools of one entry, of each size in fallback order; in ``zones`` unless the entry names its own."""
     for size in pool.gpus_per_node if isinstance(pool, GpuPool) else (None,):
         name = pool.name if size is None else f"{pool.name}-{size}"
-        for fallback in _fallback_pools(pool, tuple(pool.zones or zones)):
+        for fallback in _fallback_pools(pool, _zones(pool, size, place) or tuple(zones)):
             variant = replace(fallback, name=f"{name}{fallback.name}", size=size)
             gpu, count = size is not None, len(variant.zones)
             if place.catalog.pool_per_zone(gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler):
@@ -90,6 +90,14 @@ def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) 
                     yield replace(variant, name=f"{variant.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
             else:
                 yield variant
+
+
+def _zones(pool: GpuPool | CpuPool, size: int | None, place: Place) -> tuple[str, ...]:
+    """The entry's zones; unless it names them, those that have the machine with which the autoscaler plans."""
+    if not isinstance(pool, GpuPool) or size is None or "zones" in pool.model_fields_set:
+        return pool.zones
+    having = place.catalog.machine_zones(_gpu_machines(pool, size, False, place)[0])
+    return tuple(zone for zone in pool.zones if having is None or zone in having) or pool.zones
 
 
 def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Variant]:
@@ -148,7 +156,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
         size = variant.size or 1
         part = _gpu_part(pool, size, variant, known)
         shares = part.shares if size in whole else 1
-        machines = _gpu_machines(pool, size, variant.spot, place)
+        machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
         selected = {
@@ -225,11 +233,13 @@ def _upgrade(pool: GpuPool | CpuPool) -> Upgrade | None:
     return None if pool.upgrade is None else Upgrade(**pool.upgrade.model_dump())
 
 
-def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[Machine, ...]:
-    """The machine types of a pool, the one that the autoscaler plans with first; several only for spot."""
+def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Sequence[str] = ()) -> tuple[Machine, ...]:
+    """The machine types of a pool, the one that the autoscaler plans with first; several only for spot, and only those
+    that the ``zones`` have."""
     known = place.catalog
     if not pool.machine_type:
-        mixed = known.spot_mix(pool.gpu, size, place.autoscaler)
+        first, *others = known.spot_mix(pool.gpu, size, place.autoscaler)
+        mixed = (first, *(each for each in others if not {*(known.machine_zones(each) or zones)}.isdisjoint(zones)))
         # The nodes of a fabric are of one type.
         return mixed if spot and not pool.fabric else known.machines.having(pool.gpu, size)[:1]
     named = [known.machines.with_gpus(type, pool.gpu, size) for type in pool.machine_type]

@@ -31,7 +31,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from facts import catalog
-from facts.catalog import CloudCatalog
+from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.kubernetes import Taint as NodeTaint
 
@@ -100,9 +100,9 @@ class ValidationContext:
         chosen = tuple(zone for zone in written if isinstance(zone, str) and zone in (*known, nowhere))
         return cls(cloud, catalog.of(cloud), str(region) if known else None, chosen or known)
 
-    def zones_with(self, gpu: str) -> tuple[str, ...]:
-        """The stack's zones that have the GPU; all of them where no list is known, or no such GPU."""
-        listed = self.catalog.gpu_zones(gpu) if self.catalog and gpu in self.catalog.accelerators else None
+    def zones_with(self, machine: Machine) -> tuple[str, ...]:
+        """The stack's zones that have the machine; all of them where no list is known."""
+        listed = self.catalog.machine_zones(machine) if self.catalog else None
         if listed is None or (self.zones == (self.outside_zones,) and set(listed) & set(self.region_zones)):
             return self.zones
         return tuple(zone for zone in self.zones if zone in listed)

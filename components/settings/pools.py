@@ -127,7 +127,11 @@ class GpuPool(Section):
     def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if value:
             return check.zones_in_region(value, context(info))
-        return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
+        if not {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
+            return ()
+        where = context(info)
+        having = {zone for machine in _machines(info, where) for zone in check.machine_zones(machine, where)}
+        return tuple(zone for zone in where.zones if zone in having)
 
     @field_validator("mps", "mig")
     @classmethod

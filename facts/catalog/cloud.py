@@ -229,6 +229,12 @@ class CloudCatalog:
         having = sorted(row["zone"] for row in tables.rows(self.name, "zones") if gpu in row["gpus"].split())
         return tuple(having) or None
 
+    def machine_zones(self, machine: Machine) -> tuple[str, ...] | None:
+        """Zones known to have this machine with GPUs, sorted; ``None`` where no list is known."""
+        having = None if machine.gpu is None else self.gpu_zones(machine.gpu)
+        row = tables.by_key(self.name, "missing_machines", "type").get((machine.type,))
+        return having if row is None or having is None else tuple(z for z in having if z not in row["zones"].split())
+
     def outside_zones(self, region: str) -> str | None:
         """What the region's place outside its zones is called, if machines can be there."""
         return None if self.outside is None else f"{region}{self.outside}"

@@ -11,6 +11,7 @@ table                  columns
 ``machines.csv``       type, family, vcpus, memory_mib, gpu, gpus, shared_core (``yes``), provisioning (empty: any),
                        local_ssds (disks of 375 GB that come with the type; on GKE only), trusted_launch (``no``; on
                        AKS only), rdma_devices (empty: none)
+``missing_machines``   type, zones: of the zones with its GPU, those that have others of its machines alone (``.csv``)
 ``machine_prices.csv`` region, type, on_demand, spot: USD an hour with GPUs and local SSD
 ``family_prices.csv``  region, family, USD an hour for a vCPU and for a GiB, each on_demand and spot
 ``gpu_prices.csv``     region, gpu, on_demand, spot: USD an hour for one GPU attached to a machine without GPUs

@@ -12,6 +12,7 @@ import pytest
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 from pydantic_core import PydanticCustomError
 
+from components.settings import SettingsError, load
 from components.settings.check import big_enough
 from facts import catalog
 from facts.catalog import CloudCatalog, Machine
@@ -182,14 +183,34 @@ def test_regions_and_zones_are_amazons() -> None:
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
-    counts = EKS.machines.gpu_counts(gpu)
-    # A zone that has only the largest machines of Trainium1 would fail the pools of one device.
-    counts = counts[:1] if gpu == "aws-trainium1" else counts
-    types = {machine.type for count in counts for machine in EKS.machines.having(gpu, count)}
+def test_zones_are_those_that_offer_the_machine_and_a_gpu_is_where_any_of_its_machines_is(gpu: str) -> None:
+    machines = [machine for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)]
     offers = [(zones, offerings(region) or {}) for region, zones in EKS.regions.items()]
-    offered = {zone for zones, listed in offers for type in types & listed.keys() for zone in listed[type] & set(zones)}
-    assert set(EKS.gpu_zones(gpu) or ()) == offered
+    offered = {m.type: {zone for zones, by in offers for zone in by.get(m.type, {}) if zone in zones} for m in machines}
+    assert {machine.type: set(EKS.machine_zones(machine) or ()) for machine in machines} == offered
+    assert set(EKS.gpu_zones(gpu) or ()) == set.union(*offered.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("autoscaler", EKS.autoscalers)
+def test_settings_put_each_size_only_where_its_machines_are_sold(autoscaler: str) -> None:
+    for region, offered in ((region, offerings(region)) for region in EKS.regions):
+        for gpu, size in SIZES if offered else ():
+            pool = {"name": "p", "gpu": gpu, "gpusPerNode": size, "capacity": "spot-with-fallback", "maxNodes": 1}
+            keys = {"cloud": "eks", "region": region, "gpuPools": [pool], "autoscaling": {"autoscaler": autoscaler}}
+            network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]}
+            first, refused = EKS.machines.having(gpu, size)[0].type, ""
+            try:
+                pools = load({**keys, "network": network}, stack="s", project=region).gpu_pools
+            except SettingsError as error:
+                pools, refused = (), str(error)
+            assert offered
+            sold = offered.get(first, set()) & {*EKS.regions[region]}
+            assert bool(sold) == bool(pools), refused
+            assert (f"no zone of {region} is known to have {gpu} (machine type {first})" in refused) == (not sold)
+            for each in pools:
+                assert all(offered[name] & {*each.zones} for name in each.machine_types)
+                assert {*each.zones} <= offered[each.machine_type]
 
 
 @pytest.mark.parametrize("name", [EKS.default_admin_machine, EKS.default_cpu_machine])

@@ -186,7 +186,7 @@ def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
             "AvailabilityZoneNotSupported",
         )
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
-    having = (machine and machine.gpu and cloud.catalog.gpu_zones(machine.gpu)) or ()
+    having = (machine and cloud.catalog.machine_zones(machine)) or ()
     if having and (lacking := tuple(sorted(set(zones) - set(having)))):
         # https://github.com/Azure/AKS/issues/1444
         raise bad_request(

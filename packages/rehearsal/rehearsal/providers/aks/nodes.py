@@ -339,7 +339,7 @@ def _offers(cloud: Subscription, cluster: Record) -> Iterator[SimulatedNodeGroup
     region = cluster.inputs["location"]
     for name in cloud.catalog.machines.types:
         machine = cloud.catalog.machines.get(name)
-        having = cloud.catalog.gpu_zones(machine.gpu) if machine is not None and machine.gpu else None
+        having = cloud.catalog.machine_zones(machine) if machine is not None else None
         zones = tuple(zone for zone in cloud.catalog.regions[region] if having is None or zone in having)
         for spot in (False, True) if zones else ():
             spec = {"osDiskSizeGB": _PLANNED_DISK_GB, "maxPods": MAX_PODS}
