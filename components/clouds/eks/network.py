@@ -65,10 +65,7 @@ class Network:
         self._layers(self._route(self._gateways()))
 
     def _gateways(self) -> dict[str, CustomResource]:
-        """The NAT gateways by zone.
-
-        Their addresses, and so they, wait for the internet gateway, which cannot go while the VPC has public addresses.
-        """
+        """The NAT gateways by zone; they wait for the internet gateway, which cannot go while they have addresses."""
         internet = declare(
             "aws:ec2/internetGateway:InternetGateway",
             f"{self._name}-internet-gateway",
@@ -92,7 +89,7 @@ class Network:
                 "aws:ec2/eip:Eip",
                 f"{self._name}-nat-{zone}-address",
                 {"domain": "vpc", "tags": self._tags(zone)},
-                self._options(internet),
+                self._options(),
             )
             gateways[zone] = declare(
                 "aws:ec2/natGateway:NatGateway",
@@ -103,7 +100,7 @@ class Network:
                     "connectivityType": "public",
                     "tags": self._tags(zone),
                 },
-                self._options(),
+                self._options(internet),
             )
         return gateways
 

@@ -78,15 +78,22 @@ class _Usage(threading.Thread):
 
 
 def measure_load(api: Api, jobs: int, seconds: float, runs: int) -> JobPods:
-    """Submit ``jobs`` Jobs evenly within ``seconds``, each for ``runs`` seconds; returns when all have ended."""
+    """Submit ``jobs`` Jobs evenly within ``seconds``, each for ``runs`` seconds; returns when all have ended.
+
+    Prints once a minute how far it is.
+    """
     pods = JobPods(api)
     pods.start()
-    begun = time.monotonic()
+    begun = printed = time.monotonic()
     while len(pods.ended) < jobs and time.monotonic() < begun + seconds + runs + _PATIENCE_SECONDS:
         while (number := len(pods.due)) < jobs and (due := begun + number * seconds / jobs) <= time.monotonic():
             pods.due[f"job-{number}"] = due
             job = gpu_job(f"job-{number}", 1, {SECONDS: str(runs), SAFE_TO_EVICT: "false"})
             api.create("/apis/batch/v1/namespaces/default/jobs", job)
+        if time.monotonic() > printed + 60:
+            printed += 60
+            counts = f"{len(pods.due)} submitted, {len(pods.started)} started, {len(pods.ended)} ended"
+            typer.echo(f"minute {(printed - begun) / 60:.0f}: {counts}, of {jobs}")
         time.sleep(0.05)
     pods.close()
     return pods

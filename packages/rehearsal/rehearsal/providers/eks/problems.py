@@ -228,9 +228,17 @@ def _template(account: Account, group: Properties) -> Iterator[str]:
     data, name = scaling_group.template_of(account, group).get("LaunchTemplateData") or {}, group["nodeGroupName"]
     if at(data, "MetadataOptions.HttpEndpoint") == "disabled":
         yield f"nodes of {name} cannot join: without the metadata service a node does not know which instance it is"
+    encrypts = account.call("ec2", "GetEbsEncryptionByDefault")["EbsEncryptionByDefault"]
     for disk in data.get("BlockDeviceMappings") or ():
-        if at(disk, "Ebs.DeleteOnTermination") is False:
-            yield f"the disk {disk['DeviceName']} of each node of {name} outlives it, and is billed"
+        ebs, each = disk.get("Ebs") or {}, f"the disk {disk['DeviceName']} of each node of {name}"
+        if ebs.get("DeleteOnTermination") is False:
+            yield f"{each} outlives it, and is billed"
+        # https://docs.aws.amazon.com/ebs/latest/userguide/encryption-by-default.html
+        if not ebs.get("Encrypted") and not encrypts:
+            yield f"{each} is not encrypted: neither its template nor the account asks for that"
+        # https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+        if (kind := ebs.get("VolumeType", "gp2")) in ("gp2", "standard"):
+            yield f"{each} is of type {kind}: slower than gp3 and no cheaper"
 
 
 def _plans(account: Account) -> Iterator[str]:
@@ -247,13 +255,14 @@ def _plans(account: Account) -> Iterator[str]:
         }
         for resource, amount in real.items():
             text = group.asg_tags.get(f"{PREFIX}resources/{resource}")
-            if text is not None and abs(_amount(text, amount) / amount - 1) > _TOLERANCE:
-                yield f"the autoscaler plans nodes of {group.base.name} with {resource} {text}; they have {amount:.0f}"
+            if text is not None and abs(_amount(text) / amount - 1) > _TOLERANCE:
+                plan = text or "that of the instance type, as if it reserved nothing"
+                yield f"the autoscaler plans nodes of {group.base.name} with {resource} {plan}; they have {amount:.0f}"
 
 
-def _amount(text: str, otherwise: float) -> float:
-    """A tag's quantity; the autoscaler passes over any other text, and takes the instance type's amount."""
+def _amount(text: str) -> float:
+    """A tag's quantity; of any other text none, which the autoscaler passes over."""
     try:
         return float(quantity(text))
     except ValueError:
-        return otherwise
+        return 0.0

@@ -53,9 +53,11 @@ def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     assert replicas * sum(int(each.get("memory", "0Mi")[:-2]) for each in requests) == pods.request.memory_mib
 
 
-def test_a_kube_proxy_suits_the_clusters_version(amazon: eks.Amazon) -> None:
+def test_an_addon_suits_the_clusters_version(amazon: eks.Amazon) -> None:
     amazon.cluster(version="1.34")
     proxy = {"clusterName": "gpu-dev", "addonName": "kube-proxy"}
+    with pytest.raises(ProviderError, match=r"not supported: coredns v1\.34\.0-eksbuild\.4 on Kubernetes 1\.34"):
+        amazon.create(eks.ADDON, {**proxy, "addonName": "coredns", "addonVersion": "v1.34.0-eksbuild.4"})
     for version in ("v1.35.0-eksbuild.4", "v1.30.0-eksbuild.4", "1.34"):
         with pytest.raises(ProviderError, match=rf"InvalidParameterException.*kube-proxy {version}"):
             amazon.create(eks.ADDON, {**proxy, "addonVersion": version})

@@ -17,7 +17,10 @@ ZONES = ("us-west-2a", "us-west-2b")
 RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"
 ROUTE, TABLE_OF = "aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"
 VOLUMES = {"Effect": "Allow", "Action": ["ec2:*"], "Resource": "*"}
-DISK = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 50, "deleteOnTermination": "true"}}
+DISK = {
+    "deviceName": "/dev/xvda",
+    "ebs": {"volumeSize": 50, "volumeType": "gp3", "encrypted": "true", "deleteOnTermination": "true"},
+}
 
 
 def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:

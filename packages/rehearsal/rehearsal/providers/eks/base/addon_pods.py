@@ -29,6 +29,7 @@ class SystemAddon:
     version: str
     section: str = "controller"
     keys: tuple[str, ...] | None = None
+    minors: tuple[int, int] | None = None
     default: bool = False
 
 
@@ -50,9 +51,9 @@ def version_fits(name: str, version: str, minor: str) -> bool:
     kube-proxy is never newer than the control plane, and at most three minor versions older:
     https://docs.aws.amazon.com/eks/latest/userguide/managing-kube-proxy.html
     """
-    written = _VERSION.fullmatch(version)
+    written, minors = _VERSION.fullmatch(version), ADDONS[name].minors
     if written is None or name != "kube-proxy":
-        return written is not None
+        return written is not None and (minors is None or minors[0] <= int(written["minor"]) <= minors[1])
     return 0 <= int(minor.partition(".")[2]) - int(written["minor"]) <= _OLDEST_PROXY
 
 

@@ -26,6 +26,7 @@ from rehearsal.providers.resource import Lifecycle, Pending, changed
 GROUPS_PER_CLUSTER: Final = 30
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
 _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+_LAST_OF_AL2: Final = 32
 # What a template of a managed node group must not have:
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
@@ -184,6 +185,11 @@ def _check_version(inputs: Properties, cluster: Record, *, new: bool) -> None:
     """A new group has the cluster's: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html."""
     version, offered = inputs.get("version"), cluster.outputs["version"]
     minor, highest = (int((each or "0.0").split(".")[1]) for each in (version, offered))
+    ami = inputs.get("amiType") or ""
+    # https://docs.aws.amazon.com/eks/latest/userguide/eks-ami-deprecation-faqs.html
+    if new and ami.startswith("AL2_") and highest > _LAST_OF_AL2:
+        reason = f"AMI Type {ami} is only supported for kubernetes versions 1.{_LAST_OF_AL2} or earlier"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
     if minor > highest:
         reason = f"Nodes of version {version} are newer than the control plane's {offered}"
         raise refused(NODE_GROUP, "InvalidParameterException", reason)
