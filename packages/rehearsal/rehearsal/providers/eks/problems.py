@@ -19,10 +19,11 @@ from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role, Roles, trust_problem
 from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import PREFIX
-from rehearsal.providers.eks.base.account import ADDON, Account
+from rehearsal.providers.eks.base.account import ADDON, Account, maker
 from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.node_joiner import default_route, way
 from rehearsal.providers.eks.resources import scaling_group
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
 from rehearsal.providers.eks.resources.iam import KEY, ROLE
 from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
@@ -41,6 +42,7 @@ def problems(account: Account, roles: Roles) -> Iterator[str]:
         groups = [each.inputs for each in account.store.all(NODE_GROUP) if each.inputs["clusterName"] == cluster.id]
         yield from _rights(account, cluster, groups, roles)
         yield from _log_group(account, cluster)
+        yield from _deployer(account, cluster)
         for group in account.store.all(DEFAULT_GROUP):
             (described,) = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group.id])["SecurityGroups"]
             if described["VpcId"] != at(cluster.outputs, "vpcConfig.vpcId"):
@@ -135,6 +137,13 @@ def _log_group(account: Account, cluster: Record) -> Iterator[str]:
     groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=name)["logGroups"]
     if any(each["logGroupName"] == name and not each.get("retentionInDays") for each in groups):
         yield f"the control plane's logs in {name} never expire"
+
+
+def _deployer(account: Account, cluster: Record) -> Iterator[str]:
+    """https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html"""
+    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
+    if not admin and not account.store.get(ACCESS_ENTRY, f"{cluster.id}:{maker(account)}"):
+        yield f"{maker(account)} made the cluster {cluster.id} and may create nothing in it: it has no access entry"
 
 
 @dataclass(frozen=True)
