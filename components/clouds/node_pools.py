@@ -49,7 +49,7 @@ def node_pool(
             _one_of("node.kubernetes.io/instance-type", pool.machine_types),
             _one_of("topology.kubernetes.io/zone", pool.zones),
             _one_of("karpenter.sh/capacity-type", [capacity]),
-            _one_of("kubernetes.io/arch", ["amd64"]),
+            _one_of("kubernetes.io/arch", [pool.arch]),
             _one_of("kubernetes.io/os", ["linux"]),
         ],
         taints=[_taint(taint) for taint in pool.taints],

@@ -19,6 +19,8 @@ from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
+    ARCH_LABEL,
+    ARM,
     CLASS_LABEL,
     MPS,
     SHARING_LABEL,
@@ -162,6 +164,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
         selected = {
             **({CLASS_LABEL: pool.name} if pool.compute_class else {}),
             **({SHARING_LABEL: MPS} if pool.mps else {}),
+            **_arch_label(machines),
         }
         repelling = [Taint(key, value, "NoSchedule") for key, value in selected.items()]
         cloud_taints = (*(known.spot_taints if variant.spot else ()), *repelling)
@@ -199,6 +202,10 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
         )
+
+
+def _arch_label(machines: Sequence[Machine]) -> dict[str, str]:
+    return {ARCH_LABEL: ARM} if machines[0].arch == ARM else {}
 
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:

@@ -21,7 +21,7 @@ from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
-from facts.concepts.pool import NO_FABRIC, SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
+from facts.concepts.pool import ARM, NO_FABRIC, SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -249,14 +249,14 @@ class CloudCatalog:
 
     def launcher_labels(self, pool: Pool, autoscaler: str, stack_labels: Mapping[str, str]) -> Mapping[str, str]:
         """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, for chips of
-        other makers, and where the pool has no room beside its own labels and those of the stack: what the user wrote
-        comes first.
+        other makers, for machines with Arm CPUs (whose taint no launcher tolerates), and where the pool has no room
+        beside its own labels and those of the stack: what the user wrote comes first.
 
         https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/utils.py (``GenericAutoscaler``
         has the label of ``SkyPilotLabelFormatter``, whose values are in lower case)
         """
         parts = pool.gpus.shared is not None or pool.gpus.mig is not None
-        if autoscaler not in self.skypilot_label or parts or not pool.gpus.of_nvidia:
+        if autoscaler not in self.skypilot_label or parts or not pool.gpus.of_nvidia or pool.arch == ARM:
             return {}
         if self.label_room is not None and self.label_room(pool, stack_labels) < 1:
             return {}

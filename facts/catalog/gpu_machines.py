@@ -1,7 +1,7 @@
 """Every machine type with NVIDIA GPUs that a program may name, those included that no stack file offers.
 
 What the catalogue offers comes from its own tables. ``<cloud>/data/other_gpu_machines.csv`` adds what it leaves out:
-machines that were withdrawn, have an ARM CPU or a part of one GPU (Kubernetes sees that as one), are sold in racks, or
+machines that were withdrawn, have a part of one GPU (Kubernetes sees that as one), are sold in racks, or
 differ in their network only.
 
 - EKS: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds the counts to
@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from facts import catalog
 from facts.catalog import tables
+from facts.concepts.pool import Arch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class GpuMachine:
     type: str
     gpu: str
     gpus: int
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Arch = "amd64"
     part: bool = False
 
 
@@ -44,9 +44,9 @@ def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
     for name in known.types:
         machine = known.get(name)
         if machine is not None and machine.gpu is not None:
-            machines[name] = GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus)
+            machines[name] = GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus, arch=machine.arch)
     for row in tables.rows(cloud, "other_gpu_machines"):
-        arch: Literal["amd64", "arm64"] = "arm64" if row["arch"] == "arm64" else "amd64"
+        arch: Arch = "arm64" if row["arch"] == "arm64" else "amd64"
         part = row["part"] == "yes"
         machines[row["type"]] = GpuMachine(
             type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=part

@@ -5,7 +5,7 @@ GPUs by their cloud-independent names are in ``gpus.csv``, with memory, and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, cast
@@ -74,10 +74,11 @@ class Machines:
 
 @cache
 def _table(cloud: str) -> Mapping[str, Machine]:
-    return {row["type"]: _machine(row) for row in tables.rows(cloud, "machines")}
+    arm = {row["family"] for row in tables.rows(cloud, "arm_families")}
+    return {row["type"]: _machine(row, arm) for row in tables.rows(cloud, "machines")}
 
 
-def _machine(row: tables.Row) -> Machine:
+def _machine(row: tables.Row, arm: Collection[str]) -> Machine:
     return Machine(
         type=row["type"],
         family=row["family"],
@@ -90,6 +91,7 @@ def _machine(row: tables.Row) -> Machine:
         local_ssds=int(row.get("local_ssds") or 0),
         trusted_launch=row.get("trusted_launch") != "no",
         rdma_devices=int(row.get("rdma_devices") or 0),
+        arch="arm64" if row["family"] in arm else "amd64",
     )
 
 

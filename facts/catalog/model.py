@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from facts.concepts.pool import Arch
+
 Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
 
 
@@ -71,7 +73,8 @@ class Machine:
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
     ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
     ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM. ``rdma_devices`` is the number of
-    network devices by which it reads the GPU memory of others of its type; of whole machines only.
+    network devices by which it reads the GPU memory of others of its type; of whole machines only. ``arch`` is that of
+    its CPUs.
     """
 
     type: str
@@ -85,6 +88,7 @@ class Machine:
     local_ssds: int = 0
     trusted_launch: bool = True
     rdma_devices: int = 0
+    arch: Arch = "amd64"
 
     @property
     def memory_per_vcpu_gib(self) -> float:

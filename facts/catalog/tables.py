@@ -19,6 +19,7 @@ table                  columns
 ``own_labels.csv``     label: of nodes, those that the cloud sets itself
 ``fees.csv``           fee, usd, hours (that it is for), dated (ISO), source: what is paid for by the hour, used or not
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
+``arm_families.csv``   family: of machine types whose CPUs are Arm; those of all others are x86
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
 ``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on
                        each ``gpu-node`` at most, on each node with a shared volume (``volume-node``), or a few in

@@ -27,7 +27,12 @@ SHARING_LABEL: Final = "gpucluster.dev/sharing"
 """Label and taint of pools whose GPUs NVIDIA's MPS shares (``MPS``), where pods need the node's shared memory. They
 select the label, so none of them has it elsewhere; the taint keeps others away."""
 MPS: Final = "mps"
-SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL)
+ARCH_LABEL: Final = "gpucluster.dev/arch"
+"""Label of pools whose machines have Arm CPUs (``ARM``), and taint of GPU pools: no image for x86 runs there. The
+label of kubelets, ``kubernetes.io/arch``, would do, but EKS refuses labels and taints of that domain:
+https://github.com/aws/containers-roadmap/issues/1451, https://github.com/alphagov/govuk-infrastructure/pull/1264"""
+ARM: Final = "arm64"
+SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL)
 """Labels that pods have to select, where a pool has them."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
@@ -38,6 +43,8 @@ GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
 ADMIN_POOL_NAME: Final = "admin"
 
 Role = Literal["admin", "cpu", "gpu"]
+Arch = Literal["amd64", "arm64"]
+"""Of CPUs, as Kubernetes and images spell it."""
 Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
 Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
@@ -218,6 +225,11 @@ class Pool:
     def machine_type(self) -> str:
         """The type that an autoscaler plans with."""
         return self.machine_types[0]
+
+    @property
+    def arch(self) -> Arch:
+        """Of its machines' CPUs, and so of what runs there."""
+        return "arm64" if self.labels.get(ARCH_LABEL) == ARM else "amd64"
 
     @property
     def capacity_type(self) -> CapacityType:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.offer import Offer, PoolOffer
-from facts.concepts.pool import SELECTED_LABELS, kind_labels
+from facts.concepts.pool import ARCH_LABEL, SELECTED_LABELS, kind_labels
 
 _MIB_PER_GIB = 1024
 
@@ -63,8 +63,13 @@ class Fit:
         return kind_labels(self.pools[0].labels)
 
     @property
+    def platform(self) -> str:
+        """What an image must be built for, as a builder and a registry spell it."""
+        return f"linux/{self.kind.get(ARCH_LABEL, 'amd64')}"
+
+    @property
     def selected(self) -> Mapping[str, str]:
-        """The labels that pods have to select: of a ComputeClass, of MPS; mostly none."""
+        """The labels that pods have to select: of a ComputeClass, of MPS, of Arm CPUs; mostly none."""
         return {key: value for key, value in self.kind.items() if key in SELECTED_LABELS}
 
     @property
@@ -169,6 +174,8 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
         yield f"{pool.gpu}, not {request.gpu}"
     if request.gpu is None and resource_of(pool.gpu) != GPU_RESOURCE:
         yield f"{pool.gpu}, which runs no program for NVIDIA's GPUs, so a job has to name it"
+    elif request.gpu is None and ARCH_LABEL in pool.labels:
+        yield f"{pool.gpu} with Arm CPUs, on which no image for x86 runs, so a job has to name it"
     if request.gpus > pool.gpus_per_pod:
         yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
     if request.spot is True and not pool.spot:

@@ -20,27 +20,22 @@ from components.resources import CustomResource
 from facts import catalog
 from facts.catalog.eks.nodes import SOLD_IN_BLOCKS, network_interfaces
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
-from facts.concepts.pool import Image, Pool, PoolGpus
+from facts.concepts.pool import Arch, Image, Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import eks
 
-GPU_IMAGE_TYPES: Final[Mapping[Image, str]] = {
-    "al2023": "AL2023_x86_64_NVIDIA",
-    "bottlerocket": "BOTTLEROCKET_x86_64_NVIDIA",
-}
-IMAGE_TYPE: Final = "AL2023_x86_64_STANDARD"
-"""Of nodes without GPUs."""
+_ARCHITECTURES: Final[Mapping[Arch, str]] = {"amd64": "x86_64", "arm64": "ARM_64"}
 
 
 def image_type(pool: Pool) -> str:
     """The image of the pool's nodes, with the driver of its GPUs.
 
-    https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html#AmazonEKS-Type-Nodegroup-amiType; for which
+    machines: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html
     """
-    if pool.gpu_part is None:
-        return IMAGE_TYPE
-    return GPU_IMAGE_TYPES[pool.image] if pool.gpus.of_nvidia else "AL2023_x86_64_NEURON"
+    variant = "STANDARD" if pool.gpu_part is None else "NVIDIA" if pool.gpus.of_nvidia else "NEURON"
+    return f"{pool.image.upper()}_{_ARCHITECTURES[pool.arch]}_{variant}"
 
 
 _MIG_MODELS: Final[Mapping[str, str]] = {

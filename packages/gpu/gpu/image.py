@@ -43,14 +43,14 @@ class Builder:
 
     name: str
 
-    def build(self, folder: Path, tag: str) -> None:
-        """Build the folder's image for the nodes' processors.
+    def build(self, folder: Path, tag: str, platform: str) -> None:
+        """Build the folder's image for the nodes' ``platform`` (``linux/amd64``).
 
         Raises:
             ImageError: with the last lines of the build.
         """
         with tempfile.TemporaryDirectory(prefix="gpu-image-") as scratch:
-            arguments = ["build", "--platform", "linux/amd64", "--tag", tag]
+            arguments = ["build", "--platform", platform, "--tag", tag]
             if not (folder / "Dockerfile").is_file():
                 file = Path(scratch) / "Dockerfile"
                 file.write_text(dockerfile(folder))

@@ -239,9 +239,9 @@ def test_a_folder_without_a_dockerfile_gets_the_template(programs: Path, tmp_pat
     log, project = tmp_path / "log", tmp_path / "project"
     project.mkdir()
     install(programs, name, RECORD.format(log=log, code=0))
-    Builder(name).build(project, "r.example/x:1")
+    Builder(name).build(project, "r.example/x:1", "linux/arm64")
     calls = log.read_text()
-    assert calls.startswith("build --platform linux/amd64 --tag r.example/x:1 --file ")
+    assert calls.startswith("build --platform linux/arm64 --tag r.example/x:1 --file ")
     assert calls.endswith(f" {project}\n")
     assert ("--ignorefile" in calls) is (name != "docker"), "docker finds it beside the file"
     assert (tmp_path / "log.file").read_text() == dockerfile(project)
@@ -255,7 +255,7 @@ def test_ones_own_dockerfile_is_used_as_it_is(programs: Path, tmp_path: Path) ->
     project.mkdir()
     (project / "Dockerfile").write_text("FROM scratch\n")
     install(programs, "docker", RECORD.format(log=log, code=0))
-    Builder("docker").build(project, "x:1")
+    Builder("docker").build(project, "x:1", "linux/amd64")
     assert "--file" not in log.read_text()
 
 

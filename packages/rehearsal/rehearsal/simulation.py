@@ -40,6 +40,7 @@ class NodeShape:
     ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
     ``disk_mib`` is ephemeral storage for pods; 0 where the autoscaler knows of none while the group is empty.
     ``efa`` counts the network devices that AWS's EFA plugin offers to pods. Pods request ``gpus`` by ``gpu_resource``.
+    ``arch`` is of its CPUs, in Kubernetes' words.
     """
 
     type: str
@@ -53,6 +54,7 @@ class NodeShape:
     disk_mib: int = 100 * 1024
     efa: int = 0
     gpu_resource: str = "nvidia.com/gpu"
+    arch: str = "amd64"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PoolOffer
-from facts.concepts.pool import POOL_LABEL
+from facts.concepts.pool import ARCH_LABEL, POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
 from facts.jobs.job import AskError
 from gpu.cluster import ClusterClient, Object
@@ -62,7 +62,8 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)}/h per node"
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
     total = f", {_nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
-    return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}; {_start(fit, nodes)}"
+    arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
+    return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
 
 
 def _limits(pool: PoolOffer) -> str:
@@ -100,10 +101,15 @@ def node_of(pool: PoolOffer) -> str:
 
 
 def refuse_default_image(fit: Fit) -> None:
-    """Raises AskError: the image that jobs get by default has CUDA, and the fitting GPUs are no NVIDIA GPUs."""
+    """Raises AskError: the image that jobs get by default has CUDA for x86, and does not run on the fitting nodes."""
     if fit.resource != GPU_RESOURCE:
         raise AskError(
             f"{fit.pools[0].gpu}: the default image is for NVIDIA GPUs; write --image IMAGE, or a Dockerfile"
+        )
+    if ARCH_LABEL in fit.kind:
+        raise AskError(
+            f"{fit.pools[0].gpu}: its nodes have Arm CPUs, and the default image is for x86; write --image IMAGE, "
+            f"which must be for {fit.platform}, or a Dockerfile"
         )
 
 

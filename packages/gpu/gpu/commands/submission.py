@@ -205,7 +205,7 @@ def submit(
         _confirm_sweep(price, console, yes=yes)
     if archive is not None and archive.files:
         console.print(f"syncing this folder: {archive}")
-    image = image or (_built(registry or offer.registry, job_request.name, console) if build else IMAGE)
+    image = image or (_built(registry or offer.registry, job_request.name, fit.platform, console) if build else IMAGE)
     job = training_job(job_request, fit, image, offer)
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
@@ -282,11 +282,11 @@ def _missing(script: str, console: Console, *, synced: bool) -> None:
     console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
 
 
-def _built(registry: str | None, name: str, console: Console) -> str:
+def _built(registry: str | None, name: str, platform: str, console: Console) -> str:
     """Build and push the folder's image. If that fails, nothing was created in the cluster."""
     tag, builder = images.tag_for(registry, name), images.find_builder()
     console.print(f"building {tag} with {builder.name} …")
-    builder.build(Path.cwd(), tag)
+    builder.build(Path.cwd(), tag, platform)
     console.print("pushing …")
     builder.push(tag)
     return tag

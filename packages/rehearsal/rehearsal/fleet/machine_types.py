@@ -164,7 +164,7 @@ class InstanceTypes:
         )
         return {
             "name": self._names[machine],
-            "architecture": "amd64",
+            "architecture": machine.arch,
             "operatingSystems": ["linux"],
             "resources": gross.resources(),
             "offerings": [

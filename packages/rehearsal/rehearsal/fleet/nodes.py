@@ -118,7 +118,7 @@ class NodeTemplate:
                     BETA_INSTANCE_TYPE: self.group.machine.type,
                     ZONE: zone,
                     "kubernetes.io/hostname": name,
-                    "kubernetes.io/arch": "amd64",
+                    "kubernetes.io/arch": self.group.machine.arch,
                     "kubernetes.io/os": "linux",
                 },
                 "annotations": self.annotations,

@@ -19,6 +19,7 @@ from rehearsal.cluster.threads import WatchingThread
 from rehearsal.tools.modules import KARPENTER_AWS
 from rehearsal.workloads.container import Container, Host, program_container
 from rehearsal.workloads.mps import MpsClients
+from rehearsal.workloads.platforms import ImagePlatforms
 
 _STARTED: Final = ("Running", "Succeeded")
 
@@ -89,6 +90,7 @@ class Kubelet(WatchingThread):
         self._programs = programs
         self._saved = SavedOutput(host.api, host.folder / "claims", host.logs)
         self._mps = MpsClients(host.api)
+        self._platforms = ImagePlatforms(host.api)
         self._containers: dict[str, Container] = {}
 
     def close(self) -> None:
@@ -119,6 +121,7 @@ class Kubelet(WatchingThread):
             return
         self._saved.note(pod)
         self._mps.note(pod)
+        self._platforms.note(pod)
         if known is None and pod["spec"].get("nodeName"):
             repository = next(filter(None, (carried(each["image"]) for each in pod["spec"]["containers"])), None)
             if repository is not None:

@@ -57,13 +57,13 @@ def test_pods_use_the_machines_own_disks(pool: Pool, cluster: dict[str, Any], ex
     assert spec_of(pool, **cluster).get("instanceStorePolicy") == expected
 
 
-def test_every_machine_with_gpus_has_disks_of_its_own_inferentia_s_have_none() -> None:
+def test_every_machine_with_gpus_has_disks_of_its_own_inferentia_s_and_g5g_have_none() -> None:
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
     machines = catalog.of("eks").machines
     types = [each for each in machines.types if (machine := machines.get(each)) is not None and machine.gpus]
     without = {each.partition(".")[0] for each in types if not INSTANCE_TYPES[each]["InstanceStorageSupported"]}
-    assert without == {"inf2"}
+    assert without == {"inf2", "g5g"}
     storage = [info for each in types if (info := INSTANCE_TYPES[each].get("InstanceStorageInfo"))]
     assert len(types) > 50
     assert {each["NvmeSupport"] for each in storage} == {"required"}

@@ -160,6 +160,14 @@ def _labels(inputs: Properties, account: Account) -> str | None:
     return _bad(bad_labels(inputs.get("labels") or {}))
 
 
+@TABLE.check("node-group", "taints-reserved")
+def _reserved_taints(inputs: Properties, account: Account) -> str | None:
+    key = next(
+        (key for taint in inputs.get("taints") or [] if (key := taint["key"]).startswith("kubernetes.io/")), None
+    )
+    return key and f"InvalidParameterException: Taint cannot contain reserved prefix kubernetes.io/: {key}"
+
+
 @TABLE.check("node-group", "taints-valid")
 def _taints(inputs: Properties, account: Account) -> str | None:
     taints = inputs.get("taints") or []

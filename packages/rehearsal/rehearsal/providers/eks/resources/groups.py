@@ -11,7 +11,7 @@ from facts.catalog.model import Machine
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import gpu_resource, instance_type
+from rehearsal.providers.eks.base.instance_types import architecture, gpu_resource, instance_type
 from rehearsal.providers.eks.machines.gpu_parts import parts
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
@@ -137,6 +137,7 @@ def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
         max_pods=max_pods(machine),
         disk_mib=disk,
         gpu_resource=gpu_resource(machine.type),
+        arch={"x86_64": "amd64"}.get(cpus := architecture(account, machine.type), cpus),
     )
 
 

@@ -1,0 +1,71 @@
+"""Images on nodes with Arm CPUs: a container whose image is for x86 alone does not start there.
+
+containerd looks for a manifest of the node's platform (https://github.com/containerd/containerd/pull/2410).
+``arm64_images.yaml`` lists images that have one; of any other it is not known, so it counts as one for x86.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, Object, pod_path, warning
+from rehearsal.cluster.images import Image
+from rehearsal.simulation import PROGRAM_FAILED
+
+_ARCH: Final = "kubernetes.io/arch"
+
+
+class ImagePlatforms:
+    """Takes back the start of pods whose image does not run on their node."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._noted: set[str] = set()
+
+    def note(self, pod: Object) -> None:
+        """Judge a pod once, when it runs."""
+        uid, lacking = pod["metadata"]["uid"], _for_x86_alone(pod["spec"])
+        if uid in self._noted or not lacking or (pod.get("status") or {}).get("phase") != "Running":
+            return
+        self._noted.add(uid)
+        node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
+        if node is None or (node["metadata"].get("labels") or {}).get(_ARCH) != "arm64":
+            return
+        because = f'failed to pull image "{lacking}": no match for platform linux/arm64 in manifest: not found'
+        path = resource_path("v1", "events", namespace=pod["metadata"]["namespace"])
+        self._api.create(path, warning(pod, PROGRAM_FAILED, because))
+        waiting: list[dict[str, Any]] = [
+            {
+                "name": each["name"],
+                "image": each["image"],
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"waiting": {"reason": "ErrImagePull", "message": because}},
+            }
+            for each in pod["spec"]["containers"]
+        ]
+        ready = [{"type": name, "status": "False"} for name in ("ContainersReady", "Ready")]
+        status = {"phase": "Pending", "conditions": ready, "containerStatuses": waiting}
+        self._api.merge(f"{pod_path(pod)}/status", {"status": status})
+
+
+def _for_x86_alone(spec: Any) -> str | None:
+    containers = [*spec["containers"], *(spec.get("initContainers") or ())]
+    return next((each["image"] for each in containers if not has_arm64(each["image"])), None)
+
+
+def has_arm64(image: str) -> bool:
+    """Whether an image is known to have a manifest for Arm CPUs."""
+    repository = Image.parse(image).repository.removeprefix("docker.io/")
+    return any(repository == known or repository.startswith(f"{known}/") for known in _known())
+
+
+@cache
+def _known() -> tuple[str, ...]:
+    return tuple(yaml.safe_load(Path(__file__).with_name("arm64_images.yaml").read_text("utf-8")))
