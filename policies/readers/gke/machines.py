@@ -26,6 +26,10 @@ _REQUESTS: Final = (
     "gcp:compute/resizeRequest:ResizeRequest",
     "gcp:compute/regionResizeRequest:RegionResizeRequest",
 )
+_AUTOSCALERS: Final = (
+    "gcp:compute/autoscaler:Autoscaler",
+    "gcp:compute/regionAutoscaler:RegionAutoscaler",
+)
 _PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
@@ -58,20 +62,27 @@ def read_instance_template(declared: Declared) -> Iterable[Item]:
     The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
     group in the program it counts as one machine.
     """
-    sizes = [_machines_of(group) for group in declared.references]
-    known = [size for size in sizes if size is not UNKNOWN and size is not None]
-    count = 1 if not sizes else (sum(known) if len(known) == len(sizes) else UNKNOWN)
+    count = _machines_of(declared.references) if declared.references else 1
     for item in read_instance(declared):
         named = replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
         yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
 
 
-def _machines_of(resource: Declared) -> Maybe[int | None]:
-    """Machines of a group, or of a request to resize one; those of a request with a duration end by themselves."""
-    if resource.type not in _REQUESTS:
-        return whole(resource.properties.get("targetSize"), default=1)
-    lasting = resource.properties.get("requestedRunDuration") is None
-    return whole(resource.properties.get("resizeBy"), default=0) if lasting else 0
+def _machines_of(resources: Iterable[Declared]) -> Maybe[int]:
+    """Machines of groups, and of what resizes them; those of a request with a duration end by themselves.
+
+    Without a target a group is empty: https://www.pulumi.com/registry/packages/gcp/api-docs/compute/instancegroupmanager/
+    """
+    sizes: list[Maybe[int | None]] = []
+    for each in resources:
+        size = each.properties.get("targetSize")
+        if each.type in _REQUESTS:
+            size = each.properties.get("resizeBy") if each.properties.get("requestedRunDuration") is None else 0
+        elif each.type in _AUTOSCALERS:
+            size = at(each.properties, "autoscalingPolicy", "minReplicas")
+        sizes.append(whole(size, default=0))
+    known = [size for size in sizes if size is not UNKNOWN and size is not None]
+    return sum(known) if len(known) == len(sizes) else UNKNOWN
 
 
 def read_flexible_group(declared: Declared) -> Iterable[Item]:
@@ -86,7 +97,7 @@ def read_flexible_group(declared: Declared) -> Iterable[Item]:
         largest = max(gpus, key=lambda kind: gpus[kind])
         machine = replace(declared, properties={**declared.properties, "machineType": largest})
         group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
-        yield replace(group, initial_nodes=amount(declared.properties.get("targetSize"), 1))
+        yield replace(group, initial_nodes=_machines_of((declared, *declared.references)))
 
 
 def read_tpu(declared: Declared) -> Iterable[Item]:
@@ -122,7 +133,7 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
 
 
 # Their machines are those of the template, which is read by itself.
-PARTS: Final = (*_MANAGERS, *_REQUESTS)
+PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS)
 
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instance:Instance": read_instance,
@@ -144,13 +155,20 @@ def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
         links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
         if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):
             yield other
-            yield from (request for request in everything.of(*_REQUESTS) if _resizes(request, other))
+            yield from _resizing(other, everything)
 
 
-def _resizes(request: Declared, group: Declared) -> bool:
-    name = text(request.properties.get("instanceGroupManager"))
-    by_name = isinstance(name, str) and name.rpartition("/")[2] == text(group.properties.get("name"))
-    return by_name or group.urn in request.dependencies.get("instanceGroupManager", ())
+def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
+    """Requests and autoscalers that change the size of a group."""
+    for each in everything.of(*_REQUESTS, *_AUTOSCALERS):
+        key = "target" if each.type in _AUTOSCALERS else "instanceGroupManager"
+        name = text(each.properties.get(key))
+        by_name = isinstance(name, str) and name.rpartition("/")[2] == text(group.properties.get("name"))
+        if by_name or group.urn in each.dependencies.get(key, ()):
+            yield each
 
 
-REFERRERS: Final[Mapping[str, Referrer]] = dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups))
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    **dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups)),
+    **dict.fromkeys(_MANAGERS, Referrer(refers=lambda _: True, finds=_resizing)),
+}
