@@ -61,14 +61,16 @@ class NodeShape:
 class Packing:
     """When an autoscaler empties a node that is in use, if the pods fit on other nodes.
 
-    ``gpus_below`` is the share of a GPU node's GPUs in use, ``others_below`` that of another node's CPU or memory.
-    Pods of ``kube-system``, and those with a local volume on disk, keep their node unless they are moved as well.
+    ``gpus_below`` is the share of a GPU node's GPUs in use, ``others_below`` that of another node's CPU or memory, of
+    what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of ``kube-system``, and those with a local volume
+    on disk, keep their node unless they are moved as well.
     """
 
     gpus_below: float
     others_below: float
     moves_system_pods: bool
     moves_local_storage: bool
+    ignores_daemon_sets: bool = False
 
 
 @dataclass(frozen=True)

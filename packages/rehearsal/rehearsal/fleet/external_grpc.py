@@ -216,6 +216,7 @@ class NodeGroupServer:
         options.scaleDownGpuUtilizationThreshold = _ONLY_EMPTY if group.packing is None else group.packing.gpus_below
         if group.packing is not None:
             options.scaleDownUtilizationThreshold = group.packing.others_below
+            options.ignoreDaemonSetsUtilization = group.packing.ignores_daemon_sets
         if group.unneeded_minutes is not None:
             # A minute of the cloud's is a second here.
             options.scaleDownUnneededDuration.seconds = round(group.unneeded_minutes)

@@ -2,9 +2,10 @@
 
 Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
 node is drained if its utilisation is below a threshold and all its pods fit on other nodes. Utilisation is the share of
-its allocatable resources that pods request; on GPU nodes only GPUs count. A pod prevents it that has no controller of
-Kubernetes' own, is annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the
-nodes, only removes empty ones (``node_pools``), so this thread chooses a node and Karpenter drains it, one at a time.
+its allocatable resources that pods request; on nodes with NVIDIA's GPUs only these count. A pod prevents it that has no
+controller of Kubernetes' own, is annotated as not safe to evict, or is protected by a disruption budget. Karpenter,
+which creates the nodes, only removes empty ones (``node_pools``), so this thread chooses a node and Karpenter drains
+it, one at a time. It keeps Karpenter from an empty node whose DaemonSets alone reach the threshold.
 
 Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from facts.concepts.kubernetes import SAFE_TO_EVICT, pod_requests, quantity
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
 from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.machine_types import GPU
@@ -32,7 +33,7 @@ _UNNEEDED_SECONDS: Final = 15.0
 
 _NODES: Final = "/api/v1/nodes"
 _PODS: Final = "/api/v1/pods"
-_REQUESTED: Final = ("cpu", "memory", GPU)
+_REQUESTED: Final = ("cpu", "memory", *RESOURCES.values())
 _MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
 _SYSTEM: Final = "kube-system"
 _BUDGETS: Final = f"/apis/policy/v1/namespaces/{_SYSTEM}/poddisruptionbudgets"
@@ -67,10 +68,17 @@ class Used:
         name: str = self.node["metadata"]["name"]
         return name
 
-    def use(self) -> Decimal:
-        """Its utilisation: of GPUs if it has some, else of CPU or memory, whichever is higher."""
+    def below(self, packing: Packing) -> bool:
+        """Whether its utilisation is below the threshold: of NVIDIA's GPUs if it has some, else of CPU or memory,
+        whichever is higher.
+
+        https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
+        """
         counted = [GPU] if self.offered[GPU] else ["cpu", "memory"]
-        return max(1 - self.free[key] / self.offered[key] if self.offered[key] else Decimal(1) for key in counted)
+        aside = [requests(pod) for pod in self.pods if packing.ignores_daemon_sets and not moves(pod)]
+        whole = {key: self.offered[key] - sum((each[key] for each in aside), Decimal()) for key in counted}
+        use = max(1 - self.free[key] / whole[key] if whole[key] else Decimal(1) for key in counted)
+        return use < Decimal(str(packing.gpus_below if self.offered[GPU] else packing.others_below))
 
 
 class Packer(PollingThread):
@@ -99,6 +107,8 @@ class Packer(PollingThread):
     def look(self) -> None:
         """Remove the first node that has been unneeded for long enough."""
         nodes = used_nodes(self._nodes.items(), self._pods.items())
+        for each in filter(self._stays, nodes):
+            self._api.merge_if_there(f"{_NODES}/{each.name}", {"metadata": {"annotations": {DO_NOT_DISRUPT: "true"}}})
         now, self._budgets = time.monotonic(), self._api.list(_BUDGETS)
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
@@ -111,13 +121,19 @@ class Packer(PollingThread):
                 self._unneeded.clear()
                 return
 
-    def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
+    def _packing(self, used: Used) -> Packing | None:
         labels = used.node["metadata"].get("labels", {})
         template = self._template_of(labels.get(GROUP_LABEL, ""))
-        packing = None if template is None else template.group.packing
-        if packing is None or "karpenter.sh/nodepool" not in labels:
-            return False
-        return unneeded(used, [each for each in nodes if each is not used], packing, self._budgets)
+        return None if template is None or "karpenter.sh/nodepool" not in labels else template.group.packing
+
+    def _stays(self, used: Used) -> bool:
+        packing, annotations = self._packing(used), used.node["metadata"].get("annotations") or {}
+        noted = packing is None or DO_NOT_DISRUPT in annotations or any(map(moves, used.pods))
+        return not noted and packing is not None and not used.below(packing)
+
+    def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
+        packing, others = self._packing(used), [each for each in nodes if each is not used]
+        return packing is not None and unneeded(used, others, packing, self._budgets)
 
     def _still_may_go(self, name: str) -> bool:
         """Uses new lists: watches report new pods late while the API server is busy."""
@@ -159,8 +175,7 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing, budgets: Sequ
     pods = [pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= _LEAST_PRIORITY]
     counted = used if len(pods) == len(used.pods) else replace(used, pods=pods)
     moving = [pod for pod in counted.pods if moves(pod)]
-    threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
-    if not any(map(moves, used.pods)) or counted.use() >= Decimal(str(threshold)):
+    if not any(map(moves, used.pods)) or not counted.below(packing):
         return False
     disabled = (used.node["metadata"].get("annotations") or {}).get(f"{_ANNOTATION}scale-down-disabled") == "true"
     if disabled or any(keeps_node(pod, packing, budgets) for pod in moving):

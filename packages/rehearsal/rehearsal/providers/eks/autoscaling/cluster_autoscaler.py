@@ -29,7 +29,7 @@ from rehearsal.providers.eks.authorization.identity import Caller, Right, Role
 from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.providers.pool_order import Priorities, rank
-from rehearsal.simulation import SimulatedNodeGroup
+from rehearsal.simulation import Packing, SimulatedNodeGroup
 
 EXPANDERS: Final = ("grpc", "least-nodes", "least-waste", "most-pods", "price", "priority", "random")
 _DEFAULT_PROVIDER: Final = "gce"
@@ -52,7 +52,7 @@ class Flags:
 
     ``discovery`` holds one set of tags for each ``--node-group-auto-discovery``: key → value, ``""`` for any value.
     ``ordered``: the first ``--expander`` is the priority expander. ``unneeded``: how long a node stays that nobody
-    needs, as Go writes it.
+    needs, as Go writes it. ``packing``: of groups whose tags do not say otherwise.
     """
 
     provider: str
@@ -60,6 +60,7 @@ class Flags:
     ordered: bool
     scale_down: bool
     unneeded: str
+    packing: Packing
 
 
 def parse(command_line: Sequence[str]) -> Flags:
@@ -70,6 +71,10 @@ def parse(command_line: Sequence[str]) -> Flags:
     values = _read(command_line)
     if limits := [name for name in _NOT_SIMULATED if name in values]:
         raise FlagError(f"the rehearsal does not simulate --{limits[0]}; limit groups by their own sizes")
+
+    def on(switch: str, default: str) -> bool:
+        return _switch(switch, _last(values, switch, default))
+
     expanders = tuple(_last(values, "expander", _DEFAULT_EXPANDER).split(","))
     for expander in expanders:
         if expander not in EXPANDERS:
@@ -78,8 +83,15 @@ def parse(command_line: Sequence[str]) -> Flags:
         provider=_last(values, "cloud-provider", _DEFAULT_PROVIDER),
         discovery=tuple(_tags(spec) for spec in values.get("node-group-auto-discovery", [])),
         ordered=expanders[0] == "priority",
-        scale_down=_switch("scale-down-enabled", _last(values, "scale-down-enabled", "true")),
+        scale_down=on("scale-down-enabled", "true"),
         unneeded=_last(values, "scale-down-unneeded-time", "10m"),
+        packing=Packing(
+            gpus_below=_number(_last(values, "scale-down-gpu-utilization-threshold", "0.5"), 0.5),
+            others_below=_number(_last(values, "scale-down-utilization-threshold", "0.5"), 0.5),
+            moves_system_pods=not on("skip-nodes-with-system-pods", "true"),
+            moves_local_storage=not on("skip-nodes-with-local-storage", "true"),
+            ignores_daemon_sets=on("ignore-daemonsets-utilization", "false"),
+        ),
     )
 
 
@@ -195,7 +207,8 @@ def _missing(required: Mapping[str, str], tags: Mapping[str, str]) -> list[str]:
 
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
-_UNNEEDED: Final = PREFIX + "autoscaling-options/scaledownunneededtime"
+_OPTIONS: Final = "autoscaling-options/"
+_UNNEEDED: Final = f"{PREFIX}{_OPTIONS}scaledownunneededtime"
 GPU: Final = "nvidia.com/gpu"
 EFA: Final = "vpc.amazonaws.com/efa"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
@@ -246,6 +259,26 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
         taints=planned,
         late_taints=tuple(taint for taint in base.taints if taint not in planned),
     )
+
+
+def _packing(flags: Flags, tags: Mapping[str, str]) -> Packing:
+    """What the flags say, and the group's tags say otherwise: ``GetAsgOptions`` in
+    https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/cloudprovider/aws/aws_manager.go
+    """
+    own, default = _below(tags, _OPTIONS), flags.packing
+    return replace(
+        default,
+        gpus_below=_number(own.get("scaledowngpuutilizationthreshold", ""), default.gpus_below),
+        others_below=_number(own.get("scaledownutilizationthreshold", ""), default.others_below),
+        ignores_daemon_sets=_SWITCHES.get(own.get("ignoredaemonsetsutilization", ""), default.ignores_daemon_sets),
+    )
+
+
+def _number(text: str, default: float) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return default
 
 
 def _below(tags: Mapping[str, str], kind: str) -> dict[str, str]:
@@ -309,6 +342,7 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
         rank=place,
         not_scaled_because="",
         unneeded_minutes=unneeded and unneeded / 60,
+        packing=_packing(flags, group.asg_tags),
     )
     group = replace(group, base=scaled)
     by_tags = observed_group(group, described=False)

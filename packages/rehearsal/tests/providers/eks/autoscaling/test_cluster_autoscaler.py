@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from facts.catalog.eks.node_tags import node_template
+from packages.rehearsal.tests.fleet.test_packing import node, running
 from packages.rehearsal.tests.providers.eks.autoscaling import (
     CLUSTER,
     EKS_TAGS,
@@ -25,6 +27,7 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     role,
     snapshot,
 )
+from rehearsal.fleet.packing import Used, unneeded
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     READS,
     WRITES,
@@ -36,7 +39,8 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     why_idle,
     why_unseen,
 )
-from rehearsal.simulation import SimulatedNodeGroup
+from rehearsal.simulation import Packing, SimulatedNodeGroup
+from tests.components import eks_specs
 from tests.tables import cases
 
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
@@ -226,12 +230,52 @@ def test_priorities_become_ranks() -> None:
     ("flags", "tag", "minutes"),
     [([], None, 10), (["--scale-down-unneeded-time=4m"], None, 4), (["--scale-down-unneeded-time=4m"], "1m30s", 1.5)],
 )
-def test_only_empty_nodes_go_after_the_time_of_their_group(flags: list[str], tag: str | None, minutes: float) -> None:
+def test_nodes_go_after_the_time_of_their_group(flags: list[str], tag: str | None, minutes: float) -> None:
     own = {} if tag is None else {f"{TEMPLATE}autoscaling-options/scaledownunneededtime": tag}
     group = evaluate(
         snapshot(installation=installed(*FLAGS, *flags)), declared(asg_tags={**EKS_TAGS, **TEMPLATE_TAGS, **own}), never
     )
-    assert (group.packing, group.unneeded_minutes) == (None, minutes)
+    assert group.unneeded_minutes == minutes
+    assert group.packing == Packing(
+        gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=False
+    )
+
+
+CHIPS = {"cpu": "4", "memory": "16Gi", "pods": "10", "aws.amazon.com/neuron": "6"}
+BUSY = running(containers=[{"resources": {"requests": {"cpu": "100m"}, "limits": {"aws.amazon.com/neuron": "6"}}}])
+DAEMON = running(metadata={"ownerReferences": [{"kind": "DaemonSet", "controller": True}]})
+
+
+@pytest.mark.parametrize(
+    ("dropped", "busy_is_drained", "idle_stays"),
+    [("", False, False), ("scaledownutilizationthreshold", True, False), ("ignoredaemonsetsutilization", False, True)],
+)
+def test_tags_keep_busy_nodes_with_chips_and_let_idle_ones_go(
+    dropped: str, busy_is_drained: bool, idle_stays: bool
+) -> None:
+    """The tags that the program puts on a group, without one of them."""
+    tags = node_template(eks_specs.gpu_pool("inf2-6", size=6, gpu="aws-inferentia2"))
+    own = {key: value for key, value in tags.items() if key.startswith(f"{TEMPLATE}autoscaling-options/")}
+    own.pop(f"{TEMPLATE}autoscaling-options/{dropped}", None)
+    packing = evaluate(snapshot(), declared(asg_tags={**EKS_TAGS, **TEMPLATE_TAGS, **own}), never).packing
+    assert packing is not None
+    nodes = [{**node(name), "status": {**node(name)["status"], "allocatable": CHIPS}} for name in ("here", "there")]
+    used = Used(nodes[0], [BUSY, DAEMON])
+    assert unneeded(used, [Used(nodes[1], [])], packing) is busy_is_drained
+    assert Used(nodes[0], [DAEMON]).below(packing) is not idle_stays
+
+
+@pytest.mark.parametrize(
+    ("flag", "tag", "below"),
+    [("0.3", None, 0.3), ("0.3", "0.2", 0.2), ("0.3", "some", 0.3)],
+)
+def test_a_threshold_is_the_group_s_or_that_of_all(flag: str, tag: str | None, below: float) -> None:
+    """``TestGetAsgOptions`` of cluster-autoscaler has the same cases."""
+    own = {} if tag is None else {f"{TEMPLATE}autoscaling-options/scaledownutilizationthreshold": tag}
+    here = snapshot(installation=installed(*FLAGS, f"--scale-down-utilization-threshold={flag}"))
+    group = evaluate(here, declared(asg_tags={**EKS_TAGS, **TEMPLATE_TAGS, **own}), never)
+    assert group.packing is not None
+    assert (group.packing.others_below, group.packing.gpus_below) == (below, 0.5)
 
 
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
