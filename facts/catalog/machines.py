@@ -92,6 +92,7 @@ def _machine(row: tables.Row, arm: Collection[str]) -> Machine:
         trusted_launch=row.get("trusted_launch") != "no",
         rdma_devices=int(row.get("rdma_devices") or 0),
         arch="arm64" if row["family"] in arm else "amd64",
+        blocks=row.get("blocks") == "yes",
     )
 
 

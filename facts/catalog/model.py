@@ -74,7 +74,7 @@ class Machine:
     ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
     ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM. ``rdma_devices`` is the number of
     network devices by which it reads the GPU memory of others of its type; of whole machines only. ``arch`` is that of
-    its CPUs.
+    its CPUs. ``blocks``: it is sold in capacity blocks.
     """
 
     type: str
@@ -89,6 +89,7 @@ class Machine:
     trusted_launch: bool = True
     rdma_devices: int = 0
     arch: Arch = "amd64"
+    blocks: bool = False
 
     @property
     def memory_per_vcpu_gib(self) -> float:

@@ -9,8 +9,9 @@ table                  columns
                        name in quotas by GPU family), partitions (MIG sizes, separated by spaces)
 ``zones.csv``          region, zone, gpus (those known to be there, by our names, separated by spaces)
 ``machines.csv``       type, family, vcpus, memory_mib, gpu, gpus, shared_core (``yes``), provisioning (empty: any),
-                       local_ssds (disks of 375 GB that come with the type; on GKE only), trusted_launch (``no``; on
-                       AKS only), rdma_devices (empty: none)
+                       local_ssds (disks that come with the type; on GKE of 375 GB, on AKS not known),
+                       trusted_launch (``no``; on AKS only), rdma_devices (empty: none), blocks (``yes``: sold in
+                       capacity blocks; on EKS only)
 ``missing_machines``   type, zones: of the zones with its GPU, those that have others of its machines alone (``.csv``)
 ``machine_prices.csv`` region, type, on_demand, spot: USD an hour with GPUs and local SSD
 ``family_prices.csv``  region, family, USD an hour for a vCPU and for a GiB, each on_demand and spot

@@ -18,10 +18,8 @@ from facts.catalog.eks.nodes import max_pods, network_interfaces, takes_prefixes
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
-# All machines with GPUs in the catalogue but these have disks of their own, of 116 GiB or more. They are
-# encrypted by AWS's key:
+# The machines with GPUs that have disks of their own have 116 GiB or more. They are encrypted by AWS's key:
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/data-protection.html#encryption-rest
-_WITHOUT_DISKS: Final = ("inf", "g5g")
 _LOCAL_DISKS_GIB: Final = 116
 
 _MAX_PODS: Final = 110
@@ -68,10 +66,10 @@ def node_class(
     }
     # With prefix delegation a node takes more pods than it has single addresses, which is the default of Karpenter and
     # of the image.
+    machines = [machine for name in pool.machine_types if (machine := catalog.of("eks").machines.get(name))]
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
-        machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
-        spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
-    local = pool.role == "gpu" and not pool.machine_type.startswith(_WITHOUT_DISKS)
+        spec["kubelet"] = {"maxPods": min(_MAX_PODS, *map(max_pods, machines))}
+    local = pool.role == "gpu" and all(machine.local_ssds for machine in machines)
     if local and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
         # Images and files of pods on the machine's own disks, which are many times faster than its volume.
         spec["instanceStorePolicy"] = "RAID0"

@@ -18,7 +18,7 @@ from components.clouds.eks.context import Context
 from components.clouds.names import shortened
 from components.resources import CustomResource
 from facts import catalog
-from facts.catalog.eks.nodes import SOLD_IN_BLOCKS, network_interfaces
+from facts.catalog.eks.nodes import network_interfaces
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
 from facts.concepts.pool import Arch, Image, Pool, PoolGpus
 
@@ -75,7 +75,7 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
         if gpus.block is not None:
             inputs["instanceMarketOptions"] = {"marketType": "capacity-block"}
-        elif pool.machine_type.partition(".")[0] in SOLD_IN_BLOCKS:
+        elif (machine := catalog.of("eks").machines.get(pool.machine_type)) is not None and machine.blocks:
             pulumi.warn(
                 f"pool {pool.name}: if {gpus.reservation} is a Capacity Block, not an On-Demand Capacity Reservation, "
                 "no node starts in it with cluster-autoscaler: write capacity: capacity-block and the block's days."

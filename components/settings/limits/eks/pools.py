@@ -11,7 +11,6 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks import node_tags
-from facts.catalog.eks.nodes import SOLD_IN_BLOCKS
 from facts.concepts.pool import Pool
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
@@ -98,10 +97,11 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
     if pool.gpus.reservation is None or machine is None:
         return
     if pool.gpus.block is not None:
-        if machine.type.partition(".")[0] not in SOLD_IN_BLOCKS:
+        if not machine.blocks:
+            sold = [each for each in known.machines.types if (one := known.machines.get(each)) and one.blocks]
             yield Problem(
                 f"{pool.declared_at}.capacity",
-                f"AWS sells Capacity Blocks of {', '.join(sorted(SOLD_IN_BLOCKS))}, not of {machine.type}",
+                f"AWS sells Capacity Blocks of {', '.join(sold)}, not of {machine.type}",
                 "Write capacity: reserved, and reservation without first and last",
             )
     elif (
