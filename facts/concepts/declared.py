@@ -193,11 +193,12 @@ class PriorityClass(Item):
 
 @dataclass(frozen=True)
 class GpuQuota(Item):
-    """The most GPUs that a namespace's pods may ask for at once."""
+    """The most GPUs that a namespace's pods may ask for at once, by ``gpu_resource``."""
 
     namespace: str
     gpus: Maybe[int]
     resource: str = ""
+    gpu_resource: str = GPU_RESOURCE
 
 
 @dataclass(frozen=True)

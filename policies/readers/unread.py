@@ -13,11 +13,14 @@ from typing import Any, Final
 
 from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL
 from facts.concepts.declared import NotEvaluated, UnknownReason
+from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.resource import Declared, matches
 from policies.readers.tables import rows
 
-_WORD: Final = re.compile(r"(?<![a-z])gpus?(?![a-z])|nvidia", re.IGNORECASE)
+_WORD: Final = re.compile(
+    "|".join((r"(?<![a-z])gpus?(?![a-z])|nvidia", *map(re.escape, RESOURCES.values()))), re.IGNORECASE
+)
 _NAMES: Final = re.compile(
     r"(?!.*(?:flavor|size|type|plan|shape)\w*$).*(?:name|prefix|description|tag|label|link|uri|\bid$)", re.IGNORECASE
 )

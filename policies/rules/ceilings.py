@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from facts.concepts.counts import largest
@@ -194,20 +195,33 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
 
     Shares of a GPU are GPUs to a quota and not to a group: where a program shares them, nothing is compared.
     """
-    groups = [group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group)]
-    if most_promised is None or not stack.quotas or not groups or stack.sharing:
+    resources = dict.fromkeys(quota.gpu_resource for quota in stack.quotas)
+    if most_promised is None or stack.sharing:
         return []
+    return [violation for resource in resources for violation in _kept(stack, most_promised, resource)]
+
+
+def _kept(stack: Stack, most_promised: float, resource: str) -> Iterator[Violation]:
+    groups = [
+        group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group) and group.gpu_resource == resource
+    ]
+    if not groups:
+        return
     counts = [_most_gpus(group) for group in groups]
     available = sum(count for count in counts if count is not UNKNOWN)
-    granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN]
+    quotas = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpu_resource == resource]
+    granted = [(namespace, gpus) for namespace, gpus in quotas if gpus is not UNKNOWN]
     total = sum(gpus for _, gpus in granted)
     if UNKNOWN not in counts and total > available * most_promised:
-        message = f"The namespaces' quotas grant {total} GPUs, but the stack has at most {available}; highest: "
-        return [quotas_kept.violation(f"{message}{_highest(granted)}.")]
-    if UNKNOWN in counts or len(granted) < len(stack.quotas):
-        message = f"Unknown at preview, checked at update: whether the stack has the {total} GPUs of all quotas."
-        return [quotas_kept.violation(message, not_evaluated=True)]
-    return []
+        message = (
+            f"The namespaces' quotas grant {total} GPUs ({resource}), but the stack has at most {available}; highest: "
+        )
+        yield quotas_kept.violation(f"{message}{_highest(granted)}.")
+    elif UNKNOWN in counts or len(granted) < len(quotas):
+        message = (
+            f"Unknown at preview, checked at update: whether the stack has the {total} GPUs of all quotas ({resource})."
+        )
+        yield quotas_kept.violation(message, not_evaluated=True)
 
 
 def _highest(counts: list[tuple[str, int]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, amount, at, known_text, known_texts, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -35,10 +35,11 @@ def read_quota(declared: Declared) -> Iterable[Item]:
     hard = at(spec, "hard")
     if at(spec, "scopes") is not None or at(spec, "scopeSelector") is not None:
         return
-    counts = [whole(at(hard, f"{section}.{GPU_RESOURCE}")) for section in ("requests", "limits")]
-    count = next((count for count in counts if count is not None), UNKNOWN if hard is UNKNOWN else None)
-    if count is not None:
-        yield GpuQuota(declared.namespace, count, declared.urn)
+    for resource in RESOURCES.values():
+        counts = [whole(at(hard, f"{section}.{resource}")) for section in ("requests", "limits")]
+        count = next((count for count in counts if count is not None), UNKNOWN if hard is UNKNOWN else None)
+        if count is not None:
+            yield GpuQuota(declared.namespace, count, declared.urn, resource)
 
 
 def read_capacity_buffer(declared: Declared) -> Iterable[Item]:

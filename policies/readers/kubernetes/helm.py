@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, known_text, known_texts, mapping, whole
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, known_texts, mapping, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.chart_values import over, parsed, placed
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
 from policies.readers.kubernetes.parts import replicated
-from policies.readers.kubernetes.workloads import container_gpus, tolerations_of
+from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
 from policies.readers.tables import rows
 
@@ -155,7 +155,7 @@ def _overprovisioner(values: Any, release: str, namespace: str, resource: str) -
         name = at(entry, "name")
         label = name if isinstance(name, str) else str(number)
         count = coalesce(at(entry, "replicaCount"), 1)
-        yield _pods(entry, container_gpus(entry), count, (f"{release}/{label}", namespace, resource))
+        yield _pods(entry, entry, count, (f"{release}/{label}", namespace, resource))
 
 
 def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
@@ -169,17 +169,16 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
     user = at(values, "singleuser")
     own = at(keeps, "resources")
     extra = {section: at(user, "extraResource", place) for section, place in _EXTRA}
-    gpus = container_gpus({"resources": own}) if own not in (None, {}) else container_gpus({"resources": extra})
+    container = {"resources": extra if own in (None, {}) else own}
     placement = {"tolerations": at(user, "extraTolerations"), "nodeSelector": at(user, "nodeSelector")}
-    yield _pods(
-        placement, gpus, coalesce(at(keeps, "replicas"), 0), (f"{release}/user-placeholder", namespace, resource)
-    )
+    count = coalesce(at(keeps, "replicas"), 0)
+    yield _pods(placement, container, count, (f"{release}/user-placeholder", namespace, resource))
 
 
 _EXTRA = (("limits", "limits"), ("requests", "guarantees"))
 
 
-def _pods(placement: Any, gpus: Maybe[int], count: Any, named: tuple[str, str, str]) -> Workload:
+def _pods(placement: Any, container: Any, count: Any, named: tuple[str, str, str]) -> Workload:
     name, namespace, resource = named
     replicas = whole(count)
     shown = mapping(placement)
@@ -187,7 +186,8 @@ def _pods(placement: Any, gpus: Maybe[int], count: Any, named: tuple[str, str, s
         name=name,
         namespace=namespace,
         kind="Deployment",
-        gpus=gpus,
+        gpus=container_gpus(container),
+        gpu_resource=gpu_resource_of({"containers": [container]}),
         tolerations=UNKNOWN if shown is UNKNOWN else tolerations_of(shown.get("tolerations")),
         node_selector=UNKNOWN if shown is UNKNOWN else known_texts(shown.get("nodeSelector")),
         always=UNKNOWN if replicas is None else replicas,
