@@ -198,10 +198,10 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
     resources = dict.fromkeys(quota.gpu_resource for quota in stack.quotas)
     if most_promised is None or stack.sharing:
         return []
-    return [violation for resource in resources for violation in _kept(stack, most_promised, resource)]
+    return [violation for resource in resources for violation in _of_resource(stack, most_promised, resource)]
 
 
-def _kept(stack: Stack, most_promised: float, resource: str) -> Iterator[Violation]:
+def _of_resource(stack: Stack, most_promised: float, resource: str) -> Iterator[Violation]:
     groups = [
         group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group) and group.gpu_resource == resource
     ]

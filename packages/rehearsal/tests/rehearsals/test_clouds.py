@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from facts import catalog
 from packages.rehearsal.tests.rehearsals import passes
 from rehearsal.engine.stack import ROOT
 from tests import one_stack, research_lab
+from tests.stacks import stack_file
 from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
@@ -59,6 +61,14 @@ def test_a_research_lab_passes(cloud: str) -> None:
     report = passes(str(research_lab.file(cloud)))
     # Not left out: its service sleeps and wakes, and its training job outlives a node.
     assert {"service-demo", "sweep", "reclaimed-job"} <= {check["id"] for check in report["checks"]}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("autoscaler", catalog.of("eks").autoscalers)
+def test_aws_s_chips_pass_with_each_autoscaler_and_when_settings_change(autoscaler: str) -> None:
+    config = yaml.safe_load((ROOT / "examples" / "eks-neuron.yaml").read_text())["config"]
+    stack = stack_file(f"neuron-{autoscaler}", {**config, "gpucluster:autoscaling": {"autoscaler": autoscaler}})
+    passes(str(stack), "--day-two", "brief")
 
 
 @pytest.mark.exhaustive
