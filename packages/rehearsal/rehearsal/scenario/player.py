@@ -47,7 +47,7 @@ PATIENCE_SECONDS: Final = 240.0
 Karpenter that the stack installs, takes about 30 s on a machine without other load."""
 
 CHANCE_SECONDS: Final = 60.0
-"""The same for optional events and expected failures."""
+"""The same for optional events and expected failures, and while a node is known to get no usable GPU."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,17 @@ class Player:
         self.timeline.wait_until(condition, CHANCE_SECONDS, self.alive)
 
     def _until(self, condition: Callable[[], bool]) -> bool:
+        since: list[float] = []
+
+        def over() -> bool:
+            if not self.timeline.lacks_devices():
+                since.clear()
+            elif not since:
+                since.append(self.timeline.now())
+            return condition() or bool(since and self.timeline.now() - since[0] >= CHANCE_SECONDS)
+
         quiet = CHANCE_SECONDS if self.fail_fast else PATIENCE_SECONDS
-        came = self.timeline.wait_until(condition, quiet, self.alive)
+        came = self.timeline.wait_until(over, quiet, self.alive) and condition()
         if self.fail_fast and not came:
             raise _NothingHappened
         return came

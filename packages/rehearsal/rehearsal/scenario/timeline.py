@@ -293,6 +293,10 @@ class Timeline:
         current = [event for event in events if event.name in stuck or event.reason in _STANDING_REASONS]
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
+    def lacks_devices(self) -> bool:
+        """Whether a node now has no usable GPU, because nothing in the cluster makes it usable."""
+        return any(event.reason in (NO_DRIVER, NO_DEVICE_PLUGIN) for event in self.unusable_machines())
+
     def considered(self, pod: str) -> bool:
         """Whether the autoscaler has reported that no pool fits a pod; the scheduler reports before it."""
         return any(

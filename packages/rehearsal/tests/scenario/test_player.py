@@ -3,11 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
+
 from facts.concepts.kubernetes import Taint
 from packages.rehearsal.tests.objects import Cluster
 from rehearsal.cluster.api import Object
 from rehearsal.scenario.plan import Burst, RunsOn, Submission
-from rehearsal.scenario.player import Player
+from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.user import SubmissionReply, User
 
 DISRUPTED = Taint("karpenter.sh/disrupted", "", "NoSchedule")
@@ -66,6 +68,21 @@ def test_a_pod_on_a_node_that_is_being_removed_does_not_fill_the_pool() -> None:
     assert user.names == ["one", "two", "one", "extra"]
     assert player.played.pool_full is not None
     assert player.played.extra_waited_until is not None
+
+
+@pytest.mark.parametrize(("reason", "ends"), [("DevicePluginMissing", True), ("FailedScheduling", False)])
+def test_no_pod_waits_for_a_node_that_is_known_to_get_no_devices_even_if_others_change(reason: str, ends: bool) -> None:
+    cluster = Cluster.empty()
+    cluster.node("gpu-0", "t4-1", size=1, gpus=0)
+    user = Submits(cluster, {})
+
+    def alive() -> None:
+        cluster.after(20)
+        cluster.pod("other", node="gpu-0", phase="Running", uid=f"other-{cluster.clock.moment}")
+        cluster.warning("gpu-0", "the node advertises no chip", reason=reason, kind="Node")
+
+    play(cluster, user, alive)
+    assert (cluster.timeline.now() < 5 * PATIENCE_SECONDS) is ends
 
 
 def test_a_full_pool_is_filled_once() -> None:
