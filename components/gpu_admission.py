@@ -84,8 +84,8 @@ class GpuAdmission(pulumi.ComponentResource):
 
 def claims(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
     """The policy on claims for devices of a resource, and its binding: the clouds' pools do not grow for them."""
-    file, word = Path(__file__).with_name("gpu-claims.yaml"), resource.rpartition("/")[2]
-    return documents(file, name=f"{_prefix(resource)}{CLAIMS_POLICY}", resource=resource, word=word)
+    file, prefix = Path(__file__).with_name("gpu-claims.yaml"), _prefix(resource)
+    return documents(file, name=f"{prefix}{CLAIMS_POLICY}", resource=resource, word=prefix[:-1] or "gpu")
 
 
 def mps_pods() -> Sequence[Mapping[str, Any]]:
@@ -159,7 +159,8 @@ def templates(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
 
 
 def _prefix(resource: str) -> str:
-    return "" if resource == GPU_RESOURCE else f"{resource.rpartition('/')[2]}-"
+    domain, _, device = resource.rpartition("/")
+    return "" if resource == GPU_RESOURCE else f"{domain.partition('.')[0] if device == 'gpu' else device}-"
 
 
 def _with(

@@ -1,4 +1,4 @@
-"""NVIDIA's device plugin, for clouds whose node images have the driver but no device plugin.
+"""Device plugins, for clouds whose node images have none: NVIDIA's, and as a pod in a file those of other makers.
 
 The plugin, its configuration file and the rights it needs: https://github.com/NVIDIA/k8s-device-plugin
 """
@@ -49,8 +49,18 @@ def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[Gpu
 
 
 def managed_device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """The same for pools with ``drivers: managed``; pools of others leave driver and plugin to their user."""
-    return device_plugin([pool for pool in pools if pool.gpus.drivers == "managed"])
+    """The same for pools of NVIDIA's GPUs with ``drivers: managed``; others leave driver and plugin to their user."""
+    return device_plugin([pool for pool in pools if pool.gpus.of_nvidia and pool.gpus.drivers == "managed"])
+
+
+def plugin_of_maker(
+    pools: Sequence[Pool], resource: str, file: Path, *, app: str, image: str, rules: tuple[Mapping[str, Any], ...] = ()
+) -> list[GpuDaemon]:
+    """The DaemonSet that offers another maker's devices as ``resource`` on the pools with them and ``drivers:
+    managed``; none without any. ``file`` has its pod, ``rules`` are its rights."""
+    own = tuple(pool for pool in pools if pool.gpus.resource == resource and pool.gpus.drivers == "managed")
+    (pod,) = documents(file, app=app, image=image)
+    return [GpuDaemon(app=app, variant="whole", pod=pod, pools=own, rules=rules)] if own else []
 
 
 def plugin_config(pool: Pool, *, by_mounts: bool = False) -> str:

@@ -30,14 +30,14 @@ _WHOLE, _MIG = "whole", "mig"
 def gpu_exporter(
     pools: Sequence[Pool], *, driver: str | None = None, strict: Collection[Image] = (), by_mounts: bool = False
 ) -> list[GpuDaemon]:
-    """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
+    """A DaemonSet for NVIDIA's whole GPUs, one for slices of them, and one for each ``strict`` image.
 
     ``driver`` is the driver's path on the host, for clouds whose container runtime does not mount it. A strict image
     shows GPUs to a container that did not request them only if it has CAP_SYS_ADMIN. ``by_mounts``: see
     ``device_plugin``.
     """
     variants: dict[str, list[Pool]] = defaultdict(list)
-    for pool in pools:
+    for pool in (each for each in pools if each.gpus.of_nvidia):
         variants[_MIG if pool.gpus.mig is not None else pool.image if pool.image in strict else _WHOLE].append(pool)
     return [
         GpuDaemon(

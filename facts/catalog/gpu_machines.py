@@ -1,4 +1,4 @@
-"""Every machine type with NVIDIA GPUs that a program may name, those included that no stack file offers.
+"""Every machine type with GPUs (or AWS's chips) that a program may name, those included that no stack file offers.
 
 What the catalogue offers comes from its own tables. ``<cloud>/data/other_gpu_machines.csv`` adds what it leaves out:
 machines that were withdrawn, have a part of one GPU (Kubernetes sees that as one), are sold in racks, or
@@ -12,12 +12,14 @@ differ in their network only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from facts import catalog
 from facts.catalog import tables
+from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
 from facts.concepts.pool import Arch
 
 
@@ -52,3 +54,15 @@ def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
             type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=part
         )
     return machines
+
+
+def resource_of_machines(cloud: str, types: Iterable[Any]) -> str:
+    """The resource by which pods request the GPUs of the first of these machine types that the cloud's tables list, in
+    any case; NVIDIA's if they list none of them."""
+    listed = (_resources(cloud).get(each.lower()) for each in types if isinstance(each, str))
+    return next((resource for resource in listed if resource is not None), GPU_RESOURCE)
+
+
+@cache
+def _resources(cloud: str) -> Mapping[str, str]:
+    return {name.lower(): resource_of(machine.gpu) for name, machine in gpu_machines(cloud).items()}

@@ -68,7 +68,7 @@ def problem(node: Mapping[str, Any]) -> str:
 def gpus(node: Mapping[str, Any], kind: str) -> int:
     """The GPUs of a node: its ``capacity``, or those ``allocatable``, which are usable."""
     has = (node.get("status") or {}).get(kind) or {}
-    return sum(int(has.get(resource, 0)) for resource in ("nvidia.com/gpu", "aws.amazon.com/neuron"))
+    return sum(int(has.get(resource, 0)) for resource in ("nvidia.com/gpu", "aws.amazon.com/neuron", "amd.com/gpu"))
 
 
 def is_out_of_service(node: Mapping[str, Any]) -> bool:

@@ -16,9 +16,9 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines
+from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
-from facts.concepts.kubernetes import Toleration
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, Program
@@ -157,7 +157,7 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
     "Inferentia chips": re.compile(r"inf\d\w*\."),
     "Gaudi accelerators": re.compile(r"dl1\."),
     "Qualcomm accelerators": re.compile(r"dl2q\."),
-    "AMD GPUs": re.compile(r"g4ad\.|standard_(?:nv\d+as_v4$|ng\d|n\w*_(?:mi\d+|v710))", re.IGNORECASE),
+    "AMD GPUs": re.compile(r"g4ad\.|standard_(?:nv\d+as_v4$|ng\d|n\w*_v710)", re.IGNORECASE),
 }
 
 
@@ -229,11 +229,17 @@ def _text(value: Any) -> str:
 
 
 def accelerated(item: T) -> T:
-    """A node group with the accelerators of its machine types; others as they are."""
+    """A node group with the accelerators of its machine types and what pods request of them; others as they are."""
     if not isinstance(item, NodeGroup):
         return item
     types = [one for one in (*item.machine_types, item.machine_type) if isinstance(one, str)]
     # Some APIs take a link for a machine type.
     names = [one.rpartition("/")[2] for one in types]
     matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
-    return replace(item, accelerators=item.accelerators or next(matches, None))
+    cloud = item.sold_by or item.cloud
+    resource = resource_of_machines(cloud, types) if cloud in catalog.PLUGINS else GPU_RESOURCE
+    return replace(
+        item,
+        accelerators=item.accelerators or next(matches, None),
+        gpu_resource=item.gpu_resource if resource == GPU_RESOURCE else resource,
+    )

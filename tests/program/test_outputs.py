@@ -51,7 +51,7 @@ def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> No
         pod = job["spec"]["template"]["spec"]
         assert pod["nodeSelector"].items() <= spec.labels.items()
         assert not not_tolerated(pod["tolerations"], spec.taints)
-        resource = "aws.amazon.com/neuron" if spec.gpus.type.startswith("aws-") else "nvidia.com/gpu"
+        resource = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}.get(spec.gpus.type[:3], "nvidia.com/gpu")
         gpus = pod["containers"][0]["resources"]["limits"][resource]
         assert gpus * job["spec"]["parallelism"] == spec.allocatable_gpus
 

@@ -21,7 +21,7 @@ from components.clouds.gpu_exporter import APP as EXPORTER
 from components.settings import Settings
 from facts.concepts.declared import Cluster, Credential, NodeGroup, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, Taint
-from facts.concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
+from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.table import RULES
 from tests import declared, one_stack
@@ -119,18 +119,18 @@ def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(fi
 @each_stack
 def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(file: Path) -> None:
     all_groups = groups(run_program(file)).values()
-    with_gpus = [group for group in all_groups if group.gpus_per_node]
-    assert with_gpus
-    smallest = min(group.gpus_per_node for group in with_gpus)  # type: ignore[type-var]
+    assert any(group.gpus_per_node for group in all_groups)
     for group in all_groups:
-        size = group.gpus_per_node
+        alike = (other.gpus_per_node for other in all_groups if other.gpu_resource == group.gpu_resource)
+        size, smallest = group.gpus_per_node, min(filter(None, alike), default=0)  # type: ignore[type-var]
         assert size is not UNKNOWN
         assert group.taints is not UNKNOWN
         assert group.labels is not UNKNOWN
-        chips = str(group.labels.get("gpucluster.dev/gpu")).startswith("aws-")
-        taint = Taint("aws.amazon.com/neuron", "present", "NoSchedule") if chips else GPU_TAINT
+        maker = str(group.labels.get("gpucluster.dev/gpu"))[:3]
+        key = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}.get(maker, "nvidia.com/gpu")
+        taint = Taint(key, "present", "NoSchedule")
         assert (taint in group.taints) == (size > 0)
-        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and not chips)
+        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and maker == "nvi")
         assert [one for one in group.taints if one.key == SIZE_KEY] == ([size_taint(size)] if size > smallest else [])
 
 

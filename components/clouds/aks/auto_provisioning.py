@@ -12,6 +12,7 @@ import pulumi
 
 from components.clouds import node_pools
 from components.clouds.aks.context import Context
+from components.clouds.aks.pools import installs_driver
 from components.clouds.base import AdminObjects
 from components.clouds.raw import beside
 from components.resources import CustomResource
@@ -48,7 +49,7 @@ def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -
         "security": {"encryptionAtHost": True},
         "tags": tags,
     }
-    if pool.gpu_part is not None and pool.gpu_part.drivers == "none":
+    if pool.gpu_part is not None and not installs_driver(pool.gpu_part):
         spec["gpu"] = {"mode": "None"}
     return manifest(f"{_GROUP}/v1beta1", _KIND, pool.name, spec=beside(spec, pool.raw, f"{pool.declared_at}.raw"))
 

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from components.clouds.aks import access, autoscaling
 from components.clouds.aks.cluster import AksCluster
-from components.clouds.base import Cloud
-from components.clouds.device_plugin import managed_device_plugin
+from components.clouds.base import Cloud, GpuDaemon
+from components.clouds.device_plugin import managed_device_plugin, plugin_of_maker
 from components.clouds.gpu_exporter import gpu_exporter
+from facts.concepts.kubernetes import RESOURCES
+from facts.concepts.pool import Pool
+
+# https://github.com/ROCm/k8s-device-plugin/releases
+AMD_PLUGIN: Final = "docker.io/rocm/k8s-device-plugin:1.31.0.10"
+
+
+def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
+    """The plugins that offer the GPUs. NVIDIA's driver is AKS's (https://learn.microsoft.com/azure/aks/use-nvidia-gpu);
+    of AMD's GPUs AKS installs neither: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
+    file = Path(__file__).with_name("amd-plugin.yaml")
+    amd = plugin_of_maker(pools, RESOURCES["amd"], file, app="amd-device-plugin", image=AMD_PLUGIN)
+    return [*managed_device_plugin(pools), *amd]
+
 
 CLOUD: Final = Cloud(
     name="aks",
@@ -18,8 +34,7 @@ CLOUD: Final = Cloud(
     # https://learn.microsoft.com/azure/aks/cluster-autoscaler
     ends_running_pods=True,
     cluster=AksCluster,
-    # AKS installs the driver, the cluster offers the GPUs: https://learn.microsoft.com/azure/aks/use-nvidia-gpu
-    gpu_daemons=managed_device_plugin,
+    gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs.
     gpu_exporters=gpu_exporter,
     subject=access.subject,

@@ -19,13 +19,15 @@ from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
 from facts.catalog.aks.nodes import MAX_PODS, surge_nodes
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.pool import Image, Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import aks
 
 _OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
+
+_RESOURCE_TAG: Final = "k8s.io_cluster-autoscaler_node-template_resources_"
 
 _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
@@ -107,7 +109,7 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         "scaleDownMode": "Delete",
         "scaleSetPriority": "Spot" if pool.spot else "Regular",
     }
-    _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
+    _add_nodes(inputs, pool, context.subnet, {**context.settings.labels, **_node_template_tags(pool)})
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
         inputs["orchestratorVersion"] = version(pool, running, context.settings.kubernetes.version)
@@ -138,12 +140,28 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
 
 
 def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
-    inputs["gpuProfile"] = {"driver": "Install" if gpus.drivers == "managed" else "None"}
+    inputs["gpuProfile"] = {"driver": "Install" if installs_driver(gpus) else "None"}
     if gpus.reservation is not None:
         # A pool in preview may be given one later; a node that has one already keeps it.
         inputs["capacityReservationGroupID"] = gpus.reservation
     if gpus.mig is not None:
         inputs["gpuInstanceProfile"] = f"MIG{gpus.mig}"
+
+
+def _node_template_tags(pool: Pool) -> dict[str, str]:
+    """Tags of the scale set that correct what the autoscaler knows of an empty pool: it takes all GPUs for NVIDIA's.
+
+    https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/cloudprovider/azure/azure_template.go
+    """
+    if pool.gpu_part is None or pool.gpus.of_nvidia:
+        return {}
+    counts = {pool.gpus.resource: pool.gpus_per_node, GPU_RESOURCE: 0}
+    return {f"{_RESOURCE_TAG}{resource.replace('/', '_')}": str(count) for resource, count in counts.items()}
+
+
+def installs_driver(gpus: PoolGpus) -> bool:
+    """Whether AKS installs the driver; it has none for AMD's GPUs: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
+    return gpus.of_nvidia and gpus.drivers == "managed"
 
 
 def _add_nodes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from components.clouds.base import Cloud, GpuDaemon
@@ -19,18 +20,11 @@ def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """
     amazon_linux = [pool for pool in pools if pool.image == "al2023"]
-    chips = [pool for pool in amazon_linux if pool.gpus.drivers == "managed" and not pool.gpus.of_nvidia]
     return [
-        *managed_device_plugin([pool for pool in amazon_linux if pool.gpus.of_nvidia]),
-        *neuron.device_plugin(chips),
+        *managed_device_plugin(amazon_linux),
+        *neuron.device_plugin(amazon_linux),
         *fabric.device_plugin(pools),
     ]
-
-
-def _gpu_exporters(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
-    https://github.com/bottlerocket-os/bottlerocket/issues/3992"""
-    return gpu_exporter([pool for pool in pools if pool.gpus.of_nvidia], strict=("bottlerocket",))
 
 
 CLOUD: Final = Cloud(
@@ -42,7 +36,9 @@ CLOUD: Final = Cloud(
     ends_running_pods=False,
     cluster=EksCluster,
     gpu_daemons=_gpu_daemons,
-    gpu_exporters=_gpu_exporters,
+    # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
+    # https://github.com/bottlerocket-os/bottlerocket/issues/3992
+    gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
     subject=access.subject,
     governance=autoscaling.governance,
 )

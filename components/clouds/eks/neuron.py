@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from components.resources import documents
+from components.clouds.device_plugin import plugin_of_maker
+from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.pool import Pool
 
 APP: Final = "neuron-device-plugin"
@@ -30,8 +31,6 @@ _RIGHTS: Final[tuple[Mapping[str, Any], ...]] = (
 
 
 def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """The DaemonSet on the nodes of these pools; none without any."""
-    if not pools:
-        return []
-    (pod,) = documents(Path(__file__).with_name("neuron-plugin.yaml"), app=APP, image=IMAGE)
-    return [GpuDaemon(app=APP, variant="whole", pod=pod, pools=tuple(pools), rules=_RIGHTS)]
+    """The DaemonSet on the nodes of those of these pools that have chips; none without any."""
+    file = Path(__file__).with_name("neuron-plugin.yaml")
+    return plugin_of_maker(pools, RESOURCES["aws"], file, app=APP, image=IMAGE, rules=_RIGHTS)

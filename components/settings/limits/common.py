@@ -70,8 +70,8 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
     written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
     if written is None:
         return
-    support, oldest = support_of(known, written), min(map(_minor, known.supported))
-    if _minor(written) < oldest or (support is not None and settings.day > support.until):
+    support, oldest = support_of(known, written), min(map(minor, known.supported))
+    if minor(written) < oldest or (support is not None and settings.day > support.until):
         yield Problem(
             "kubernetes.version",
             f"{cloud} no longer supports Kubernetes {written}",
@@ -86,7 +86,8 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _minor(version: str) -> int:
+def minor(version: str) -> int:
+    """The minor of a version such as ``1.35`` or ``1.35.2``."""
     return int(version.removeprefix("v").split(".")[1])
 
 

@@ -16,9 +16,9 @@ from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
 
-DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000"})
-"""GPUs for which AKS has a driver on Ubuntu alone: ``supported-gpus.yaml`` of
-https://github.com/Azure/karpenter-provider-azure (2026-08). The others of the catalogue work on Azure Linux, too."""
+DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000", "amd-mi300x"})
+"""GPUs whose driver is for Ubuntu alone: ``supported-gpus.yaml`` of https://github.com/Azure/karpenter-provider-azure
+(2026-08). The others of the catalogue work on Azure Linux, too."""
 
 REGISTRY: Final = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.ContainerRegistry"

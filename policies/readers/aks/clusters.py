@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from facts.catalog.gpu_machines import resource_of_machines
 from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -343,16 +344,16 @@ def _labels(pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bo
     declared = texts(pool.get("nodeLabels"))
     if declared is UNKNOWN:
         return UNKNOWN
-    system = _is(pool.get("osType"), "Windows")
+    system, size = _is(pool.get("osType"), "Windows"), text(pool.get("vmSize"))
     labels: Texts = {"agentpool": name, "kubernetes.azure.com/agentpool": name}
     if system is not UNKNOWN:
         labels["kubernetes.io/os"] = "windows" if system else "linux"
     if gpus is not UNKNOWN:
-        accelerator = "nvidia" if gpus else None
+        maker = "nvidia" if resource_of_machines(CLOUD, [size]) == GPU_RESOURCE else "amd"
+        accelerator = maker if gpus else None
         labels["accelerator"] = labels["kubernetes.azure.com/accelerator"] = accelerator
     if spot is not UNKNOWN:
         labels["kubernetes.azure.com/scalesetpriority"] = "spot" if spot else None
-    size = text(pool.get("vmSize"))
     if size is not None:
         labels["node.kubernetes.io/instance-type"] = size
     return {**labels, **declared}

@@ -1,4 +1,4 @@
-"""What no resource of Azure's carries, from the catalogue: how many NVIDIA GPUs a size has.
+"""What no resource of Azure's carries, from the catalogue: how many GPUs a size has.
 
 Names: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
 """
@@ -18,14 +18,15 @@ CLOUD: Final = "aks"
 
 # NC and NCC (compute), ND (deep learning), NV (visualisation) hold GPUs; NG is AMD's, NP holds FPGAs.
 _GPU_FAMILY: Final = re.compile(r"^(?:standard|basic)_n(?:cc?|d|v)\d")
-# MI25 (NVv4), MI300X (ND v5) and V710 (NV v5) are AMD's: no nvidia.com/gpu.
+# MI25 (NVv4) and V710 (NV v5) are AMD's, for graphics: AKS supports MI300X alone.
+# https://learn.microsoft.com/azure/aks/use-amd-gpus
 # All other families: those without accelerators, FPGAs (NP), AMD's GPUs (NG) and media cards (NM).
 _OTHER_FAMILY: Final = re.compile(r"^(?:standard|basic)_(?:[a-mo-z][a-z]*|n[pgm][a-z]*)\d|^mix$")
-_AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_mi\d+|_v710")
+_AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_v710")
 
 
 def gpus_of_size(size: Maybe[str | None]) -> Maybe[int]:
-    """NVIDIA GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
+    """NVIDIA's or AMD's GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
 
     An unlisted size is never treated as a CPU machine: a size of a GPU family counts as one GPU, and a size of an
     unknown family is ``UNKNOWN``. A size with a part of a GPU

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
 from facts.catalog.gpu_machines import gpu_machines
-from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 CLOUD: Final = "eks"
@@ -41,12 +40,6 @@ def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     if is_gpu_family(instance_type):
         return 1
     return 0 if is_other_family(instance_type) else UNKNOWN
-
-
-def gpu_resource_of(types: Iterable[Maybe[str | None]]) -> str:
-    """The resource by which pods request the GPUs of the first of these instance types that the catalogue lists."""
-    listed = (known for each in types if isinstance(each, str) and (known := gpu_machines(CLOUD).get(each)))
-    return next((resource_of(known.gpu) for known in listed), GPU_RESOURCE)
 
 
 def is_other_family(pattern: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
-from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpu_resource_of, gpus_of, is_other_family, model_of
+from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 from policies.readers.unknown_reasons import unlisted
@@ -113,7 +113,6 @@ def group_of(declared: Declared, choices: Sequence[Choice], template: LaunchTemp
         cloud=CLOUD,
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
-        gpu_resource=gpu_resource_of(kinds.types),
         taints=template.registration.taints,
         labels={"kubernetes.io/os": "linux", **template.registration.labels},
         region=text(declared.properties.get("region")),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from facts.catalog.gpu_machines import gpu_machines
+from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
@@ -153,6 +153,8 @@ def _offered(template: Any, requirements: Sequence[Any]) -> tuple[str, Maybe[tup
     https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/instance/filter/filter.go
     """
     sizes = _gpu_sizes(template, requirements)
+    if _seller(template) == AZURE:
+        return resource_of_machines(AZURE, _azure_names(requirements)), sizes
     named = any(
         (at(each, "operator") == "In" and label in _NAMING) or label.startswith("instance-accelerator")
         for each in requirements
@@ -270,6 +272,8 @@ def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     named = {gpus_of_size(name) for name in _azure_names(requirements)}
     if UNKNOWN in named:
         return UNKNOWN
+    if resource_of_machines(AZURE, _azure_names(requirements)) != GPU_RESOURCE:
+        size["sku-gpu-manufacturer"] = "amd"
     sizes = sorted(count for count in named if isinstance(count, int) and count)
     counts = sizes if named else range(1, _MOST_PER_NODE + 1)
     answers = {count: admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in counts}

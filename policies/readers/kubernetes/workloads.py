@@ -56,7 +56,7 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
-_GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron")
+_GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron", "amd.com/")
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.|neuron")
 _CLAIM_VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 _CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}

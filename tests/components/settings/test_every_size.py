@@ -32,7 +32,7 @@ each_column = pytest.mark.parametrize(("cloud", "autoscaler"), COLUMNS)
 
 def entry(cloud: str, gpu: str, size: int, capacity: str, zone: str) -> Config:
     number = 1000 + 16 * list(catalog.of(cloud).accelerators).index(gpu) + size
-    pool = {"name": f"{gpu[7:]}-{size}-{capacity}", "gpu": gpu, "gpusPerNode": size, "capacity": capacity}
+    pool = {"name": f"{gpu.partition('-')[2]}-{size}-{capacity}", "gpu": gpu, "gpusPerNode": size, "capacity": capacity}
     reservation = {"name": RESERVATIONS[cloud].format(number), "zone": zone}
     if capacity == "capacity-block":
         reservation |= {"first": "2099-03-01", "last": "2099-03-08"}

@@ -21,6 +21,9 @@ _OWN_PREFIX: Final = "kubernetes.azure.com/"
 # https://learn.microsoft.com/azure/aks/use-system-pools
 _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
+# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/utils/gpu/gpu.go, and
+# https://learn.microsoft.com/azure/aks/upgrade-os-version
+_FIRST_FOR_AMD: Final = 35
 
 RESERVATION: Final = re.compile(
     r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
@@ -88,11 +91,20 @@ def _outside_zones(settings: Settings) -> Iterator[Problem]:
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
-        if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
+        needed = pool.gpus.drivers == "managed" or not pool.gpus.of_nvidia
+        if needed and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
             yield Problem(
                 f"{pool.declared_at}.image",
-                f"AKS provides the driver of {pool.gpus.type} on Ubuntu only",
+                f"AKS supports {pool.gpus.type} on Ubuntu only",
                 "Write image: ubuntu, or leave it out",
+            )
+        version = settings.kubernetes.version
+        if not pool.gpus.of_nvidia and version is not None and common.minor(version) < _FIRST_FOR_AMD:
+            yield Problem(
+                "kubernetes.version",
+                f"{pool.gpus.type} needs Ubuntu 24.04 and an autoscaler that counts {pool.gpus.resource}, which come "
+                f"with Kubernetes 1.{_FIRST_FOR_AMD}",
+                f"Write '1.{_FIRST_FOR_AMD}' or newer, or leave it out",
             )
 
 

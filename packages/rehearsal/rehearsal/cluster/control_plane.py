@@ -33,6 +33,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from facts.concepts.kubeconfig import kubeconfig
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.rest import resource_path
 from rehearsal.cluster import images
 from rehearsal.cluster.api import Api, ApiError, Object
@@ -320,5 +321,8 @@ class ControlPlane:
         write_private(self._folder / "tokens.csv", "".join(tokens))
         scheduler = (_HERE / "scheduler.yaml").read_text().format(folder=self._folder)
         (self._folder / "scheduler.yaml").write_text(scheduler)
-        parts = [path.read_text() for path in sorted(STAGES.glob("*.yaml"))]
-        (self._folder / "stages.yaml").write_text("---\n".join(parts).replace(_CARRIED, images.expression()))
+        parts = {path.name: path.read_text() for path in sorted(STAGES.glob("*.yaml"))}
+        gpus = parts.pop("node-gpus.yaml")
+        devices = [gpus.replace(GPU_RESOURCE, each).replace("${maker}", maker) for maker, each in RESOURCES.items()]
+        text = "---\n".join((*parts.values(), *devices)).replace(_CARRIED, images.expression())
+        (self._folder / "stages.yaml").write_text(text)

@@ -6,6 +6,7 @@ The group names the kind of DaemonSet (``gpus_advertised_by``):
 - ``partitioner``: a driver installer that also partitions the GPUs.
 - ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
 - ``neuron-plugin``: AWS's device plugin for its own chips.
+- ``amd-plugin``: AMD's device plugin, in a pod that installs the driver first.
 
 EFA devices are there once AWS's plugin is Ready on the node.
 
@@ -27,9 +28,11 @@ from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, condition, warning
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.gpu_software import (
+    AMD_PLUGIN,
     NEURON_PLUGIN,
     PLUGIN,
     PluginError,
+    amd_problem,
     installer_problem,
     neuron_problem,
     partitioner_problem,
@@ -103,6 +106,13 @@ _KINDS: Final = {
         NO_DEVICE_PLUGIN,
         "the node advertises no chip",
         "no DaemonSet runs AWS's Neuron device plugin",
+    ),
+    "amd-plugin": _Kind(
+        AMD_PLUGIN,
+        amd_problem,
+        NO_DEVICE_PLUGIN,
+        "the node advertises no GPU",
+        "no DaemonSet installs AMD's driver and runs its device plugin",
     ),
 }
 

@@ -9,7 +9,7 @@ the plugin would find it: mounted from a ConfigMap and named by ``CONFIG_FILE`` 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import yaml
@@ -19,6 +19,7 @@ from rehearsal.fleet.machine_types import GPU
 
 PLUGIN: Final = "nvidia-device-plugin"
 NEURON_PLUGIN: Final = "neuron-device-plugin"
+AMD_PLUGIN: Final = "amd-device-plugin"
 _VARIABLE: Final = "CONFIG_FILE"
 _FLAG: Final = "--config-file"
 
@@ -149,6 +150,10 @@ def plugin_problem(pod: PodSpec) -> str | None:
     plugins = [each for each in _containers(pod) if is_plugin(each["image"])]
     if not plugins:
         return f"has no image of NVIDIA's device plugin ({_images(pod)})"
+    return _unregistered(plugins, pod)
+
+
+def _unregistered(plugins: Iterable[Mapping[str, Any]], pod: PodSpec) -> str | None:
     if not any(_covers(path, PLUGIN_SOCKETS) for each in plugins for path in _host_paths(each, pod)):
         return f"does not mount the node's {PLUGIN_SOCKETS}, where the kubelet waits for it"
     return None
@@ -161,11 +166,29 @@ def neuron_problem(pod: PodSpec) -> str | None:
     plugins = [each for each in _containers(pod) if _name(each["image"]) == NEURON_PLUGIN]
     if not plugins:
         return f"has no image of AWS's Neuron device plugin ({_images(pod)})"
-    if not any(_covers(path, PLUGIN_SOCKETS) for each in plugins for path in _host_paths(each, pod)):
-        return f"does not mount the node's {PLUGIN_SOCKETS}, where the kubelet waits for it"
+    if (problem := _unregistered(plugins, pod)) is not None:
+        return problem
     if not pod.get("serviceAccountName") or pod.get("automountServiceAccountToken") is False:
         return "has no service account to read its node"
     return None
+
+
+def amd_problem(pod: PodSpec) -> str | None:
+    """Why the pod registers none of AMD's GPUs with the kubelet; ``None`` if it would. The plugin looks for GPUs once,
+    when it starts (https://github.com/ROCm/k8s-device-plugin/blob/master/cmd/k8s-device-plugin/main.go), and AKS's
+    image has no driver, which a container before it installs on the node itself.
+    """
+    plugins = [each for each in pod["containers"] if _is_amd(each["image"])]
+    if not plugins:
+        return f"has no image of AMD's device plugin ({_images(pod)})"
+    installers = [
+        each for each in pod.get("initContainers") or () if "amdgpu-dkms" in " ".join(each.get("command") or ())
+    ]
+    if not installers:
+        return "installs no driver before AMD's device plugin starts"
+    if not pod.get("hostPID") or not all((each.get("securityContext") or {}).get("privileged") for each in installers):
+        return "is not privileged in the node's namespaces, so it cannot load the driver's kernel module"
+    return _unregistered(plugins, pod)
 
 
 def runs_efa_plugin(pod: PodSpec) -> bool:
@@ -181,7 +204,13 @@ def runs_efa_plugin(pod: PodSpec) -> bool:
 def is_plugin(image: str) -> bool:
     """Whether an image is NVIDIA's device plugin, or a copy of it that kept its name."""
     name = _name(image)
-    return name == "k8s-device-plugin" or ("nvidia" in image and name.endswith("device-plugin"))
+    return (name == "k8s-device-plugin" and not _is_amd(image)) or (
+        "nvidia" in image and name.endswith("device-plugin")
+    )
+
+
+def _is_amd(image: str) -> bool:
+    return Image.parse(image).repository.endswith("rocm/k8s-device-plugin")
 
 
 def _installs(image: str) -> bool:

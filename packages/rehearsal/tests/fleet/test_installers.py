@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from components.clouds.aks import cloud as aks
 from components.clouds.eks import neuron
 from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
@@ -20,6 +21,7 @@ from rehearsal.fleet import machine_nodes
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.gpu_software import (
     PluginError,
+    amd_problem,
     installer_problem,
     is_plugin,
     neuron_problem,
@@ -33,7 +35,7 @@ from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import observed_group
 from rehearsal.providers.eks.resources.groups import efa_devices
 from rehearsal.simulation import Node
-from tests.components import eks_specs
+from tests.components import eks_specs, specs
 from tests.tables import cases
 
 
@@ -210,6 +212,18 @@ def test_only_aws_s_plugin_offers_its_chips() -> None:
     assert "where the kubelet waits" in str(neuron_problem({**pod, "volumes": []}))
     assert "no service account" in str(neuron_problem({**pod, "automountServiceAccountToken": False}))
     assert "no image of AWS's" in str(neuron_problem(plugin_pod(None)))
+
+
+def test_only_amd_s_plugin_behind_the_driver_s_installer_offers_amd_s_gpus() -> None:
+    (daemon,) = aks.CLOUD.gpu_daemons([specs.gpu_pool("mi300x-8", size=8, gpu="amd-mi300x")])
+    pod = json.loads(json.dumps(daemon_set(daemon)["spec"]["template"]["spec"]))
+    assert amd_problem(pod) is None
+    assert not is_plugin(pod["containers"][0]["image"])
+    assert "where the kubelet waits" in str(amd_problem({**pod, "volumes": []}))
+    assert "installs no driver" in str(amd_problem({**pod, "initContainers": []}))
+    assert "not privileged" in str(amd_problem({**pod, "hostPID": False}))
+    assert "not privileged" in str(amd_problem(changed(pod, "initContainers 0 securityContext", {})))
+    assert "no image of AMD's" in str(amd_problem(plugin_pod(None)))
 
 
 @pytest.mark.parametrize(("resource", "planned"), [(NEURON, 6), ("nvidia.com/gpu", 0)])

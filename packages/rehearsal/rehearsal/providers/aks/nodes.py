@@ -18,6 +18,7 @@ from facts.catalog.aks import nodes as reservations
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.catalog.model import Machine
 from facts.concepts import durations
+from facts.concepts.kubernetes import resource_of
 from rehearsal.providers.aks.cloud import CLUSTER, Subscription, bad_request
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
@@ -51,6 +52,21 @@ def can_mig(machine: Machine) -> bool:
     """Whether AKS partitions the machine's GPUs."""
     accelerator = catalog.of("aks").accelerators.get(machine.gpu or "")
     return accelerator is not None and bool(accelerator.partitions)
+
+
+def is_amd(machine: Machine) -> bool:
+    """Whether the machine has AMD's GPUs, for which AKS installs nothing: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
+    return resource_of(machine.gpu or "") == "amd.com/gpu"
+
+
+def _planned_gpus(machine: Machine, pool: Mapping[str, Any]) -> int:
+    """GPUs that the autoscaler expects of a node: it takes a machine's for NVIDIA's, and knows others by a tag alone.
+
+    https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/cloudprovider/azure/azure_template.go
+    """
+    if not is_amd(machine) or not pool.get("enableAutoScaling"):
+        return machine.gpus
+    return int((pool.get("tags") or {}).get("k8s.io_cluster-autoscaler_node-template_resources_amd.com_gpu") or 0)
 
 
 def zones_of(region: str, pool: Mapping[str, Any]) -> tuple[str, ...]:
@@ -103,7 +119,8 @@ def node_labels(
         labels[f"{PREFIX}podnetwork-type"] = "overlay"
     if machine.gpus:
         # https://learn.microsoft.com/azure/aks/cluster-autoscaler: the label by which the autoscaler knows GPU nodes.
-        labels |= {f"{PREFIX}accelerator": "nvidia", "accelerator": "nvidia"}
+        maker = str(machine.gpu).partition("-")[0]
+        labels |= {f"{PREFIX}accelerator": maker, "accelerator": maker}
     return {**labels, **(pool.get("nodeLabels") or {})}
 
 
@@ -141,6 +158,7 @@ def node_group(
         cluster=cluster["resourceName"],
         machine=replace(
             _machine(cloud, machine, max_pods(cluster, pool)),
+            gpus=(planned := _planned_gpus(machine, pool)),
             disk_mib=1024
             * int(pool.get("osDiskSizeGB") or next(gb for least, gb in _DISKS_GB if machine.vcpus >= least)),
         ),
@@ -157,7 +175,7 @@ def node_group(
         hourly_usd=min(cloud.hourly_usd(machine, region, spot=each) for each in {is_spot(pool), False}),
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
-        offered_gpus=machine.gpus * MIG_SLICES[slices] if slices else None,
+        offered_gpus=machine.gpus * MIG_SLICES.get(slices or "", 1) if slices or planned != machine.gpus else None,
         reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
         unneeded_minutes=unneeded and unneeded / 60,
@@ -212,6 +230,7 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
         gpu_name=cloud.catalog.accelerators[machine.gpu].name if machine.gpu else "",
+        gpu_resource=resource_of(machine.gpu or ""),
         reserved_milli_cpu=1000 * machine.vcpus - allocatable.milli_cpu,
         reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),
         max_pods=pods,
@@ -221,6 +240,8 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
 def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
     if not machine.gpus:
         return "cloud"
+    if is_amd(machine):
+        return "amd-plugin"
     # The driver is in the image unless the user brings it; the device plugin always is the user's.
     # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
     return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from rehearsal.providers.aks.cloud import TABLE, Subscription
-from rehearsal.providers.aks.nodes import PREFIX, SPOT_KEY, can_mig, taint
+from rehearsal.providers.aks.nodes import PREFIX, SPOT_KEY, can_mig, is_amd, taint
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.rules import bad_labels, bad_taints
 
@@ -56,7 +56,11 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
         return f"osSKU {pool['osSKU']} does not go with osType {pool.get('osType') or 'Linux'}."
     # AKS's wording is not known.
     machine, driven = cloud.catalog.machines.get(pool.get("vmSize") or ""), at(pool, "gpuProfile.driver") != "None"
-    if machine is not None and machine.gpu in DRIVER_ON_UBUNTU_ONLY and driven and pool.get("osSKU") == "AzureLinux":
+    if machine is None or machine.gpu not in DRIVER_ON_UBUNTU_ONLY:
+        return None
+    if is_amd(machine) and driven:
+        return f"VM size {machine.type} needs gpuProfile.driver None: AKS has no driver for AMD GPUs."
+    if (driven or is_amd(machine)) and pool.get("osSKU") == "AzureLinux":
         return f"VM size {machine.type} is not supported with osSKU AzureLinux: its driver is on Ubuntu only."
     return None
 
