@@ -31,8 +31,8 @@ def known_machine(type: str, where: ValidationContext) -> Machine | None:
         near = nearest(type, [each for each in where.catalog.machines.types if _series(each) == _series(type)])
         example = where.catalog.default_admin_machine
         raise wrong(
-            f"the catalogue has no machine type '{type}' on {where.cloud}; it lists x86 machines, with and without "
-            "NVIDIA GPUs",
+            f"the catalogue has no machine type '{type}' on {where.cloud}; it lists machines with and without NVIDIA "
+            "GPUs",
             f"Did you mean '{near}'?" if near else f"Write a machine type that it lists, for example '{example}'",
         )
     return machine
@@ -110,6 +110,8 @@ def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
                 f"({machine.memory_gib:g} GiB)",
                 f"Leave out '{ordered[0].type}' or '{machine.type}'",
             )
+    if len({machine.arch for machine in ordered}) > 1:
+        raise wrong("machineType lists machines with x86 and with Arm CPUs", "Write types of one kind of CPU")
     return tuple(ordered)
 
 

@@ -166,8 +166,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             **({SHARING_LABEL: MPS} if pool.mps else {}),
             **_arch_label(machines),
         }
-        repelling = [Taint(key, value, "NoSchedule") for key, value in selected.items()]
-        cloud_taints = (*(known.spot_taints if variant.spot else ()), *repelling)
+        cloud_taints = (*(known.spot_taints if variant.spot else ()), *_repelling(selected))
         yield Pool(
             name=variant.name,
             role="gpu",
@@ -206,6 +205,11 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
 
 def _arch_label(machines: Sequence[Machine]) -> dict[str, str]:
     return {ARCH_LABEL: ARM} if machines[0].arch == ARM else {}
+
+
+def _repelling(selected: Mapping[str, str]) -> list[Taint]:
+    """Taints that keep pods away which do not select these labels."""
+    return [Taint(key, value, "NoSchedule") for key, value in selected.items()]
 
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
@@ -260,7 +264,8 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
     known = place.catalog
     for variant in _pool_variants(pool, place, zones):
         machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
-        spot_taints = known.spot_taints if variant.spot else ()
+        selected = _arch_label(machines)
+        cloud_taints = (*(known.spot_taints if variant.spot else ()), *_repelling(selected))
         yield Pool(
             name=variant.name,
             role="cpu",
@@ -273,8 +278,8 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
             preference=variant.preference,
             zones=variant.zones,
             disk_gb=pool.disk_gb,
-            labels=cpu_pool_labels(variant.name, pool.labels),
-            taints=_distinct((*spot_taints, *(taint.node_taint() for taint in pool.taints))),
+            labels=cpu_pool_labels(variant.name, {**selected, **pool.labels}),
+            taints=_distinct((*cloud_taints, *(taint.node_taint() for taint in pool.taints))),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
             hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
@@ -300,7 +305,7 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
         autoscaled=pool.max_nodes is not None,
         zones=zones,
         disk_gb=pool.disk_gb,
-        labels=admin_pool_labels(),
+        labels={**admin_pool_labels(), **_arch_label(machines)},
         spot=spot,
         hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=spot),
         dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=spot),

@@ -63,6 +63,7 @@ def _for_x86_alone(spec: Any) -> str | None:
 def has_arm64(image: str) -> bool:
     """Whether an image is known to have a manifest for Arm CPUs."""
     repository = Image.parse(image).repository.removeprefix("docker.io/")
+    repository = repository if "/" in repository else f"library/{repository}"
     return any(repository == known or repository.startswith(f"{known}/") for known in _known())
 
 

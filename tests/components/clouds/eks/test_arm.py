@@ -25,6 +25,7 @@ TAINT = {"key": "gpucluster.dev/arch", "value": "arm64", "effect": "NoSchedule"}
 def declared(autoscaler: str, image: str = "al2023") -> recorder.Recording:
     pools = [{**pool, "image": image} for pool in CONFIG["gpucluster:gpuPools"]]
     changes = {"gpucluster:gpuPools": pools, "gpucluster:autoscaling": {"autoscaler": autoscaler}}
+    changes["gpucluster:cpuPools"] = [{"name": "work", "machineType": "m7g.xlarge", "maxNodes": 1}]
     return run_with({**CONFIG, **changes}, "eks-arm")
 
 
@@ -32,13 +33,13 @@ def declared(autoscaler: str, image: str = "al2023") -> recorder.Recording:
 def test_a_node_group_has_the_image_of_its_architecture_and_repels_pods_that_do_not_name_it(image: str) -> None:
     recording = declared("cluster-autoscaler", image)
     groups = {one.inputs["nodeGroupName"]: one.inputs for one in recording.of_type("aws:eks/nodeGroup:NodeGroup")}
-    assert groups["admin"]["amiType"] == "AL2023_x86_64_STANDARD"
-    for name, inputs in groups.items():
-        arm = name.startswith("t4g")
-        if name != "admin":
-            assert inputs["amiType"] == f"{image.upper()}_{'ARM_64' if arm else 'x86_64'}_NVIDIA"
-            assert ({**TAINT, "effect": "NO_SCHEDULE"} in inputs["taints"]) == arm
-            assert inputs["labels"].get(TAINT["key"]) == ("arm64" if arm else None)
+    assert (groups["admin"]["amiType"], groups["admin"].get("taints")) == ("AL2023_ARM_64_STANDARD", None)
+    assert groups["work"]["amiType"] == "AL2023_ARM_64_STANDARD"
+    for name in groups.keys() - {"admin"}:
+        inputs, arm = groups[name], not name.startswith("t4-")
+        assert name == "work" or inputs["amiType"] == f"{image.upper()}_{'ARM_64' if arm else 'x86_64'}_NVIDIA"
+        assert ({**TAINT, "effect": "NO_SCHEDULE"} in inputs["taints"]) == arm
+        assert inputs["labels"].get(TAINT["key"]) == ("arm64" if arm else None)
         assert not [key for key in inputs["labels"] if key.partition("/")[0].endswith("kubernetes.io")]
     tags = {
         one.inputs["tag"]["key"]: one.inputs["tag"]["value"] for one in recording.of_type("aws:autoscaling/tag:Tag")
