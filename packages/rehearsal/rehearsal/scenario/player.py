@@ -78,7 +78,7 @@ class Played:
         return next((one for one in self.submitted if one.submission.id == id), None)
 
 
-class _NothingHappened(Exception):
+class NothingHappened(Exception):
     """Nothing happened within the time limit."""
 
 
@@ -89,7 +89,8 @@ class Player:
     ``say`` gets one line per step. ``alive`` is called while waiting and raises when the sandbox has died.
     ``while_scaled_up`` is called once, at the highest number of pods, before they are deleted. ``exhaust`` gets
     the pools without capacity, until its next call. With ``fail_fast`` the first wait that times out, or a GPU node
-    that no pod requested, ends the scenario. ``played`` records the steps.
+    that no pod requested, ends the scenario; a node that is known to get no usable GPU always does. ``played`` records
+    the steps.
     """
 
     user: User
@@ -103,7 +104,7 @@ class Player:
 
     def play(self, scenario: Scenario) -> Played:
         """From zero GPU nodes to many and back; also returns the record of an incomplete scenario."""
-        with suppress(_NothingHappened):
+        with suppress(NothingHappened):
             self._play(scenario)
         self.played.ended = self.timeline.now()
         return self.played
@@ -114,7 +115,7 @@ class Player:
         if self.played.first_gpu_submission is None:
             self.played.first_gpu_submission = self.played.cpu_done
         if self.fail_fast and self.timeline.gpu_nodes_now():
-            raise _NothingHappened
+            raise NothingHappened
         # Before there is a free node that would take them.
         for one in scenario.fallback_order:
             self._submit(one)
@@ -278,8 +279,8 @@ class Player:
 
         quiet = CHANCE_SECONDS if self.fail_fast else PATIENCE_SECONDS
         came = self.timeline.wait_until(over, quiet, self.alive) and condition()
-        if self.fail_fast and not came:
-            raise _NothingHappened
+        if not came and (self.fail_fast or since):
+            raise NothingHappened
         return came
 
     def _idle_larger(self, submission: Submission) -> tuple[str, ...]:
