@@ -240,11 +240,13 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
 def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
     if not machine.gpus:
         return "cloud"
-    if is_amd(machine):
+    without = at(pool, "gpuProfile.driver") == "None"
+    if is_amd(machine) and without:
         return "amd-plugin"
     # The driver is in the image unless the user brings it; the device plugin always is the user's.
-    # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
-    return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"
+    # https://learn.microsoft.com/azure/aks/use-nvidia-gpu. With an AKSNodeClass that has Azure install a driver,
+    # Karpenter starts no machine of AMD's; here nothing makes its GPUs usable.
+    return "daemonset" if without or is_amd(machine) else "device-plugin"
 
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"

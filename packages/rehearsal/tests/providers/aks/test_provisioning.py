@@ -46,6 +46,12 @@ def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> 
     assert without.machine.max_pods == 250
 
 
+def test_amd_s_gpus_need_a_node_class_for_which_azure_installs_nothing(azure: aks.Microsoft) -> None:
+    labels, node = {**LABELS, "node.kubernetes.io/instance-type": "Standard_ND96isr_MI300X_v5"}, karpenter(azure).node
+    assert (node(labels, {}).gpus_advertised_by, node(labels, {}).machine.gpus) == ("daemonset", 8)
+    assert node(labels, {"gpu": {"mode": "None"}}).gpus_advertised_by == "amd-plugin"
+
+
 CILIUM = {"networkDataplane": "cilium", "networkPolicy": "cilium"}
 READY = {
     "metadata": {"labels": {"kubernetes.azure.com/ebpf-dataplane": "cilium"}},
