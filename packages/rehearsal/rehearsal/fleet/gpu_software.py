@@ -127,7 +127,7 @@ def installer_problem(pod: PodSpec) -> str | None:
     installers = [each for each in _containers(pod) if _installs(each["image"])]
     if not installers:
         return f"has no image that installs a driver ({_images(pod)})"
-    if not any((each.get("securityContext") or {}).get("privileged") for each in installers):
+    if not any(map(_privileged, installers)):
         return "is not privileged, so it cannot load the driver's kernel module"
     if not any(path for each in installers for path in _host_paths(each, pod)):
         return "mounts no directory of the node, so the driver would be lost with the pod"
@@ -176,17 +176,24 @@ def neuron_problem(pod: PodSpec) -> str | None:
 def amd_problem(pod: PodSpec) -> str | None:
     """Why the pod registers none of AMD's GPUs with the kubelet; ``None`` if it would. The plugin looks for GPUs once,
     when it starts (https://github.com/ROCm/k8s-device-plugin/blob/master/cmd/k8s-device-plugin/main.go), and AKS's
-    image has no driver, which a container before it installs on the node itself.
+    image has no driver, which a container before it installs on the node itself. Its health check (``-pulse``) reads
+    properties that the kernel shows only to a process that may open the GPU:
+    https://github.com/torvalds/linux/blob/v6.8/drivers/gpu/drm/amd/amdkfd/kfd_topology.c
     """
     plugins = [each for each in pod["containers"] if _is_amd(each["image"])]
     if not plugins:
         return f"has no image of AMD's device plugin ({_images(pod)})"
+    words = [
+        word for each in plugins if not _privileged(each) for key in ("command", "args") for word in each.get(key) or ()
+    ]
+    if any(word.lstrip("-").startswith("pulse") for word in words):
+        return "checks the health of GPUs without being privileged, and so reports all of them as unhealthy"
     installers = [
         each for each in pod.get("initContainers") or () if "amdgpu-dkms" in " ".join(each.get("command") or ())
     ]
     if not installers:
         return "installs no driver before AMD's device plugin starts"
-    if not pod.get("hostPID") or not all((each.get("securityContext") or {}).get("privileged") for each in installers):
+    if not pod.get("hostPID") or not all(map(_privileged, installers)):
         return "is not privileged in the node's namespaces, so it cannot load the driver's kernel module"
     return _unregistered(plugins, pod)
 
@@ -218,6 +225,10 @@ def _installs(image: str) -> bool:
     return ("nvidia" in name and ("installer" in name or "driver" in name)) or Image.parse(image).repository.endswith(
         "nvidia/driver"
     )
+
+
+def _privileged(container: Mapping[str, Any]) -> bool:
+    return bool((container.get("securityContext") or {}).get("privileged"))
 
 
 def _containers(pod: PodSpec) -> Iterator[Mapping[str, Any]]:

@@ -226,6 +226,14 @@ def test_only_amd_s_plugin_behind_the_driver_s_installer_offers_amd_s_gpus() -> 
     assert "no image of AMD's" in str(amd_problem(plugin_pod(None)))
 
 
+def test_amd_s_plugin_checks_gpus_only_with_a_privilege() -> None:
+    (daemon,) = aks.CLOUD.gpu_daemons([specs.gpu_pool("mi300x-8", size=8, gpu="amd-mi300x")])
+    pod = json.loads(json.dumps(daemon_set(daemon)["spec"]["template"]["spec"]))
+    checked = changed(pod, "containers 0 args", ["-pulse=30"])
+    assert "as unhealthy" in str(amd_problem(checked))
+    assert amd_problem(changed(checked, "containers 0 securityContext", {"privileged": True})) is None
+
+
 @pytest.mark.parametrize(("resource", "planned"), [(NEURON, 6), ("nvidia.com/gpu", 0)])
 def test_the_autoscaler_knows_of_chips_by_the_tag_of_their_resource_alone(resource: str, planned: int) -> None:
     group = declared()

@@ -44,6 +44,12 @@ def test_the_driver_is_installed_before_the_plugin_which_has_no_rights_of_it() -
     pod = declared().named("drivers-amd-device-plugin-whole").inputs["spec"]["template"]["spec"]
     (installer,), (plugin,) = pod["initContainers"], pod["containers"]
     assert (pod["hostPID"], installer["securityContext"]) == (True, {"privileged": True})
-    assert "amdgpu-dkms=" in installer["command"][-1]
+    script = installer["command"][-1]
+    assert "amdgpu-dkms=" in script
+    # Who does not run as root may open the GPUs, too; and a driver counts by the GPUs that it knows, not by its device.
+    assert 'KERNEL=="kfd", MODE="0666"' in script
+    assert script.rstrip().endswith("usable")
+    assert "test -e /dev/kfd" not in script
+    assert "-pulse" not in str(plugin)
     assert plugin["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert pod["automountServiceAccountToken"] is False
