@@ -45,6 +45,8 @@ MPS_POLICY: Final = "mps-pods.gpucluster.dev"
 _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
 """Message of the validation for clouds whose autoscaler ends running pods."""
+_TOPOLOGY: Final = "does not select the topology of its chips"
+"""Message of the validation for devices that have one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +134,10 @@ def manifests(
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
-        validations = placement["spec"]["validations"]
-        if not ends_running_pods:
-            validations = [validation for validation in validations if validation["message"] != _EVICTION]
+        left_out = {*(() if ends_running_pods else (_EVICTION,))}
+        if all(pool.gpus.topology is None for pool in members):
+            left_out.add(_TOPOLOGY)
+        validations = [each for each in placement["spec"]["validations"] if each["message"] not in left_out]
         every += (
             PolicyManifests(
                 suffix=f"{_prefix(resource)}placement",

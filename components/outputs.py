@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
 from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels, with_mps
 
 _RETRIES_ON_SPOT: Final = 3
@@ -75,8 +76,21 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
 
 
 def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
-    """Pool name → the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
-    return {spec.name: yaml.dump(gpu_job(spec, autoscaler), Dumper=_DUMPER, sort_keys=False) for spec in specs}
+    """Pool name → the YAML of a Job that uses all GPUs of one node of that pool, or of one slice, and prints them."""
+    return {spec.name: yaml.dump_all(_check(spec, autoscaler), Dumper=_DUMPER, sort_keys=False) for spec in specs}
+
+
+def _check(spec: Pool, autoscaler: str) -> Iterator[dict[str, Any]]:
+    """The Job; for a slice with a pod on each node, and a Service without which GKE names the pods to none of them:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
+    job = gpu_job(spec, autoscaler)
+    if spec.gpus.slice_nodes > 1:
+        name, pods = job["metadata"]["name"], spec.gpus.slice_nodes
+        job["spec"] |= {"completionMode": "Indexed", "parallelism": pods, "completions": pods}
+        job["spec"]["template"]["spec"]["subdomain"] = name
+        selected = {"clusterIP": "None", "selector": {"batch.kubernetes.io/job-name": name}}
+        yield manifest("v1", "Service", name, "default", spec=selected)
+    yield job
 
 
 def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
@@ -95,7 +109,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         tolerations=tolerations(spec.taints),
         program=check["program"],
         image=check["image"],
-        command=[check["command"]],
+        command=shlex.split(check["command"]),
         gpu=spec.gpus.resource,
         gpus=gpus_per_pod,
         # One node needs no devices. Where they are limits, requesting them all proves that the node has them.

@@ -135,6 +135,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
         since=None if pool.gpus.block is None else pool.gpus.block.first,
         until=None if pool.gpus.block is None else pool.gpus.block.last,
+        slice_nodes=pool.gpus.slice_nodes,
         rdma_devices=machine.rdma_devices if (machine := known.machines.get(pool.machine_type)) is not None else 0,
     )
 

@@ -156,9 +156,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for variant in _pool_variants(pool, place, ()):
         size = variant.size or 1
-        part = _gpu_part(pool, size, variant, known)
-        shares = part.shares if size in whole else 1
         machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
+        part = _gpu_part(pool, size, variant, machines[0], known)
+        shares = part.shares if size in whole else 1
         fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
         selected = {
@@ -185,7 +185,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
                 variant.name,
                 pool.gpu,
                 size,
-                {**known.gpu_labels(pool.gpu), **fabric_labels, **selected, **pool.labels},
+                {**known.gpu_labels(pool.gpu), **part.cloud_labels, **fabric_labels, **selected, **pool.labels},
             ),
             taints=_distinct(
                 gpu_pool_taints(size, smallest[resource], (*cloud_taints, *extra), shares=shares, resource=resource)
@@ -218,8 +218,9 @@ def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) ->
     return replace(pool, labels={**launcher_labels, **pool.labels})
 
 
-def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:
-    reservation = variant.reservation
+def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, known: CloudCatalog) -> PoolGpus:
+    reservation, topologies = variant.reservation, known.machines.topologies(machine.type)
+    topology = pool.topology or next(iter(topologies), None)
     flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
@@ -233,6 +234,8 @@ def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -
         time_sharing=_shared(pool.time_sharing),
         mps=_shared(pool.mps),
         mig=pool.mig,
+        topology=topology,
+        slice_nodes=topologies.get(topology or "", 0),
     )
 
 

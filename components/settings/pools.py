@@ -47,6 +47,7 @@ class GpuPool(Section):
     gpu: Annotated[StrictStr, check.checked(check.gpu_name)]
     gpus_per_node: fields.Sizes = Field(default=(1,), validate_default=True)
     machine_type: fields.MachineTypes = Field(default=(), validate_default=True)
+    topology: StrictStr | None = Field(default=None, validate_default=True)
     reservation: Reservations = ()
     flex_start: FlexStart | None = None
     capacity: FallbackOrder = Field(
@@ -96,6 +97,21 @@ class GpuPool(Section):
             return tuple(machine.type for machine in ordered) or value
         for type in value:
             check.known_machine(type, context(info))
+        return value
+
+    @field_validator("topology")
+    @classmethod
+    def _topology(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        if value is None or known is None or not {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
+            return value
+        for machine in _machines(info, context(info)):
+            topologies = known.machines.topologies(machine.type)
+            if not topologies:
+                raise wrong(f"{machine.type} has no TPUs, whose chips alone have a topology", "Leave it out")
+            if value not in topologies:
+                words = ", ".join(topologies)
+                raise wrong(f"{machine.type} ({machine.gpus} chips) is in no slice {value}", f"Write one of {words}")
         return value
 
     @field_validator("capacity")

@@ -45,6 +45,10 @@ class Machines:
         named = self.get(type)
         return named if named is not None and (named.gpu, named.gpus) == (gpu, count) else None
 
+    def topologies(self, type: str) -> Mapping[str, int]:
+        """Topology of chips that the machine can be part of → the nodes that have it together; none: it has no TPUs."""
+        return {row["topology"]: int(row["nodes"]) for row in tables.rows(self.cloud, "slices") if row["type"] == type}
+
     @property
     def with_rdma(self) -> tuple[Machine, ...]:
         """The machines with RDMA devices, in the table's order."""

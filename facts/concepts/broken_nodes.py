@@ -68,7 +68,8 @@ def problem(node: Mapping[str, Any]) -> str:
 def gpus(node: Mapping[str, Any], kind: str) -> int:
     """The GPUs of a node: its ``capacity``, or those ``allocatable``, which are usable."""
     has = (node.get("status") or {}).get(kind) or {}
-    return sum(int(has.get(resource, 0)) for resource in ("nvidia.com/gpu", "aws.amazon.com/neuron", "amd.com/gpu"))
+    resources = ("nvidia.com/gpu", "aws.amazon.com/neuron", "amd.com/gpu", "google.com/tpu")
+    return sum(int(has.get(resource, 0)) for resource in resources)
 
 
 def is_out_of_service(node: Mapping[str, Any]) -> bool:

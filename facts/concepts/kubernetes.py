@@ -10,7 +10,12 @@ from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
-RESOURCES: Final[Mapping[str, str]] = {"nvidia": GPU_RESOURCE, "aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}
+RESOURCES: Final[Mapping[str, str]] = {
+    "nvidia": GPU_RESOURCE,
+    "aws": "aws.amazon.com/neuron",
+    "amd": "amd.com/gpu",
+    "google": "google.com/tpu",
+}
 """Maker, the first word of an accelerator's name in the catalogue → the resource by which pods request its devices.
 
 A taint of that key keeps other pods away: admission adds the toleration for it to pods that request the resource.

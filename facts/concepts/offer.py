@@ -44,7 +44,8 @@ class PoolOffer:
     ``spot``, ``reserved``, ``flex-start``, ``capacity-block`` or ``fixed`` (the user's own machines, which are always
     there). A node lives ``max_run_hours`` at most, and the
     machines of a block are there from the day ``since`` to the day ``until`` (ISO dates). ``rdma_devices`` is how many
-    its machines have, of use to pods in a ``fabric`` alone.
+    its machines have, of use to pods in a ``fabric`` alone. ``slice_nodes`` nodes start and end together, and one job
+    has them all; 0 where pods share nodes.
     """
 
     name: str
@@ -68,6 +69,7 @@ class PoolOffer:
     since: str | None = None
     until: str | None = None
     rdma_devices: int = 0
+    slice_nodes: int = 0
     fabric: Fabric | None = None
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()

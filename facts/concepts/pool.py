@@ -32,7 +32,11 @@ ARCH_LABEL: Final = "gpucluster.dev/arch"
 label of kubelets, ``kubernetes.io/arch``, would do, but EKS refuses labels and taints of that domain:
 https://github.com/aws/containers-roadmap/issues/1451, https://github.com/alphagov/govuk-infrastructure/pull/1264"""
 ARM: Final = "arm64"
-SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL)
+CHIP_LABEL: Final = "cloud.google.com/gke-tpu-accelerator"
+TOPOLOGY_LABEL: Final = "cloud.google.com/gke-tpu-topology"
+"""Labels that GKE itself sets on nodes with TPUs, and pods have to select with a node selector:
+https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
+SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL, CHIP_LABEL, TOPOLOGY_LABEL)
 """Labels that pods have to select, where a pool has them."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
@@ -127,6 +131,8 @@ class PoolGpus:
     nodes are, which are a ``block`` if they were bought for some days.
     At most one of these divides each GPU: with ``time_sharing`` pods take turns, with ``mps`` they run at once, each
     with its part of memory and threads, and ``mig`` is the compute slice (``1g``) that it is partitioned into.
+    ``topology`` is how the chips of ``slice_nodes`` nodes are connected (``4x4``): such nodes start and end together,
+    and one pod has all chips of a node. ``slice_nodes`` is 0 where nodes are independent and pods share them.
     """
 
     type: str
@@ -140,6 +146,13 @@ class PoolGpus:
     time_sharing: SharedGpu | None = None
     mps: SharedGpu | None = None
     mig: str | None = None
+    topology: str | None = None
+    slice_nodes: int = 0
+
+    @property
+    def cloud_labels(self) -> Mapping[str, str]:
+        """Labels that the cloud sets on the nodes by itself, and pods have to select."""
+        return {} if self.topology is None else {CHIP_LABEL: self.accelerator, TOPOLOGY_LABEL: self.topology}
 
     @property
     def resource(self) -> str:

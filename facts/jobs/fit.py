@@ -158,7 +158,9 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
     groups: dict[tuple[object, ...], list[PoolOffer]] = {}
     for pool in offer.pools:
         labels = (pool.labels.get(key) for key in SELECTED_LABELS)
-        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, *labels)
+        # The nodes of two slices are not connected.
+        own = pool.name if pool.slice_nodes > 1 else None
+        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, own, *labels)
         groups.setdefault(kind, []).append(pool)
     yield from groups.values()
 
@@ -178,6 +180,10 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
         yield f"{pool.gpu} with Arm CPUs, on which no image for x86 runs, so a job has to name it"
     if request.gpus > pool.gpus_per_pod:
         yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
+    if pool.slice_nodes and request.gpus != pool.gpus_per_node:
+        yield f"a pod has all {pool.gpus_per_node} chips of a node, not {request.gpus}"
+    if pool.slice_nodes > 1 and request.workers != pool.slice_nodes:
+        yield f"a slice is {pool.slice_nodes} nodes that start together and need a worker each, not {request.workers}"
     if request.spot is True and not pool.spot:
         yield "on-demand, not spot"
     if request.spot is False and pool.spot:

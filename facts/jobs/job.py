@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
-from facts.concepts.pool import FABRIC_CLAIM, NO_FABRIC, OPT_OUT_LABEL, Fabric, placement, with_mps
+from facts.concepts.pool import (
+    CHIP_LABEL,
+    FABRIC_CLAIM,
+    NO_FABRIC,
+    OPT_OUT_LABEL,
+    TOPOLOGY_LABEL,
+    Fabric,
+    placement,
+    with_mps,
+)
 from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep, unnamed
@@ -198,6 +207,7 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         **({"serviceAccountName": job.service_account} if job.service_account else {}),
         **({"priorityClassName": job.priority_class} if job.priority_class else {}),
         **placement(job.pools, job.taints, job.kind),
+        **({"nodeSelector": chips} if (chips := _chips(job)) else {}),
         "containers": [_container(job)],
         **({"resourceClaims": [{**_CLAIM, "resourceClaimTemplateName": FABRIC_CLAIM}]} if job.network.claimed else {}),
         # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
@@ -212,6 +222,11 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         "metadata": {"labels": labels, "annotations": _undisturbed(job)},
         "spec": with_mps(spec, job.kind),
     }
+
+
+def _chips(job: TrainingJobSpec) -> dict[str, str]:
+    """GKE tells the workers of a slice of each other by the labels in their node selector."""
+    return {key: job.kind[key] for key in (CHIP_LABEL, TOPOLOGY_LABEL) if key in job.kind}
 
 
 def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from facts import catalog
 from facts.catalog.tables import rows
+from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
 from facts.concepts.offer import Offer, PoolOffer
 from facts.jobs.fit import names
 from facts.jobs.simulation import Design, NodeLife, TraceCost, simulate
@@ -132,7 +133,9 @@ def resolved(jobs: Sequence[TraceJob], types: Mapping[str, GpuPrice], gpu: str |
     @cache
     def type_of(asked: str | None, gpus: int) -> str | None:
         memory = TraceJob(submit=0, duration=1, gpu=asked).gpu_memory_gib
-        able = (name for name in types if asked is None or memory is not None or names(name, asked))
+        # A program runs on another maker's accelerator only if it was written for it, and then the job names it.
+        by_name = None if memory is not None else asked
+        able = (name for name in types if (names(name, by_name) if by_name else resource_of(name) == GPU_RESOURCE))
         able = (name for name in able if memory is None or catalog.GPUS[name].memory_gib >= memory)
         return min(able, key=lambda name: (types[name].most < gpus, types[name].usd, name), default=None)
 

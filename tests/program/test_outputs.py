@@ -47,13 +47,15 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
 def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> None:
     outputs = run_program(file).stack_outputs
     for spec in settings_of(file).gpu_pools:
-        job = yaml.safe_load(outputs["gpuJobs"][spec.name])
+        *_, job = yaml.safe_load_all(outputs["gpuJobs"][spec.name])
         pod = job["spec"]["template"]["spec"]
         assert pod["nodeSelector"].items() <= spec.labels.items()
         assert not not_tolerated(pod["tolerations"], spec.taints)
-        resource = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}.get(spec.gpus.type[:3], "nvidia.com/gpu")
+        maker = spec.gpus.type.partition("-")[0]
+        resources = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "google": "google.com/tpu"}
+        resource = resources.get(maker, "nvidia.com/gpu")
         gpus = pod["containers"][0]["resources"]["limits"][resource]
-        assert gpus * job["spec"]["parallelism"] == spec.allocatable_gpus
+        assert gpus * job["spec"]["parallelism"] == spec.allocatable_gpus * max(1, spec.gpus.slice_nodes)
 
 
 @each_stack

@@ -126,11 +126,11 @@ def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(
         assert size is not UNKNOWN
         assert group.taints is not UNKNOWN
         assert group.labels is not UNKNOWN
-        maker = str(group.labels.get("gpucluster.dev/gpu"))[:3]
-        key = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}.get(maker, "nvidia.com/gpu")
-        taint = Taint(key, "present", "NoSchedule")
+        maker = str(group.labels.get("gpucluster.dev/gpu")).partition("-")[0]
+        keys = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "google": "google.com/tpu"}
+        taint = Taint(keys.get(maker, "nvidia.com/gpu"), "present", "NoSchedule")
         assert (taint in group.taints) == (size > 0)
-        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and maker == "nvi")
+        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and maker == "nvidia")
         assert [one for one in group.taints if one.key == SIZE_KEY] == ([size_taint(size)] if size > smallest else [])
 
 

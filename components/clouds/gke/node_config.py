@@ -50,7 +50,7 @@ def node_config(
         # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
         "shieldedInstanceConfig": {"enableSecureBoot": image == "cos", "enableIntegrityMonitoring": True},
         "spot": pool is not None and pool.spot,
-        "labels": {} if pool is None else dict(pool.labels),
+        "labels": {} if pool is None else _labels(pool),
         "taints": [] if pool is None else [gke_taint(taint) for taint in pool.taints],
         "resourceLabels": dict(settings.labels),
     }
@@ -63,6 +63,12 @@ def node_config(
     if machine_type.startswith(_SSDS_UNUSED) and (machine := catalog.of("gke").machines.get(machine_type)) is not None:
         config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": machine.local_ssds}
     return config
+
+
+def _labels(pool: Pool) -> dict[str, str]:
+    """Those of the pool without those that GKE sets by itself."""
+    own = {} if pool.gpu_part is None else pool.gpus.cloud_labels
+    return {key: value for key, value in pool.labels.items() if key not in own}
 
 
 def gke_taint(taint: Taint) -> gke.NodeTaint:

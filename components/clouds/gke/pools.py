@@ -88,6 +88,9 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
+    if pool.gpu_part is not None and pool.gpus.slice_nodes > 1 and pool.gpus.topology is not None:
+        # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/blob/main/src/xpk/core/nodepool.py
+        inputs["placementPolicy"] = {"type": "COMPACT", "tpuTopology": pool.gpus.topology}
     if pool.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
@@ -154,7 +157,8 @@ def _initial_nodes_per_zone(pool: Pool) -> int:
 
 
 def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:
-    config: gke.NodePoolNodeConfig = {"guestAccelerators": [_accelerator(gpus)]}
+    # TPUs are part of the machine type, and GKE brings their driver and plugin.
+    config: gke.NodePoolNodeConfig = {"guestAccelerators": [_accelerator(gpus)]} if gpus.of_nvidia else {}
     if gpus.reservation is not None:
         config["reservationAffinity"] = {
             "consumeReservationType": "SPECIFIC_RESERVATION",

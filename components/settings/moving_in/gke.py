@@ -116,6 +116,7 @@ def _pool(pool: Answer, zones: Sequence[str], notes: Notes) -> OldPool:
         "drivers": "none" if driver == "INSTALLATION_DISABLED" else None,
         "locationPolicy": str(pool.get("autoscaling.locationPolicy", "")).lower() if accelerator else None,
         "mig": mig,
+        "topology": pool.get("placementPolicy.tpuTopology") or None,
     }
     if sharing:
         key = _SHARING.get(sharing.get("gpuSharingStrategy"), "timeSharing")

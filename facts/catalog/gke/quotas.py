@@ -21,6 +21,7 @@ from facts.catalog.gke.machines import LOCAL_SSD_GB, GkeMachines, boot_disk
 from facts.catalog.gke.nodes import surge_nodes
 from facts.catalog.limits import EVERYWHERE, Limit, at_maximum
 from facts.catalog.model import Quota
+from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
 from facts.concepts.pool import Pool
 
 _CPUS_OF_FAMILY: Final[Mapping[str, str]] = {
@@ -47,12 +48,15 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
         raise AssertionError(f"{pool.machine_type} was accepted")
     preemptible = pool.capacity_type in ("spot", "flex-start")
     if pool.gpu_part is not None:
-        yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
+        if pool.gpus.of_nvidia:
+            yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
         yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
-    cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
-    yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
-    cpu_limit = Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs")
-    yield cpu_limit, machine.vcpus
+    # For TPUs Google's page names no quota of CPUs.
+    if pool.gpu_part is None or pool.gpus.of_nvidia:
+        cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
+        yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
+        cpu_limit = Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs")
+        yield cpu_limit, machine.vcpus
     yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
     if machine.local_ssds:
         yield _local_ssd(region, machine.family, preemptible), machine.local_ssds * LOCAL_SSD_GB
@@ -62,6 +66,14 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
 def _gpus(region: str, gpu: str, preemptible: bool) -> Limit:
     row = tables.by_key("gke", "gpus", "gpu")[gpu,]
     own, family = row["quota"], row["quota_family"]
+    if resource_of(gpu) != GPU_RESOURCE:
+        # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus#quota
+        standard, version = f"TPUS_PER_TPU_FAMILY ({family})", gpu.rpartition("-")[2].upper()
+        return (
+            Limit(f"PREEMPTIBLE_TPU_{version}", region, "GPUs", standard)
+            if preemptible
+            else Limit(standard, region, "GPUs")
+        )
     standard = own or f"GPUS_PER_GPU_FAMILY ({family})"
     if not preemptible:
         return Limit(standard, region, "GPUs")

@@ -124,7 +124,7 @@ def test_without_a_cloud_it_compares_with_the_pools(gpu: Run, tmp_path: Path, mo
     [
         (("--cloud", "own"), "--cloud own: write one of gke, eks, aks"),
         (("--cloud", "gke", "--region", "mars"), "--region mars: gke has no such region"),
-        (("--cloud", "gke", "--gpu", "tpu"), "no GPU type for 'tpu'"),
+        (("--cloud", "gke", "--gpu", "mi300"), "no GPU type for 'mi300'"),
     ],
 )
 def test_wrong_options_are_refused(arguments: tuple[str, ...], message: str, gpu: Run, tmp_path: Path) -> None:

@@ -61,9 +61,9 @@ class NodeShape:
 class Packing:
     """When an autoscaler empties a node that is in use, if the pods fit on other nodes.
 
-    ``gpus_below`` is the share of a GPU node's GPUs in use, ``others_below`` that of another node's CPU or memory, of
-    what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of ``kube-system``, and those with a local volume
-    on disk, keep their node unless they are moved as well.
+    ``gpus_below`` is the share of a node's ``devices`` in use, if it has some; ``others_below`` the share of another's
+    CPU or memory, of what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of ``kube-system``, and those
+    with a local volume on disk, keep their node unless they are moved as well.
     """
 
     gpus_below: float
@@ -71,6 +71,8 @@ class Packing:
     moves_system_pods: bool
     moves_local_storage: bool
     ignores_daemon_sets: bool = False
+    # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/utils/gpu/gpu.go
+    devices: tuple[str, ...] = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class SimulatedNodeGroup:
     drained, or the machine's kubelet ends them as it shuts down. ``renewal`` is what the cloud does in its maintenance
     with a node that it cannot drain in time; it is empty where the cloud renews no node of the group by itself.
     ``removal`` is what it does with a machine that its autoscaler or a reclaim removes. ``unneeded_minutes`` is how
-    long its autoscaler leaves a node that nobody needs; ``None``: not declared.
+    long its autoscaler leaves a node that nobody needs; ``None``: not declared. An ``atomic`` group has all its nodes
+    or none: they start together, and end when none is needed or one of them ends.
     """
 
     name: str
@@ -123,6 +126,7 @@ class SimulatedNodeGroup:
     renewal: Renewal = ""
     removal: Literal["delete", "deallocate"] = "delete"
     unneeded_minutes: float | None = None
+    atomic: bool = False
 
     @property
     def gpus(self) -> int:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason
-from facts.concepts.pool import GPU_TAINT
+from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
+from facts.concepts.pool import CHIP_LABEL, GPU_TAINT, TOPOLOGY_LABEL
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -31,7 +32,7 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.addresses import open_to_all
-from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
+from policies.readers.gke.facts import CLOUD, chip_of, node_hourly_usd, topology_of, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
@@ -239,12 +240,13 @@ def _group(
         name=name,
         cloud=CLOUD,
         gpus_per_node=gpus,
+        gpu_resource=GPU_RESOURCE if (chip := chip_of(machine)) is None else resource_of(chip),
         autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
         min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
         max_nodes=max_nodes,
         initial_nodes=initial,
         taints=taints_of(at(config, "taints"), CONSTANTS),
-        labels=_labels(config, name, gpus, spot, machine),
+        labels=_labels(pool, name, gpus, spot, machine),
         spot=spot,
         region=region,
         zones=zones,
@@ -277,15 +279,21 @@ def gpus_of(config: Any) -> Maybe[int]:
     return attached or whole_machine_gpus(text(at(config, "machineType")))
 
 
-def _labels(config: Any, name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]) -> Maybe[Texts]:
+def _labels(
+    pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]
+) -> Maybe[Texts]:
     """Declared labels, and those GKE adds: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus."""
+    config = pool.get("nodeConfig")
     declared = texts(at(config, "labels"))
     if declared is UNKNOWN:
         return UNKNOWN
     labels: Texts = {"cloud.google.com/gke-nodepool": name, "kubernetes.io/os": "linux"}
     if machine is not None:
         labels["node.kubernetes.io/instance-type"] = machine
-    if gpus == 0:
+    if (chip := chip_of(machine)) is not None:
+        accelerator, topology = topology_of(machine, chip, text(at(pool, "placementPolicy", "tpuTopology")))
+        labels |= {"cloud.google.com/gke-accelerator": None, CHIP_LABEL: accelerator, TOPOLOGY_LABEL: topology}
+    elif gpus == 0:
         labels["cloud.google.com/gke-accelerator"] = None
     elif gpus is not UNKNOWN:
         accelerator = next(iter(items(at(config, "guestAccelerators"))), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from facts import catalog
@@ -30,12 +31,28 @@ def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     if not machine_type:
         return 0
     machine_type = machine_type.rpartition("/")[2]  # the API takes a link, too
-    if not _GPU_FAMILY.match(machine_type):
-        return 0 if _OTHER_FAMILY.match(machine_type) else UNKNOWN
     if known := catalog.of(CLOUD).machines.get(machine_type):
         return known.gpus
+    if not _GPU_FAMILY.match(machine_type):
+        return 0 if _OTHER_FAMILY.match(machine_type) else UNKNOWN
     named = _GPUS_IN_NAME.search(machine_type)
     return int(named.group(1)) if named else 1
+
+
+def chip_of(machine_type: Maybe[str | None]) -> str | None:
+    """The catalogue's name of the machine type's TPUs; ``None`` for a machine that it lists without any."""
+    name = machine_type.rpartition("/")[2] if isinstance(machine_type, str) else ""
+    return known.gpu if (known := catalog.of(CLOUD).machines.get(name)) and _topologies(name) else None
+
+
+def topology_of(machine_type: Any, chip: str, declared: Maybe[str | None]) -> tuple[str, Maybe[str | None]]:
+    """What GKE calls the chip, and the topology of a pool: the declared one, or that of a node by itself."""
+    accelerator = catalog.of(CLOUD).accelerators[chip].name
+    return accelerator, next(iter(_topologies(machine_type.rpartition("/")[2]))) if declared is None else declared
+
+
+def _topologies(machine_type: str) -> Mapping[str, int]:
+    return catalog.of(CLOUD).machines.topologies(machine_type)
 
 
 def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> float | None:

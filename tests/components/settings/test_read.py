@@ -75,7 +75,7 @@ def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
     assert settings.cost_idle_hourly is not None
     assert settings.cost_max_hourly is not None
     assert settings.cost_idle_hourly < settings.cost_max_hourly
-    keys = {"nvi": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu"}
+    keys = {"nvi": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "goo": "google.com/tpu"}
     assert all(one.min_nodes == 0 and keys[one.gpus.type[:3]] == one.taints[0].key for one in settings.gpu_pools)
     networks = settings.network.authorized_networks
     assert all(network.cidr.startswith(("192.0.2.", "198.51.100.", "203.0.113.")) for network in networks)

@@ -72,7 +72,8 @@ def _labels(settings: Settings) -> Iterator[Problem]:
                 "GKE needs the same taint on the nodes of a ComputeClass",
                 f"Add taints: [{{key: {CLASS_LABEL}, value: {name}, effect: NoSchedule}}], or leave the label out",
             )
-        for key in sorted(_OWN_LABELS & pool.labels.keys()):
+        own = {} if pool.gpu_part is None else pool.gpus.cloud_labels
+        for key in sorted(key for key in _OWN_LABELS & pool.labels.keys() if own.get(key) != pool.labels[key]):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 "GKE sets this label itself",

@@ -39,6 +39,8 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _placement(settings)
     yield from _fabric(settings)
     yield from _minimum(settings)
+    for pool in settings.gpu_pools:
+        yield from _slice(pool)
 
 
 def _reservations(settings: Settings) -> Iterator[Problem]:
@@ -161,6 +163,38 @@ def _fabric(settings: Settings) -> Iterator[Problem]:
         if version and int(version.removeprefix("v").split(".")[1]) < 34:
             message = f"GKE {version} does not offer the devices by itself"
             yield Problem(where, message, "Write kubernetes.version: '1.34' or newer, or leave it out")
+
+
+def _slice(pool: Pool) -> Iterator[Problem]:
+    """What pools of TPUs do not have, of what others may ask for. How large a slice is, and that it is in one zone:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus#create-node-pool"""
+    gpus, nodes = pool.gpus, pool.gpus.slice_nodes
+    if gpus.topology is None:
+        return
+    # Flex-start: "Terraform provider bug when using TPU Flex Start", for which Google's modules autoscale per zone:
+    # https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf
+    unsupported = {
+        "drivers": (gpus.drivers != "managed", "GKE's node image has the driver and the device plugin of TPUs"),
+        "driverVersion": (gpus.driver_version != "default", "the driver of TPUs comes with GKE's node image"),
+        "image": (pool.image != "cos", "nodes with TPUs run Container-Optimized OS"),
+        "timeSharing": (gpus.time_sharing is not None, "a pod has all TPU chips of a node"),
+        "mps": (gpus.mps is not None, "a pod has all TPU chips of a node"),
+        "placement": (pool.compact, "GKE places the nodes of a slice by its topology"),
+        "fabric": (pool.fabric is not None, "the chips of a slice have a network of their own"),
+        "capacity": (gpus.flex_start is not None, "flex-start with TPUs is not supported yet"),
+    }
+    for key, (wrong, message) in unsupported.items():
+        if wrong:
+            yield Problem(f"{pool.declared_at}.{key}", message, "Leave it out")
+    if nodes > 1 and pool.max_nodes != nodes:
+        yield Problem(
+            f"{pool.declared_at}.maxNodes",
+            f"a slice {gpus.topology} is {nodes} nodes, which start and end together, not {pool.max_nodes}",
+            f"Write maxNodes: {nodes}; another slice is another entry",
+        )
+    if nodes > 1 and len(pool.zones) > 1:
+        message = f"a slice is in one zone, but the pool is in {', '.join(pool.zones)}"
+        yield Problem(f"{pool.declared_at}.zones", message, f"Write zones: [{pool.zones[0]}]")
 
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:

@@ -41,10 +41,13 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """Each pool scales from zero again, by one node, for a job that requests all free resources of a node."""
+    """Each pool scales from zero again, by one node, for a job that requests all free resources of a node; a slice by
+    all of its nodes, for a job with a pod on each."""
     after = played.of(scenario.shortages[0].fallback_pod.id) if scenario.shortages else None
-    for pool in scenario.again:
-        title = f"{pool} scales up from zero again, by one node, for a job that needs a whole node"
+    for pool, job in scenario.again.items():
+        nodes = job["spec"]["completions"] if job["spec"].get("completionMode") == "Indexed" else 1
+        needs = "for a job that needs a whole node" if nodes == 1 else "for a job with a pod on each"
+        title = f"{pool} scales up from zero again, by {'one node' if nodes == 1 else f'{nodes} nodes'}, {needs}"
         one = played.of(f"again:{pool}")
         if one is None:
             yield Check(f"again:{pool}", title, False, NOT_REACHED)
@@ -54,11 +57,9 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         words = ", ".join(f"{value} {name}" for name, value in asked.items())
         until = math.inf if after is None else after.at
         came = [node.name for node in timeline.nodes if node.pool == pool and one.at <= node.created < until]
-        if len(came) > 1:
-            passed, detail = (
-                False,
-                f"{len(came)} nodes started for a job that fits one node: {', '.join(came)}; {detail}",
-            )
+        if len(came) > nodes:
+            fits = f"{len(came)} nodes started for a job that fits {'one node' if nodes == 1 else f'{nodes} nodes'}"
+            passed, detail = (False, f"{fits}: {', '.join(came)}; {detail}")
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
 
 

@@ -21,6 +21,7 @@ from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.proportional import Proportional, targets
 from rehearsal.fleet.provisioned_nodes import ProvisionedNodes, offers_of, remove_nodes
+from rehearsal.fleet.slices import SliceWatcher
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
@@ -102,6 +103,8 @@ class Controllers:
             self.watch_nodes()
         if group.packing is not None and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(Packer, self._groups.template)
+        if group.atomic and isinstance(self._autoscaler, KarpenterSupervisor):
+            self._start(SliceWatcher, self._groups.templates)
         if group.not_scaled_because:
             self._start(StuckPods, self._groups.templates)
 

@@ -120,13 +120,14 @@ def initial_claims(group: SimulatedNodeGroup, pools: Sequence[Object]) -> list[O
     """
     permanent = group.permanent()
     return [
-        _node_claim(pools[index if group.per_zone else 0], zone)
+        node_claim(pools[index if group.per_zone else 0], zone)
         for index, zone in enumerate(group.zones)
         for _ in range(group.initial_nodes - permanent[zone])
     ]
 
 
-def _node_claim(pool: Object, zone: str) -> Object:
+def node_claim(pool: Object, zone: str) -> Object:
+    """A node of the group without a pod that needs it; ``pool`` is its NodePool from the API server."""
     template = pool["spec"]["template"]
     requirements = [each for each in template["spec"]["requirements"] if each["key"] != ZONE]
     owner = {
@@ -153,7 +154,8 @@ def _node_pool(
     name: str, of: NodeTemplate, instance_type: str, weight: int, zones: tuple[str, ...], permanent: int
 ) -> Object:
     group = of.group
-    room = max(0, group.max_nodes - permanent)
+    # Of an atomic group Karpenter makes the first node, and rehearsal/fleet/slices.py the others.
+    room = 1 if group.atomic else max(0, group.max_nodes - permanent)
     allowed = {
         key: value
         for key, value in of.planned_labels.items()
@@ -172,7 +174,7 @@ def _node_pool(
             "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(room)},
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
-                "consolidateAfter": "1s",
+                "consolidateAfter": "Never" if group.atomic else "1s",
                 # A change of the group must not replace nodes that run pods: the fleet updates them in place.
                 "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "0", "reasons": ["Drifted"]}],
             },

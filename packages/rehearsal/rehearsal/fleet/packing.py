@@ -21,7 +21,6 @@ from typing import Any, Final
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
 from rehearsal.cluster.threads import Informer, PollingThread
-from rehearsal.fleet.machine_types import GPU
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
 from rehearsal.fleet.pod_placement import matches, refusal
@@ -33,8 +32,6 @@ _UNNEEDED_SECONDS: Final = 15.0
 
 _NODES: Final = "/api/v1/nodes"
 _PODS: Final = "/api/v1/pods"
-# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/utils/gpu/gpu.go
-_GPUS: Final = (GPU, "amd.com/gpu")
 _REQUESTED: Final = ("cpu", "memory", *RESOURCES.values())
 _MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
 _SYSTEM: Final = "kube-system"
@@ -71,17 +68,17 @@ class Used:
         return name
 
     def below(self, packing: Packing) -> bool:
-        """Whether its utilisation is below the threshold: of NVIDIA's or AMD's GPUs if it has some, else of CPU or
-        memory, whichever is higher.
+        """Whether its utilisation is below the threshold: of the devices that the autoscaler knows, if it has some,
+        else of CPU or memory, whichever is higher.
 
         https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
         """
-        gpus = [key for key in _GPUS if self.offered[key]]
-        counted = gpus or ["cpu", "memory"]
+        devices = [each for each in packing.devices if self.offered[each]]
+        counted = devices or ["cpu", "memory"]
         aside = [requests(pod) for pod in self.pods if packing.ignores_daemon_sets and not moves(pod)]
         whole = {key: self.offered[key] - sum((each[key] for each in aside), Decimal()) for key in counted}
         use = max(1 - self.free[key] / whole[key] if whole[key] else Decimal(1) for key in counted)
-        return use < Decimal(str(packing.gpus_below if gpus else packing.others_below))
+        return use < Decimal(str(packing.gpus_below if devices else packing.others_below))
 
 
 class Packer(PollingThread):

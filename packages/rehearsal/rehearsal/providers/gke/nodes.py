@@ -10,6 +10,8 @@ any of these cases.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,10 @@ from rehearsal.providers.gke.network import NAT, ROUTER, subnetwork_of
 from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
+TPU_RESOURCE: Final = "google.com/tpu"
+TPU_MACHINE: Final = re.compile(r"(?:ct\d\w*|tpu\d\w*)-\w+-(\d+)t")
+"""A machine type with TPUs, and its number of chips: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus"""
+_ONE_NODE: Final = {1: "1x1", 4: "2x2", 8: "2x4"}
 DEFAULT_MACHINE: Final = "e2-medium"
 """https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
 _DISK_GB: Final = 100
@@ -54,6 +60,11 @@ class Gpus:
     sharing: str = ""
     shared_by: int = 1
     partition: str = ""
+
+    @property
+    def resource(self) -> str:
+        """The resource by which pods request them."""
+        return TPU_RESOURCE if self.accelerator.startswith("tpu") else GPU_RESOURCE
 
     @property
     def parts(self) -> int:
@@ -114,7 +125,14 @@ def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
     return Gpus(cloud.catalog.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
 
 
-def node_labels(pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gpus | None) -> dict[str, str]:
+def slice_nodes(topology: str, chips: int) -> int:
+    """The nodes of a slice of that topology, if each has so many chips."""
+    return max(1, math.prod(map(int, topology.split("x"))) // chips)
+
+
+def node_labels(
+    pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gpus | None, topology: str = ""
+) -> dict[str, str]:
     """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
 
     Google has no list of them: these are the ones that users show of their nodes, and those of
@@ -139,7 +157,10 @@ def node_labels(pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gp
         labels[f"{PREFIX}gke-preemptible"] = "true"
     if at(config, "workloadMetadataConfig.mode") == "GKE_METADATA":
         labels["iam.gke.io/gke-metadata-server-enabled"] = "true"
-    if gpus:
+    if gpus and gpus.resource == TPU_RESOURCE:
+        labels |= {f"{PREFIX}gke-tpu-accelerator": gpus.accelerator, f"{PREFIX}gke-tpu-topology": topology}
+        labels[f"{PREFIX}gke-accelerator-count"] = str(gpus.count)
+    elif gpus:
         labels |= _gpu_labels(gpus)
     return {**labels, **(config.get("labels") or {})}
 
@@ -148,11 +169,13 @@ def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_po
     """The pool's taints in the API's spelling: those declared, and the GPU taint where GKE adds it.
 
     GKE adds ``nvidia.com/gpu=present:NO_SCHEDULE`` only to a GPU pool that joins a cluster which has a pool without
-    GPUs at that time: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus#create
+    GPUs at that time: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus#create. It always adds
+    ``google.com/tpu=present:NO_SCHEDULE``: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpus
     """
     declared = [dict(taint) for taint in config.get("taints") or []]
-    if gpus and beside_cpu_pool and not any(taint["key"] == GPU_RESOURCE for taint in declared):
-        declared.append({"key": GPU_RESOURCE, "value": "present", "effect": "NO_SCHEDULE"})
+    resource = gpus.resource if gpus else ""
+    if gpus and (beside_cpu_pool or resource != GPU_RESOURCE) and not any(each["key"] == resource for each in declared):
+        declared.append({"key": resource, "value": "present", "effect": "NO_SCHEDULE"})
     return declared
 
 
@@ -175,6 +198,9 @@ def node_group(
     initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
     spot = bool(config.get("spot") or config.get("preemptible"))
     usd = cloud.hourly_usd(machine, region_of(zones[0]), spot=spot)
+    chips = gpus.count if gpus and gpus.resource == TPU_RESOURCE else 0
+    topology = at(pool, "placementPolicy.tpuTopology") or _ONE_NODE.get(chips, "")
+    atomic = bool(chips) and slice_nodes(topology, chips) > 1
     return SimulatedNodeGroup(
         name=pool["name"],
         cluster=cluster,
@@ -184,10 +210,11 @@ def node_group(
             memory_gib=machine.memory_gib,
             gpus=gpus.offered if gpus else 0,
             gpu_name=gpus.accelerator if gpus else "",
+            gpu_resource=gpus.resource if gpus else GPU_RESOURCE,
             disk_mib=disk_mib("cos", int(at(config, "bootDisk.sizeGb") or config.get("diskSizeGb") or _DISK_GB)),
         ),
         zones=zones,
-        labels=node_labels(pool["name"], config, machine, gpus),
+        labels=node_labels(pool["name"], config, machine, gpus, topology),
         taints=tuple({**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints),
         autoscaled=bool(scaling),
         min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
@@ -200,7 +227,8 @@ def node_group(
         rank=choice_rank(config, usd),
         gpus_advertised_by="cloud" if gpus is None else gpus.advertised_by,
         reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
-        packing=_PACKING if scaling else None,
+        packing=_PACKING if scaling and not atomic else None,
+        atomic=atomic,
         # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
         pods_ended_by="kubelet",
         renewal=_renewal(pool),
@@ -227,7 +255,13 @@ def excluded(pool: Properties) -> bool:
 # Google's autoscaler moves pods to remove nodes that are underutilized, in either profile. It does not say below which
 # use: half is upstream's. Local volumes have held no node since 1.22.
 # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
-_PACKING: Final = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True)
+_PACKING: Final = Packing(
+    gpus_below=0.5,
+    others_below=0.5,
+    moves_system_pods=False,
+    moves_local_storage=True,
+    devices=(GPU_RESOURCE, TPU_RESOURCE),
+)
 
 
 def choice_rank(config: Mapping[str, Any], usd: float) -> float:

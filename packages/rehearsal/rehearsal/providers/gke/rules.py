@@ -14,14 +14,19 @@ from facts.catalog.gke.networks import PRIVATE_RANGES
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
-from rehearsal.providers.gke.nodes import CLASS_LABEL, EFFECTS, PARTITIONS, gpu_called
+from rehearsal.providers.gke.nodes import CLASS_LABEL, EFFECTS, PARTITIONS, TPU_MACHINE, gpu_called, slice_nodes
 from rehearsal.providers.rules import bad_labels, bad_taints
 
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 MAX_LABEL_CHARACTERS: Final = 1024
-WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|g4|n4|n4a|n4d)-.*")
+WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|ct6e|g4|n4|n4a|n4d|tpu7x)-.*")
 WITHOUT_HYPERDISK_BALANCED: Final = re.compile(r"(a2|c2|c2d|custom|e2|f1|g1|g2|n1|n2|n2d|t2a|t2d)-.*")
 WITHOUT_LOCAL_SSD: Final = re.compile(r"(custom|e2|f1|g1|t2a|t2d|n4|n4a|n4d)-.*")
+TPU_TOPOLOGIES: Final = {
+    "ct6e-standard-1t": ("1x1",),
+    "ct6e-standard-4t": ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"),
+    "ct6e-standard-8t": ("2x4",),
+}
 SSD_COUNTS: Final = (
     "nodeConfig.localSsdCount",
     "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount",
@@ -60,6 +65,30 @@ def _fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
         gpu, count = gpu_called(cloud, accelerator["type"]), int(accelerator["count"])
         if gpu is not None and cloud.catalog.machines.with_gpus(type_, gpu, count) is None:
             return f"Machine type '{type_}' cannot have {count} accelerators of type '{accelerator['type']}'."
+    return None
+
+
+@TABLE.check("node-pool", "tpu-slice")
+def _tpu_slice(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    type_, placement = at(pool, "nodeConfig.machineType") or "e2-medium", pool.get("placementPolicy") or {}
+    match, topology = TPU_MACHINE.fullmatch(type_), placement.get("tpuTopology")
+    if match is None:
+        return f"tpu_topology is for machine types with TPUs, not for {type_}." if topology else None
+    if at(pool, "nodeConfig.guestAccelerators"):
+        return f"Machine type '{type_}' has TPUs, and no accelerators are attached to it."
+    chips = int(match[1])
+    if topology and topology not in TPU_TOPOLOGIES.get(type_, (topology,)):
+        return f"Topology '{topology}' is not supported by machine type '{type_}'."
+    if not topology or (size := slice_nodes(topology, chips)) == 1:
+        return None
+    if placement.get("type") != "COMPACT":
+        return "A multi-host TPU slice needs placement_policy.type COMPACT."
+    if len(pool.get("nodeLocations") or ()) > 1:
+        return "Multi-host TPU node pools must be zonal."
+    most = at(pool, "autoscaling.totalMaxNodeCount") or at(pool, "autoscaling.maxNodeCount")
+    starts = [pool.get(key) for key in ("nodeCount", "initialNodeCount") if pool.get(key)]
+    if (pool.get("autoscaling") and most != size) or any(count != size for count in starts):
+        return f"A multi-host TPU node pool of topology '{topology}' has zero or {size} nodes, and that maximum."
     return None
 
 
