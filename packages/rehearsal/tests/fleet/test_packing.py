@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,17 @@ from typing import Any, cast
 import pytest
 
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
-from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, JOBS, PODS, eventually, gpu_group, job, nodes, pod
+from packages.rehearsal.tests.simulated_cluster import (
+    GPU_TAINT,
+    JOBS,
+    PODS,
+    daemon_set,
+    eventually,
+    gpu_group,
+    job,
+    nodes,
+    pod,
+)
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
@@ -129,6 +140,23 @@ def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Runn
     for name in ("kept", "others"):
         assert "failed" not in api.get(f"{JOBS}/{name}")["status"]
         assert len(nodes(api, name)) == 2
+
+
+@pytest.mark.rehearsal
+def test_an_idle_node_stays_if_daemon_sets_count_and_reach_the_threshold(fleet: Running) -> None:
+    api, low = fleet.api, replace(PACKING, others_below=0.00001)
+    groups = {"counted": low, "ignored": replace(low, ignores_daemon_sets=True)}
+    for name, packing in groups.items():
+        machine = NodeShape("n1-standard-4", 4, 15)
+        fleet.fleet.apply_group(gpu_group(name, 0, machine=machine, packing=packing))
+        agents = daemon_set(name, nodeSelector=pool(name), tolerations=[{"operator": "Exists"}])
+        agents["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+        api.apply_manifest(agents)
+        api.create(PODS, pod(name, 0, tolerations=TOLERATIONS, nodeSelector=pool(name)))
+    eventually("a node of each group", lambda: all(nodes(api, name) for name in groups), 180)
+    eventually("the idle node of one group is gone", lambda: not nodes(api, "ignored"), 180)
+    time.sleep(10)
+    assert len(nodes(api, "counted")) == 1
 
 
 def pool(name: str) -> dict[str, str]:
