@@ -12,14 +12,14 @@ import pulumi
 
 from components.clouds import node_pools
 from components.clouds.aks.context import Context
-from components.clouds.aks.pools import installs_driver
+from components.clouds.aks.pools import image, installs_driver
 from components.clouds.base import AdminObjects
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts import catalog
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.concepts.kubernetes import manifest
-from facts.concepts.pool import Image, Pool
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import aks
@@ -33,7 +33,6 @@ PROFILE: Final[aks.ManagedClusterNodeProvisioningProfile] = {"mode": "Auto", "de
 
 _GROUP: Final = "karpenter.azure.com"
 _KIND: Final = "AKSNodeClass"
-_FAMILIES: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
 
 
 def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -
     Fields: https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass
     """
     spec: dict[str, Any] = {
-        "imageFamily": _FAMILIES[pool.image],
+        "imageFamily": image(pool),
         "osDiskSizeGB": pool.disk_gb,
         "maxPods": MAX_PODS,
         "vnetSubnetID": subnet,

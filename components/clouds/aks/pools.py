@@ -25,7 +25,7 @@ from facts.concepts.pool import Image, Pool, PoolGpus
 if TYPE_CHECKING:
     from schemas import aks
 
-_OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
+_IMAGES: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
 
 _RESOURCE_TAG: Final = "k8s.io_cluster-autoscaler_node-template_resources_"
 
@@ -159,6 +159,12 @@ def _node_template_tags(pool: Pool) -> dict[str, str]:
     return {f"{_RESOURCE_TAG}{resource.replace('/', '_')}": str(count) for resource, count in counts.items()}
 
 
+def image(pool: Pool) -> str:
+    """The image's name in both APIs. AMD's driver is for Ubuntu 24.04, and ``Ubuntu`` is another from Kubernetes 1.38:
+    https://github.com/Azure/AKS/releases/tag/2026-10-25"""
+    return "Ubuntu2404" if pool.gpu_part is not None and not pool.gpus.of_nvidia else _IMAGES[pool.image]
+
+
 def installs_driver(gpus: PoolGpus) -> bool:
     """Whether AKS installs the driver; it has none for AMD's GPUs: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
     return gpus.of_nvidia and gpus.drivers == "managed"
@@ -174,7 +180,7 @@ def _add_nodes(
     inputs["type"] = "VirtualMachineScaleSets"
     inputs["vmSize"] = pool.machine_type
     inputs["osType"] = "Linux"
-    inputs["osSKU"] = _OS_SKUS[pool.image]
+    inputs["osSKU"] = image(pool)
     inputs["osDiskSizeGB"] = pool.disk_gb
     # Ephemeral disks are limited by what each size has; a managed disk of any size fits them all.
     inputs["osDiskType"] = "Managed"

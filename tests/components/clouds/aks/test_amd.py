@@ -25,7 +25,7 @@ def test_an_agent_pool_has_no_driver_of_azure_s_and_tells_the_autoscaler_of_the_
     assert len(amd) == 2
     for pool in amd:
         assert pool["gpuProfile"] == {"driver": "None"}
-        assert pool["osSKU"] == "Ubuntu"
+        assert pool["osSKU"] == "Ubuntu2404"
         assert pool["securityProfile"]["enableSecureBoot"] is False
         assert "amd.com/gpu=present:NoSchedule" in pool["nodeTaints"]
         assert not [label for label in pool["nodeLabels"] if label.startswith("nvidia")]
@@ -35,7 +35,8 @@ def test_an_agent_pool_has_no_driver_of_azure_s_and_tells_the_autoscaler_of_the_
 
 def test_node_auto_provisioning_installs_no_driver_and_has_the_limit_in_gpus() -> None:
     recording = declared("node-auto-provisioning")
-    assert recording.named("mi300x-8-spot-pool-class").inputs["spec"]["gpu"] == {"mode": "None"}
+    spec = recording.named("mi300x-8-spot-pool-class").inputs["spec"]
+    assert (spec["gpu"], spec["imageFamily"]) == ({"mode": "None"}, "Ubuntu2404")
     assert "gpu" not in recording.named("t4-1-pool-class").inputs["spec"]
     assert recording.named("mi300x-8-spot-pool").inputs["spec"]["limits"] == {"nodes": "2", "amd.com/gpu": "16"}
 
