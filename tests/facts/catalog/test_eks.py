@@ -197,7 +197,7 @@ def test_zones_are_those_that_offer_the_machine_and_a_gpu_is_where_any_of_its_ma
 def test_settings_put_each_size_only_where_its_machines_are_sold(autoscaler: str) -> None:
     for region, offered in ((region, offerings(region)) for region in EKS.regions):
         for gpu, size in SIZES if offered else ():
-            pool = {"name": "p", "gpu": gpu, "gpusPerNode": size, "capacity": "spot-with-fallback", "maxNodes": 1}
+            pool = {"name": "p", "gpu": gpu, "gpusPerNode": size, "capacity": "spot", "maxNodes": 1}
             keys = {"cloud": "eks", "region": region, "gpuPools": [pool], "autoscaling": {"autoscaler": autoscaler}}
             network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]}
             first, refused = EKS.machines.having(gpu, size)[0].type, ""
