@@ -5,7 +5,7 @@ machines that were withdrawn, have a part of one GPU (Kubernetes sees that as on
 differ in their network only.
 
 - EKS: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds the counts to
-  Amazon's ``DescribeInstanceTypes`` as moto keeps it, which has no P2, P3 and G3 any more and no p6e-gb200. AMD's g4ad
+  Amazon's ``DescribeInstanceTypes`` as moto keeps it, which has no P2, P3 and G3 any more and no p6e. AMD's g4ad
   and the trn, inf, dl and vt accelerators are not NVIDIA GPUs.
 - AKS: https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated; sizes with more than one GPU.
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Image, Pool, Upgrade
+from facts.concepts.pool import ARM, Image, Pool, Upgrade
 
 ADDRESSES_PER_PREFIX: Final = 16
 
@@ -24,6 +24,10 @@ _RESERVED_MIB_PER_POD: Final = 11
 _EVICTION_MIB: Final = 100
 VM_OVERHEAD: Final = 0.075
 """The share of the nominal memory that firmware and kernel take."""
+
+# Memory that Graviton keeps for devices, and that Karpenter does not plan with (``memory`` in its instance types):
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/instancetype/types.go
+_GRAVITON_MIB: Final = 64
 
 _MANY_VCPUS: Final = 30
 # Sizes, and one type, whose interfaces hold so few prefixes that addresses are what limits pods.
@@ -84,7 +88,7 @@ def surge_nodes(pool: Pool) -> int:
 def allocatable(machine: Machine) -> Resources:
     """Capacity less what the node image reserves for the system and for eviction."""
     reserved_memory = _RESERVED_MIB + _RESERVED_MIB_PER_POD * max_pods(machine) + _EVICTION_MIB
-    usable_memory = 1024 * machine.memory_gib * (1 - VM_OVERHEAD)
+    usable_memory = (1024 * machine.memory_gib - (_GRAVITON_MIB if machine.arch == ARM else 0)) * (1 - VM_OVERHEAD)
     return Resources(
         milli_cpu=int(1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus)),
         memory_mib=max(0, int(usable_memory - reserved_memory)),

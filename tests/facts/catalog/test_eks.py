@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -257,6 +258,12 @@ def test_a_machine_smaller_than_its_reservations_leaves_nothing() -> None:
     assert EKS.allocatable(node(2, 0.5)).memory_mib == 0
 
 
+def test_a_graviton_has_64_mib_less_as_karpenter_plans_it() -> None:
+    # 8192 - 64 less 7.5 %, 11 MiB for each of 110 pods, 255 and 100.
+    assert EKS.allocatable(replace(node(4, 8), arch="arm64")).memory_mib == 5953
+    assert EKS.allocatable(node(4, 8)).memory_mib == 6012
+
+
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_larger_machines_of_a_family_cost_more(gpu: str) -> None:
     machines = [machine for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)]
@@ -324,7 +331,7 @@ def test_the_gate_counts_the_gpus_that_amazon_lists(name: str) -> None:
 
 def test_the_gate_lists_nothing_else_but_machines_withdrawn_or_sold_in_racks() -> None:
     unlisted = {name.partition(".")[0] for name in gpu_machines("eks") if name not in listing()}
-    assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200"}
+    assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200", "p6e-gb300"}
 
 
 @pytest.mark.parametrize("name", [name for name in EKS.machines.types if nodes.takes_prefixes(name)])
