@@ -234,16 +234,14 @@ def machine_zones(machine: Machine, where: ValidationContext) -> tuple[str, ...]
     others = [each.type for each in alike if where.zones_with(each)]
     in_region = [zone for zone in where.region_zones if zone in known]
     regions = [region for region, zones in where.catalog.regions.items() if set(zones) & set(known)]
-    remedy = (
-        f"Use a region that has it ({', '.join(sorted(regions))}), "
-        "or write the pool's zones if the cloud offers it there by now"
-    )
+    remedy = f"Use a region that has it ({', '.join(sorted(regions))})"
     if in_region:
         remedy = f"Add one of these to the zones of the stack or of the pool: {', '.join(in_region)}"
     place = f"the stack ({', '.join(where.zones)})" if in_region else where.region
     raise wrong(
         f"no zone of {place} is known to have {machine.gpu} (machine type {machine.type})",
-        f"Write machineType: {others[0]}" if others else remedy,
+        (f"Write machineType: {others[0]}" if others else remedy)
+        + "; or write the pool's zones if your account is offered it there",
     )
 
 

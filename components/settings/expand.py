@@ -52,10 +52,11 @@ _MOST_REPAIRS: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the pools are: the cloud's catalogue, the region and the autoscaler."""
+    """Where the pools are: the cloud's catalogue, the region, the stack's zones and the autoscaler."""
 
     catalog: CloudCatalog
     region: str
+    zones: tuple[str, ...]
     autoscaler: str
 
 
@@ -80,11 +81,11 @@ class Variant:
         return self.capacity_type == "spot"
 
 
-def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) -> Iterator[Variant]:
-    """The pools of one entry, of each size in fallback order; in ``zones`` unless the entry names its own."""
+def _pool_variants(pool: GpuPool | CpuPool, place: Place) -> Iterator[Variant]:
+    """The pools of one entry, of each size in fallback order."""
     for size in pool.gpus_per_node if isinstance(pool, GpuPool) else (None,):
         name = pool.name if size is None else f"{pool.name}-{size}"
-        for fallback in _fallback_pools(pool, _zones(pool, size, place) or tuple(zones)):
+        for fallback in _fallback_pools(pool, _zones(pool, size, place) or place.zones):
             variant = replace(fallback, name=f"{name}{fallback.name}", size=size)
             gpu, count = size is not None, len(variant.zones)
             if place.catalog.pool_per_zone(gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler):
@@ -95,10 +96,16 @@ def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) 
 
 
 def _zones(pool: GpuPool | CpuPool, size: int | None, place: Place) -> tuple[str, ...]:
-    """The entry's zones; unless it names them, those that have the machine with which the autoscaler plans."""
+    """The entry's zones; unless it names them, those that have the machine with which the autoscaler plans.
+
+    All of the stack's where the list may be another account's and the autoscaler asks the account itself.
+    """
     if not isinstance(pool, GpuPool) or size is None or "zones" in pool.model_fields_set:
         return pool.zones
-    having = place.catalog.machine_zones(_gpu_machines(pool, size, False, place)[0])
+    known, one_zone = place.catalog, pool.fabric is not None or pool.reservation
+    if place.region in known.own_zone_names and place.autoscaler not in known.uniform_groups and not one_zone:
+        return place.zones
+    having = known.machine_zones(_gpu_machines(pool, size, False, place)[0])
     return tuple(zone for zone in pool.zones if having is None or zone in having) or pool.zones
 
 
@@ -146,15 +153,15 @@ def _divided(entry: GpuPool) -> bool:
     return entry.time_sharing is not None or entry.mps is not None or entry.mig is not None
 
 
-def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) -> tuple[Pool, ...]:
-    """The pools of valid ``cpuPools``, in the stack's ``zones`` unless they name their own."""
-    return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place, zones))
+def cpu_pools(entries: Sequence[CpuPool], place: Place) -> tuple[Pool, ...]:
+    """The pools of valid ``cpuPools``, in the stack's zones unless they name their own."""
+    return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place))
 
 
 def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, int], whole: set[int]) -> Iterator[Pool]:
     known, resource = place.catalog, resource_of(pool.gpu)
     extra = tuple(taint.node_taint() for taint in pool.taints)
-    for variant in _pool_variants(pool, place, ()):
+    for variant in _pool_variants(pool, place):
         size = variant.size or 1
         machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
         part = _gpu_part(pool, size, variant, machines[0], known)
@@ -263,9 +270,9 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Seq
     return accepted if spot else accepted[:1]
 
 
-def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) -> Iterator[Pool]:
+def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
     known = place.catalog
-    for variant in _pool_variants(pool, place, zones):
+    for variant in _pool_variants(pool, place):
         machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
         selected = _arch_label(machines)
         cloud_taints = (*(known.spot_taints if variant.spot else ()), *_repelling(selected))
@@ -332,11 +339,11 @@ def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[P
     known = where.catalog
     if known is None:
         return []
-    place = Place(catalog=known, region=where.region or "", autoscaler=_autoscaler(raw, known))
+    place = Place(catalog=known, region=where.region or "", zones=where.zones, autoscaler=_autoscaler(raw, known))
     owners: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
     problems: list[Problem] = []
     for path, pool in _entries(raw, where, known):
-        names = [variant.name for variant in _pool_variants(pool, place, where.zones)]
+        names = [variant.name for variant in _pool_variants(pool, place)]
         clash = next((name for name in names if name in owners), None)
         if clash is not None:
             problems.append(

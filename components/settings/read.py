@@ -171,10 +171,10 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     known = catalog.of(file.cloud)
     zones = file.zones or known.regions[file.region]
     autoscaler = file.autoscaling.autoscaler or known.autoscalers[0]
-    place = expand.Place(catalog=known, region=file.region, autoscaler=autoscaler)
+    place = expand.Place(catalog=known, region=file.region, zones=zones, autoscaler=autoscaler)
     labels = {**file.labels, **file.tags}
     gpu_pools = expand.gpu_pools(file.gpu_pools, place, labels)
-    cpu_pools = expand.cpu_pools(file.cpu_pools, place, zones)
+    cpu_pools = expand.cpu_pools(file.cpu_pools, place)
     # A zonal control plane fails with its zone, so a node in another zone would gain nothing.
     admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")

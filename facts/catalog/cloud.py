@@ -111,6 +111,8 @@ class CloudCatalog:
     - ``label_room``: pool and labels of the stack → how many more labels the pool can have; ``None`` if any number
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
+    - ``own_zone_names``: regions where an account may have other names for the zones than that of the lists of zones;
+      autoscalers that are not in ``uniform_groups`` ask the account
     - ``one_type``: autoscalers whose pools have one machine type each, where others may mix several for spot
     - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
       of a region without zones; ``None`` if every machine is in a zone
@@ -175,6 +177,7 @@ class CloudCatalog:
     skypilot_label: frozenset[str] = frozenset()
     label_room: Callable[[Pool, Mapping[str, str]], int] | None = None
     uniform_groups: frozenset[str] = frozenset()
+    own_zone_names: frozenset[str] = frozenset()
     one_type: frozenset[str] = frozenset()
     outside: str | None = None
 

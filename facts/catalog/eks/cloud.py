@@ -133,6 +133,12 @@ CATALOG: Final = CloudCatalog(
     # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     uniform_groups=frozenset({"cluster-autoscaler"}),
+    # For accounts older than November 2025: https://docs.aws.amazon.com/global-infrastructure/latest/regions/az-ids.html.
+    # Karpenter starts a machine only where DescribeInstanceTypeOfferings lists it for the account.
+    own_zone_names=frozenset(
+        {"us-east-1", "us-west-1", "us-west-2", "ap-northeast-1", "ap-southeast-1", "ap-southeast-2"}
+        | {"eu-west-1", "sa-east-1"}
+    ),
     # SkyPilot selects Karpenter's nodes by karpenter.k8s.aws/instance-gpu-name, which is on them by itself; and a new
     # label would replace nodes that run: https://karpenter.sh/docs/concepts/disruption/#drift
     skypilot_label=frozenset({"cluster-autoscaler"}),

@@ -49,9 +49,9 @@ def listing() -> dict[str, Any]:
 
 
 @cache
-def offerings(region: str) -> dict[str, set[str]] | None:
+def offerings(region: str, kind: str = "availability-zone") -> dict[str, set[str]] | None:
     """Machine type → zones, ``None`` for a region without a listing."""
-    offers = moto("instance_type_offerings", "availability-zone", f"{region}.json.gz")
+    offers = moto("instance_type_offerings", kind, f"{region}.json.gz")
     if offers is None:
         return None
     zones: dict[str, set[str]] = {}
@@ -212,7 +212,29 @@ def test_settings_put_each_size_only_where_its_machines_are_sold(autoscaler: str
             assert (f"no zone of {region} is known to have {gpu} (machine type {first})" in refused) == (not sold)
             for each in pools:
                 assert all(offered[name] & {*each.zones} for name in each.machine_types)
-                assert {*each.zones} <= offered[each.machine_type]
+                if autoscaler == "karpenter" and region in EKS.own_zone_names:
+                    assert each.zones == EKS.regions[region]
+                else:
+                    assert {*each.zones} <= offered[each.machine_type]
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "zones"), [("karpenter", ("us-east-1a", "us-east-1c")), ("cluster-autoscaler", ("us-east-1c",))]
+)
+def test_karpenter_may_use_zones_that_only_another_account_lacks(autoscaler: str, zones: tuple[str, ...]) -> None:
+    # The account of the listing calls use1-az6 us-east-1c; that of moto's zones calls it us-east-1a.
+    assert (offerings("us-east-1") or {})["trn1.2xlarge"] == {"us-east-1c", "us-east-1f"}
+    assert (offerings("us-east-1", "availability-zone-id") or {})["trn1.2xlarge"] == {"use1-az5", "use1-az6"}
+    assert {zone.zone_id: zone.name for zone in RegionsAndZonesBackend.zones["us-east-1"]}["use1-az6"] == "us-east-1a"
+    keys = {
+        "cloud": "eks",
+        "region": "us-east-1",
+        "zones": ["us-east-1a", "us-east-1c"],
+        "gpuPools": [{"name": "p", "gpu": "aws-trainium1", "maxNodes": 1}],
+        "autoscaling": {"autoscaler": autoscaler},
+        "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]},
+    }
+    assert load(keys, stack="s", project="us-east-1").gpu_pools[0].zones == zones
 
 
 @pytest.mark.parametrize("name", [EKS.default_admin_machine, EKS.default_cpu_machine])
