@@ -28,17 +28,18 @@ class ImagePlatforms:
         self._noted: set[str] = set()
 
     def note(self, pod: Object) -> None:
-        """Judge a pod once, when it runs."""
+        """Judge a pod that runs; one that is to end a second time, because kwok ends it although it runs no longer."""
         uid, lacking = pod["metadata"]["uid"], _for_x86_alone(pod["spec"])
-        if uid in self._noted or not lacking or (pod.get("status") or {}).get("phase") != "Running":
+        if not lacking or (pod.get("status") or {}).get("phase") not in ("Running", "Succeeded"):
             return
-        self._noted.add(uid)
         node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
         if node is None or (node["metadata"].get("labels") or {}).get(_ARCH) != "arm64":
             return
         because = f'failed to pull image "{lacking}": no match for platform linux/arm64 in manifest: not found'
         path = resource_path("v1", "events", namespace=pod["metadata"]["namespace"])
-        self._api.create(path, warning(pod, PROGRAM_FAILED, because))
+        if uid not in self._noted:
+            self._noted.add(uid)
+            self._api.create(path, warning(pod, PROGRAM_FAILED, because))
         waiting: list[dict[str, Any]] = [
             {
                 "name": each["name"],
@@ -51,7 +52,9 @@ class ImagePlatforms:
             for each in pod["spec"]["containers"]
         ]
         ready = [{"type": name, "status": "False"} for name in ("ContainersReady", "Ready")]
-        status = {"phase": "Pending", "conditions": ready, "containerStatuses": waiting}
+        # A real pod waits for its image for ever. One that is to end fails, so that no check counts it as one that ran.
+        phase = "Pending" if pod["spec"].get("restartPolicy", "Always") == "Always" else "Failed"
+        status = {"phase": phase, "conditions": ready, "containerStatuses": waiting}
         self._api.merge(f"{pod_path(pod)}/status", {"status": status})
 
 

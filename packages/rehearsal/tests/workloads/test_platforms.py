@@ -13,6 +13,7 @@ from rehearsal.workloads.platforms import ImagePlatforms, has_arm64
 CUDA = "docker.io/nvidia/cuda:12.2.2-base-ubuntu22.04"
 
 
+@pytest.mark.parametrize(("restarts", "phase"), [("Always", "Pending"), ("Never", "Failed")])
 @pytest.mark.parametrize(
     ("arch", "images", "starts"),
     [
@@ -22,15 +23,18 @@ CUDA = "docker.io/nvidia/cuda:12.2.2-base-ubuntu22.04"
         ("amd64", ["registry.example/train:1"], True),
     ],
 )
-def test_an_image_for_x86_does_not_start_on_arm(arch: str, images: list[str], starts: bool) -> None:
+def test_an_image_for_x86_does_not_start_on_arm(
+    arch: str, images: list[str], starts: bool, restarts: str, phase: str
+) -> None:
     api = Mock(spec=Api)
     api.find.return_value = {"metadata": {"labels": {"kubernetes.io/arch": arch}}}
     platforms = ImagePlatforms(api)
-    spec = {"nodeName": "n", "containers": [{"name": "main", "image": image} for image in images]}
-    for phase in ("Pending", "Running", "Running"):
+    containers = [{"name": "main", "image": image} for image in images]
+    spec = {"nodeName": "n", "restartPolicy": restarts, "containers": containers}
+    for now in ("Pending", "Running", "Failed", "Succeeded"):
         about = {"name": "p", "uid": "u", "namespace": "default"}
-        platforms.note({"kind": "Pod", "metadata": about, "spec": spec, "status": {"phase": phase}})
-    assert [call.args[1]["status"]["phase"] for call in api.merge.call_args_list] == ([] if starts else ["Pending"])
+        platforms.note({"kind": "Pod", "metadata": about, "spec": spec, "status": {"phase": now}})
+    assert [call.args[1]["status"]["phase"] for call in api.merge.call_args_list] == ([] if starts else [phase] * 2)
     messages = [call.args[1]["message"] for call in api.create.call_args_list]
     assert ["no match for platform linux/arm64" in each for each in messages] == ([] if starts else [True])
 
