@@ -165,7 +165,7 @@ class Workload(Item):
     """Names of the ConfigMaps that its pods mount."""
     runtime_class: str | None = None
     gpu_resource: str = GPU_RESOURCE
-    """What it requests ``gpus`` of."""
+    """What it requests ``gpus`` of, or offers as a device plugin."""
 
     @property
     def title(self) -> str:

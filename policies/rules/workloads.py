@@ -135,7 +135,8 @@ def daemon_sets(stack: Stack) -> Iterator[Violation]:
             if selected is False or (selected is UNKNOWN and _is_elsewhere(group)):
                 continue
             lacking = untolerated(workload, group)
-            if lacking == ():
+            others = workload.device_plugin is True and workload.gpu_resource != group.gpu_resource
+            if lacking == () or others:
                 continue
             if lacking is UNKNOWN or selected is UNKNOWN or _for_gpu_nodes(workload, stack) is UNKNOWN:
                 yield _unknown(daemon_sets, workload, f"whether it runs on GPU node group '{group.name}'")

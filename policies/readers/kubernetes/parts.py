@@ -17,7 +17,7 @@ from policies.readers.resource import Declared, Item
 _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
 # https://github.com/NVIDIA/k8s-device-plugin, https://github.com/GoogleCloudPlatform/container-engine-accelerators
 _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
-_GPU_IMAGE: Final = re.compile(r"nvidia|gpu", re.IGNORECASE)
+_GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 _WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{7})|\btail -f /dev/null")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
@@ -26,7 +26,7 @@ _ALL_THERE: Final = "100%"
 
 
 def device_plugin(pod: Any) -> Maybe[bool]:
-    """Whether the pod offers the node's NVIDIA GPUs to the kubelet."""
+    """Whether the pod offers the node's GPUs to the kubelet."""
     if _matches(_PLUGIN_IMAGE, pod) is True:
         return True
     paths = [at(volume, "hostPath", "path") for volume in items(at(pod, "volumes"))]

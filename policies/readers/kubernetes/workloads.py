@@ -54,6 +54,8 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
 }
 _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+# Images of device plugins: https://github.com/ROCm/k8s-device-plugin, https://github.com/aws-neuron/neuron-helm-charts
+_PLUGINS: Final = {"rocm/k8s-device-plugin": "amd", "neuron-device-plugin": "aws"}
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
 _GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron", "amd.com/")
@@ -290,11 +292,13 @@ def _claimed(request: Any) -> Maybe[int]:
 
 
 def gpu_resource_of(pod: Any) -> str:
-    """The resource by which one of the pod's containers requests GPUs."""
+    """The resource by which one of the pod's containers requests GPUs, or that its device plugin offers."""
     containers = [each for section in ("containers", "initContainers") for each in items(at(pod, section))]
     held = [at(each, "resources", section) for each in containers for section in ("limits", "requests")]
     named = (each for each in RESOURCES.values() if any(at(resources, each) is not None for resources in held))
-    return next(named, GPU_RESOURCE)
+    images = " ".join(str(at(each, "image")) for each in containers)
+    offered = (RESOURCES[maker] for word, maker in _PLUGINS.items() if word in images)
+    return next(named, next(offered, GPU_RESOURCE))
 
 
 def container_gpus(container: Any) -> Maybe[int]:
