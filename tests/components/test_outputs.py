@@ -75,10 +75,10 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     machines = catalog.of("gke").machines
     size = machines.gpu_counts(gpu)[0]
     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machines.having(gpu, size)[0].type,), spot=spot)
-    of_gpus = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
-    assert [quota.needed for quota in of_gpus] == [2 * size, 2 * size]
-    everywhere, own = of_gpus
-    assert (everywhere.name, everywhere.place) == ("GPUS_ALL_REGIONS", "global")
+    *everywhere, own = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
+    of_all_regions = [] if gpu == "google-tpu-v6e" else [("GPUS_ALL_REGIONS", "global", 2 * size)]
+    assert [(quota.name, quota.place, quota.needed) for quota in everywhere] == of_all_regions
+    assert own.needed == 2 * size
     assert own.name.startswith("PREEMPTIBLE_") is spot
     assert bool(own.instead) is spot
 
@@ -157,7 +157,9 @@ def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> 
                 for spot in (True, False):
                     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machine.type,), spot=spot)
                     required = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
-                    assert sum(quota.needed for quota in required if quota.unit == "vCPUs") >= 2 * machine.vcpus
+                    # TPUs have a quota of their own, and their machines' vCPUs none.
+                    unit, least = ("GPUs", 2 * size) if "tpu" in gpu else ("vCPUs", 2 * machine.vcpus)
+                    assert sum(quota.needed for quota in required if quota.unit == unit) >= least
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
