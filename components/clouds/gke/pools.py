@@ -1,4 +1,4 @@
-"""GKE node pools. Sizes are totals over the pool's zones: ``min/maxNodeCount`` would count per zone."""
+"""GKE node pools. Sizes are totals over the pool's zones, but of slices: ``min/maxNodeCount`` count per zone."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ _TOO_NEW: Final = (
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
+    is_slice = pool.gpu_part is not None and pool.gpus.slice_nodes > 1
     config = node_config(settings, context.node_account, pool.machine_type, pool.disk_gb, pool)
     if pool.gpu_part is not None:
         config |= _gpus(pool.gpu_part)
@@ -88,7 +89,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
-    if pool.gpu_part is not None and pool.gpus.slice_nodes > 1 and pool.gpus.topology is not None:
+    if is_slice and pool.gpus.topology is not None:
         # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/blob/main/src/xpk/core/nodepool.py
         inputs["placementPolicy"] = {"type": "COMPACT", "tpuTopology": pool.gpus.topology}
     if pool.fabric is not None:
@@ -103,11 +104,13 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.autoscaled:
         inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
-        inputs["autoscaling"] = {
-            "totalMinNodeCount": pool.min_nodes,
-            "totalMaxNodeCount": pool.max_nodes,
-            "locationPolicy": location_policy(pool),
-        }
+        low, high = pool.min_nodes, pool.max_nodes
+        # Google takes a slice without a maximum per zone for one of 0 nodes: https://github.com/vllm-project/ci-infra/pull/545
+        inputs["autoscaling"] = (
+            {"minNodeCount": low, "maxNodeCount": high, "locationPolicy": location_policy(pool)}
+            if is_slice
+            else {"totalMinNodeCount": low, "totalMaxNodeCount": high, "locationPolicy": location_policy(pool)}
+        )
     else:
         inputs["nodeCount"] = pool.nodes_per_zone
     raw_config = pool.raw.get("nodeConfig") or {}

@@ -79,16 +79,21 @@ def _tpu_slice(pool: Properties, cloud: SimulatedCloud) -> str | None:
     chips = int(match[1])
     if topology and topology not in TPU_TOPOLOGIES.get(type_, (topology,)):
         return f"Topology '{topology}' is not supported by machine type '{type_}'."
-    if not topology or (size := slice_nodes(topology, chips)) == 1:
+    if not topology:
         return None
+    if (size := slice_nodes(topology, chips)) == 1:
+        # https://github.com/AI-Hypercomputer/xpk/pull/825
+        return "TPU topology can't be specified with single-host TPU slice pool."
     if placement.get("type") != "COMPACT":
         return "A multi-host TPU slice needs placement_policy.type COMPACT."
     if len(pool.get("nodeLocations") or ()) > 1:
         return "Multi-host TPU node pools must be zonal."
-    most = at(pool, "autoscaling.totalMaxNodeCount") or at(pool, "autoscaling.maxNodeCount")
     starts = [pool.get(key) for key in ("nodeCount", "initialNodeCount") if pool.get(key)]
-    if (pool.get("autoscaling") and most != size) or any(count != size for count in starts):
-        return f"A multi-host TPU node pool of topology '{topology}' has zero or {size} nodes, and that maximum."
+    if any(count != size for count in starts):
+        return f"A multi-host TPU node pool of topology '{topology}' has zero or {size} nodes."
+    # The maximum per zone, even if the total is set: https://github.com/vllm-project/ci-infra/pull/545
+    if pool.get("autoscaling") and (most := at(pool, "autoscaling.maxNodeCount") or 0) != size:
+        return f'Maximum node count {most:g} is not a valid size of TPU pod slice with topology "{topology}"'
     return None
 
 
