@@ -50,7 +50,9 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     if pool.gpu_part is not None:
         if pool.gpus.of_nvidia:
             yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
-        yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
+        # A pool with a reservation needs no quota of TPUs: https://cloud.google.com/kubernetes-engine/docs/how-to/tpus
+        if pool.gpus.of_nvidia or pool.gpus.reservation is None:
+            yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
     # For TPUs Google's page names no quota of CPUs.
     if pool.gpu_part is None or pool.gpus.of_nvidia:
         cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
