@@ -157,8 +157,7 @@ class Workload(Item):
     scales_nodes: Maybe[bool] = False
     autoscaler: Autoscaler | None = None
     """Whether it is a node autoscaler, and how it scales nodes, where its declaration tells."""
-    idle: IdleTime | None = None
-    """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    idle: IdleTime | None = None  # of a node autoscaler, which has a default of about ten minutes
     unknown_reason: UnknownReason | None = None
     """Why its kind is unknown: a DaemonSet may run where other workloads may not."""
     config_maps: tuple[str, ...] = ()

@@ -28,9 +28,8 @@ SHARING_LABEL: Final = "gpucluster.dev/sharing"
 select the label, so none of them has it elsewhere; the taint keeps others away."""
 MPS: Final = "mps"
 ARCH_LABEL: Final = "gpucluster.dev/arch"
-"""Label of pools whose machines have Arm CPUs (``ARM``), and taint of GPU pools: no image for x86 runs there. The
-label of kubelets, ``kubernetes.io/arch``, would do, but EKS refuses labels and taints of that domain:
-https://github.com/aws/containers-roadmap/issues/1451, https://github.com/alphagov/govuk-infrastructure/pull/1264"""
+"""Label of pools whose machines have Arm CPUs (``ARM``), and taint of GPU pools: no image for x86 runs there. Node groups
+refuse labels of ``kubernetes.io``, the kubelet's domain: https://github.com/aws/containers-roadmap/issues/1451."""
 ARM: Final = "arm64"
 CHIP_LABEL: Final = "cloud.google.com/gke-tpu-accelerator"
 TOPOLOGY_LABEL: Final = "cloud.google.com/gke-tpu-topology"

@@ -26,8 +26,8 @@ CUDA = "docker.io/nvidia/cuda:12.2.2-base-ubuntu22.04"
 def test_an_image_for_x86_does_not_start_on_arm(
     arch: str, images: list[str], starts: bool, restarts: str, phase: str
 ) -> None:
-    api = Mock(spec=Api)
-    api.find.return_value = {"metadata": {"labels": {"kubernetes.io/arch": arch}}}
+    node = {"metadata": {"labels": {"kubernetes.io/arch": arch}}}
+    api = Mock(spec=Api, **{"find.return_value": node})
     platforms = ImagePlatforms(api)
     containers = [{"name": "main", "image": image} for image in images]
     spec = {"nodeName": "n", "restartPolicy": restarts, "containers": containers}
