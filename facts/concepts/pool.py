@@ -28,13 +28,12 @@ SHARING_LABEL: Final = "gpucluster.dev/sharing"
 select the label, so none of them has it elsewhere; the taint keeps others away."""
 MPS: Final = "mps"
 ARCH_LABEL: Final = "gpucluster.dev/arch"
-"""Label of pools whose machines have Arm CPUs (``ARM``), and taint of GPU pools: no image for x86 runs there. Node groups
-refuse labels of ``kubernetes.io``, the kubelet's domain: https://github.com/aws/containers-roadmap/issues/1451."""
+"""Label of pools with Arm CPUs (``ARM``), and taint of those with GPUs: no image for x86 runs there. Node groups refuse
+labels of the kubelet's domain, ``kubernetes.io``: https://github.com/aws/containers-roadmap/issues/1451."""
 ARM: Final = "arm64"
 CHIP_LABEL: Final = "cloud.google.com/gke-tpu-accelerator"
 TOPOLOGY_LABEL: Final = "cloud.google.com/gke-tpu-topology"
-"""Labels that GKE itself sets on nodes with TPUs, and pods have to select with a node selector:
-https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
+"""Set by GKE, and selected by pods of TPUs: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
 SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL, CHIP_LABEL, TOPOLOGY_LABEL)
 """Labels that pods have to select, where a pool has them."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
