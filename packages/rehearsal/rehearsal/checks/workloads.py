@@ -126,7 +126,9 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
         places.setdefault(f"ran on {pod.node} ({pool})", []).append(pod.waited or 0.0)
         if pool not in expect.pools:
             wrong.append(f"{pod.name} ran on {pool}, expected {' or '.join(sorted(expect.pools))}")
-        if pod.phase == "Failed":
+        if failed := timeline.why_failed(pod.name):
+            wrong.append(f"{pod.name} did not work: {failed}")
+        elif pod.phase == "Failed":
             wrong.append(f"{pod.name} failed")
         elif one.submission.kind == "Job" and pod.phase != "Succeeded":
             wrong.append(f"{pod.name} ran but did not succeed: its phase is {pod.phase}")

@@ -279,6 +279,10 @@ class Timeline:
         warnings = [event for event in warnings if event.machines] or warnings
         return _PREEMPTION.split(warnings[-1].message)[0] if warnings else ""
 
+    def why_failed(self, pod: str) -> str:
+        """Why a pod's program did not do what it should, although the pod ran; empty if nothing is known of that."""
+        return next((each.message for each in self.events if each.name == pod and each.reason == PROGRAM_FAILED), "")
+
     def unusable_machines(self) -> tuple[EventRecord, ...]:
         """What keeps pods from GPUs now: their node has no usable GPU, or nothing may start a node for them.
 
