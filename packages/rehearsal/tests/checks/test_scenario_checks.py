@@ -131,23 +131,16 @@ def test_cpu_work_on_a_gpu_node_or_nodes_started_for_it_fail_the_check(cluster: 
     assert "cpu-crowd ran on GPU node gpu-0" in of_cluster.cpu_work_wakes_none(cluster.timeline, played).detail
 
 
-def test_the_wrong_pool_fails_the_check(cluster: Cluster) -> None:
+def test_the_wrong_pool_and_a_program_that_fails_fail_the_check(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.node("gpu-0", "t4-4", size=4)
     cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
     check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert not check.passed
     assert check.detail == "gpu-pod ran on t4-4, expected t4-1"
-
-
-def test_a_pod_whose_program_fails_fails_the_check(cluster: Cluster) -> None:
-    played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
-    cluster.node("gpu-0", "t4-1", size=1)
-    cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
-    assert by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod").passed
-    cluster.warning("gpu-pod", "no match for platform linux/arm64", reason="ProgramFailed")
+    cluster.warning("gpu-pod", "no match for linux/arm64", reason="ProgramFailed")
     check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
-    assert (check.passed, check.detail) == (False, "gpu-pod did not work: no match for platform linux/arm64")
+    assert check.detail.endswith("; gpu-pod did not work: no match for linux/arm64")
 
 
 def test_a_pod_that_never_ran_is_reported_with_the_schedulers_reason(cluster: Cluster) -> None:
