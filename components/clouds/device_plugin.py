@@ -59,8 +59,10 @@ def plugin_of_maker(
     """The DaemonSet that offers another maker's devices as ``resource`` on the pools with them and ``drivers:
     managed``; none without any. ``file`` has its pod, ``rules`` are its rights."""
     own = tuple(pool for pool in pools if pool.gpus.resource == resource and pool.gpus.drivers == "managed")
+    if not own:
+        return []
     (pod,) = documents(file, app=app, image=image)
-    return [GpuDaemon(app=app, variant="whole", pod=pod, pools=own, rules=rules)] if own else []
+    return [GpuDaemon(app=app, variant="whole", pod=pod, pools=own, rules=rules)]
 
 
 def plugin_config(pool: Pool, *, by_mounts: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from components.clouds.base import Cloud, PoolGovernance, named_subject, reaches_zero
@@ -68,9 +69,7 @@ CLOUD: Final = Cloud(
     gpu_daemons=drivers.gpu_daemons,
     # With the driver of the host, as Google's own example has it:
     # https://github.com/GoogleCloudPlatform/prometheus-engine/tree/main/examples/nvidia-dcgm
-    gpu_exporters=lambda pools: gpu_exporter(
-        [pool for pool in pools if pool.gpus.of_nvidia], driver=drivers.HOST_FOLDER
-    ),
+    gpu_exporters=partial(gpu_exporter, driver=drivers.HOST_FOLDER),
     # `group:…`, and `user:…` and `serviceAccount:…`, by their address.
     subject=named_subject,
     governance=governance,
