@@ -237,7 +237,7 @@ def accelerated(item: T) -> T:
     names = [one.rpartition("/")[2] for one in types]
     matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
     cloud = item.sold_by or item.cloud
-    resource = resource_of_machines(cloud, types) if cloud in catalog.PLUGINS else GPU_RESOURCE
+    resource = resource_of_machines(cloud, names) if cloud in catalog.PLUGINS else GPU_RESOURCE
     return replace(
         item,
         accelerators=item.accelerators or next(matches, None),

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason
-from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
 from facts.concepts.pool import CHIP_LABEL, GPU_TAINT, TOPOLOGY_LABEL
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -240,7 +239,6 @@ def _group(
         name=name,
         cloud=CLOUD,
         gpus_per_node=gpus,
-        gpu_resource=GPU_RESOURCE if (chip := chip_of(machine)) is None else resource_of(chip),
         autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
         min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
         max_nodes=max_nodes,
