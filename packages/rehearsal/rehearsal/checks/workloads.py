@@ -46,8 +46,10 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
     after = played.of(scenario.shortages[0].fallback_pod.id) if scenario.shortages else None
     for pool, job in scenario.again.items():
         nodes = job["spec"]["completions"] if job["spec"].get("completionMode") == "Indexed" else 1
-        needs = "for a job that needs a whole node" if nodes == 1 else "for a job with a pod on each"
-        title = f"{pool} scales up from zero again, by {'one node' if nodes == 1 else f'{nodes} nodes'}, {needs}"
+        number, needs = (
+            ("one node", "that needs a whole node") if nodes == 1 else (f"{nodes} nodes", "with a pod on each")
+        )
+        title = f"{pool} scales up from zero again, by {number}, for a job {needs}"
         one = played.of(f"again:{pool}")
         if one is None:
             yield Check(f"again:{pool}", title, False, NOT_REACHED)
@@ -58,8 +60,8 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         until = math.inf if after is None else after.at
         came = [node.name for node in timeline.nodes if node.pool == pool and one.at <= node.created < until]
         if len(came) > nodes:
-            fits = f"{len(came)} nodes started for a job that fits {'one node' if nodes == 1 else f'{nodes} nodes'}"
-            passed, detail = (False, f"{fits}: {', '.join(came)}; {detail}")
+            passed = False
+            detail = f"{len(came)} nodes started for a job that fits {number}: {', '.join(came)}; {detail}"
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
 
 

@@ -128,8 +128,9 @@ class Packer(PollingThread):
 
     def _stays(self, used: Used) -> bool:
         packing, annotations = self._packing(used), used.node["metadata"].get("annotations") or {}
-        noted = packing is None or DO_NOT_DISRUPT in annotations or any(map(moves, used.pods))
-        return not noted and packing is not None and not used.below(packing)
+        if packing is None or DO_NOT_DISRUPT in annotations or any(map(moves, used.pods)):
+            return False
+        return not used.below(packing)
 
     def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
         packing, others = self._packing(used), [each for each in nodes if each is not used]

@@ -23,7 +23,7 @@ from rehearsal.providers.eks.base.account import ADDON, Account, maker
 from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.node_joiner import default_route, way
 from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
 from rehearsal.providers.eks.resources.iam import KEY, ROLE
 from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
@@ -140,9 +140,7 @@ def _log_group(account: Account, cluster: Record) -> Iterator[str]:
 
 
 def _deployer(account: Account, cluster: Record) -> Iterator[str]:
-    """https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html"""
-    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
-    if not admin and not account.store.get(ACCESS_ENTRY, f"{cluster.id}:{maker(account)}"):
+    if not maker_is_admin(cluster) and not account.store.get(ACCESS_ENTRY, f"{cluster.id}:{maker(account)}"):
         yield f"{maker(account)} made the cluster {cluster.id} and may create nothing in it: it has no access entry"
 
 

@@ -13,7 +13,7 @@ from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base import addon_pods
 from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
 from rehearsal.providers.eks.base.row import TABLE, refused
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin, require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.resource import Lifecycle, Pending
@@ -112,10 +112,7 @@ def _entry_requires(pending: Pending[Account]) -> None:
     if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
         reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
         raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
-    # EKS has an entry for the principal that made the cluster: ``bootstrapClusterCreatorAdmin…`` in
-    # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html.
-    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
-    made_it = admin and pending.inputs["principalArn"] == maker(pending.cloud)
+    made_it = maker_is_admin(cluster) and pending.inputs["principalArn"] == maker(pending.cloud)
     if made_it or pending.cloud.store.get(ACCESS_ENTRY, pending.id):
         reason = "The specified access entry resource is already in use on this cluster."
         raise refused(ACCESS_ENTRY, "ResourceInUseException", reason)

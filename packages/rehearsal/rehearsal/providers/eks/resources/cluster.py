@@ -222,6 +222,14 @@ def require_cluster(account: Account, name: str) -> Record:
     return record
 
 
+def maker_is_admin(cluster: Record) -> bool:
+    """Whether EKS has an access entry for the principal that made the cluster.
+
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html
+    """
+    return at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
+
+
 def no_cluster(name: str) -> AwsError:
     """EKS's error about a cluster that does not exist."""
     return AwsError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")
