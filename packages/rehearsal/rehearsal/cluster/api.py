@@ -330,8 +330,10 @@ def timestamp() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None) -> Object:
-    """A Warning about a Node or a Pod, to be created in that object's namespace (a Node's are in ``default``).
+def warn(
+    api: Api, about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None
+) -> None:
+    """Create a Warning about a Node or a Pod, in that object's namespace (a Node's are in ``default``).
 
     The machines' own reasons are in ``rehearsal/simulation.py``, for those who read them.
     """
@@ -340,7 +342,7 @@ def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping
     namespace = metadata.get("namespace")
     subject = {"apiVersion": "v1", "kind": "Pod" if namespace else "Node"}
     subject |= {"name": metadata["name"], "uid": metadata["uid"]} | ({"namespace": namespace} if namespace else {})
-    return {
+    event = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
@@ -357,3 +359,4 @@ def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping
         "lastTimestamp": now,
         "count": 1,
     }
+    api.create(resource_path("v1", "events", namespace=namespace or "default"), event)

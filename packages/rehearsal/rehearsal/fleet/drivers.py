@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object, condition, warning
+from rehearsal.cluster.api import Api, Object, condition, warn
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.gpu_software import (
     AMD_PLUGIN,
@@ -207,7 +207,7 @@ class Drivers(PollingThread):
             return
         self._missing[name] = missing
         self._report(tuple(self._missing.values()))
-        self._api.create("/api/v1/namespaces/default/events", warning(node, kind.event, missing.reason))
+        warn(self._api, node, kind.event, missing.reason)
 
 
 def missing(node: Object, advertiser: str, daemon_sets: Iterable[Object]) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, ApiError, Object, warning
+from rehearsal.cluster.api import Api, ApiError, Object, warn
 from rehearsal.fleet.machine_types import EFA
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_DEVICES, EFA_PLUGIN, GPUS, PREFIX, kubelet_version
 from rehearsal.fleet.reclaim import lose_pods
@@ -45,8 +45,7 @@ def remove(api: Api, name: str) -> None:
 
 def report(api: Api, name: str, because: str) -> None:
     """An event about a Node that does not join."""
-    about = {"metadata": {"name": name, "uid": name}}
-    api.create("/api/v1/namespaces/default/events", warning(about, NO_NODE, because))
+    warn(api, {"metadata": {"name": name, "uid": name}}, NO_NODE, because)
 
 
 def manifest(node: Node) -> Object:

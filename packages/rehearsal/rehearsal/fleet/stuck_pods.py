@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.kubernetes import gpu_limit
-from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object, warning
+from rehearsal.cluster.api import Api, Object, warn
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
@@ -49,8 +48,7 @@ class StuckPods(PollingThread):
             return
         message = f"node group {group.name} fits this pod, but no autoscaler may start its nodes: "
         # Readers that know no groups identify the pool by the labels.
-        event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
-        self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
+        warn(self._api, pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
         self._reported.add(report)
 
 

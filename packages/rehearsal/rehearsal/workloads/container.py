@@ -13,7 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, ApiError, Object, pod_path, timestamp, warning
+from rehearsal.cluster.api import Api, ApiError, Object, pod_path, timestamp, warn
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
@@ -297,8 +297,7 @@ class Container(threading.Thread):
         self._message = message
         _log.warning("pod %s: %s", self._where, message)
         try:
-            path = resource_path("v1", "events", namespace=self._pod["metadata"]["namespace"])
-            self._host.api.create(path, warning(self._pod, PROGRAM_FAILED, message))
+            warn(self._host.api, self._pod, PROGRAM_FAILED, message)
         except (ApiError, HTTPError) as error:
             _log.info("no event about pod %s: %s", self._where, error)
 

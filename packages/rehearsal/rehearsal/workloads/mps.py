@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.kubernetes import gpu_limit
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object, pod_path, warning
+from rehearsal.cluster.api import Api, Object, pod_path, warn
 from rehearsal.simulation import PROGRAM_FAILED
 
 _LABEL: Final = "cloud.google.com/gke-gpu-sharing-strategy"
@@ -34,8 +34,7 @@ class MpsClients:
         node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
         shared = node is not None and (node["metadata"].get("labels") or {}).get(_LABEL) == "mps"
         if shared and (reason := problem(pod["spec"])) is not None:
-            path = resource_path("v1", "events", namespace=pod["metadata"]["namespace"])
-            self._api.create(path, warning(pod, PROGRAM_FAILED, f"finds no GPU: {reason}"))
+            warn(self._api, pod, PROGRAM_FAILED, f"finds no GPU: {reason}")
             self._api.merge(f"{pod_path(pod)}/status", {"status": {"phase": "Failed"}})
 
 

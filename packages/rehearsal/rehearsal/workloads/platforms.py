@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object, pod_path, warning
+from rehearsal.cluster.api import Api, Object, pod_path, warn
 from rehearsal.cluster.images import Image
 from rehearsal.simulation import PROGRAM_FAILED
 
@@ -26,20 +26,19 @@ class ImagePlatforms:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._noted: set[str] = set()
+        self._arm: dict[str, bool] = {}
 
     def note(self, pod: Object) -> None:
         """Judge a pod that runs; one that is to end a second time, because kwok ends it although it runs no longer."""
         uid, lacking = pod["metadata"]["uid"], _for_x86_alone(pod["spec"])
         if not lacking or (pod.get("status") or {}).get("phase") not in ("Running", "Succeeded"):
             return
-        node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
-        if node is None or (node["metadata"].get("labels") or {}).get(_ARCH) != "arm64":
+        if not self._is_arm(pod["spec"]["nodeName"]):
             return
         because = f'failed to pull image "{lacking}": no match for platform linux/arm64 in manifest: not found'
-        path = resource_path("v1", "events", namespace=pod["metadata"]["namespace"])
         if uid not in self._noted:
             self._noted.add(uid)
-            self._api.create(path, warning(pod, PROGRAM_FAILED, because))
+            warn(self._api, pod, PROGRAM_FAILED, because)
         waiting: list[dict[str, Any]] = [
             {
                 "name": each["name"],
@@ -56,6 +55,15 @@ class ImagePlatforms:
         phase = "Pending" if pod["spec"].get("restartPolicy", "Always") == "Always" else "Failed"
         status = {"phase": phase, "conditions": ready, "containerStatuses": waiting}
         self._api.merge(f"{pod_path(pod)}/status", {"status": status})
+
+    def _is_arm(self, node: str) -> bool:
+        """Asked once for each node, whose CPUs stay."""
+        if node not in self._arm:
+            found = self._api.find(resource_path("v1", "nodes", node))
+            if found is None:
+                return False
+            self._arm[node] = (found["metadata"].get("labels") or {}).get(_ARCH) == "arm64"
+        return self._arm[node]
 
 
 def _for_x86_alone(spec: Any) -> str | None:
