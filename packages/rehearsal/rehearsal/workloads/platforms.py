@@ -59,10 +59,10 @@ class ImagePlatforms:
     def _is_arm(self, node: str) -> bool:
         """Asked once for each node, whose CPUs stay."""
         if node not in self._arm:
-            found = self._api.find(resource_path("v1", "nodes", node))
-            if found is None:
+            machine = self._api.find(resource_path("v1", "nodes", node))
+            if machine is None:
                 return False
-            self._arm[node] = (found["metadata"].get("labels") or {}).get(_ARCH) == "arm64"
+            self._arm[node] = (machine["metadata"].get("labels") or {}).get(_ARCH) == "arm64"
         return self._arm[node]
 
 
