@@ -29,12 +29,12 @@ from facts.concepts.pool import (
     MPS,
     OPT_OUT_LABEL,
     ROLE_LABEL,
-    SELECTED_LABELS,
     SHARING_LABEL,
     Pool,
     by_resource,
     gpus_per_pod,
     resource_taint,
+    selected_labels,
 )
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
@@ -193,6 +193,7 @@ def facts(
         "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},
         "labelKeys": label_keys,
         "labels": {pool.name: dict(pool.labels) for pool in ordered},
+        "cloudLabels": {pool.name: list(pool.cloud_labels) for pool in ordered},
         "mps": [pool.name for pool in ordered if pool.gpus.mps],
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
         "advice": {pool.name: advice(pool, implied) for pool in ordered},
@@ -206,7 +207,8 @@ def facts(
 def advice(pool: Pool, implied: set[Taint]) -> str:
     """What a pod needs to use ``pool`` and its fallback pools, in one line: a message must not contain line breaks."""
     tolerations = _tolerations(pool, implied)
-    labels = [f"{key}: {pool.labels[key]}" for key in (GPU_LABEL, *SELECTED_LABELS) if key in pool.labels]
+    expected = {GPU_LABEL: pool.labels[GPU_LABEL], **selected_labels(pool.labels, pool.cloud_labels)}
+    labels = [f"{key}: {value}" for key, value in expected.items()]
     return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{', '.join(labels)}}}"
 
 

@@ -105,7 +105,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         # A spot node may be reclaimed while the pod runs; that is not the job's failure.
         retries=_RETRIES_ON_SPOT if spec.spot else 0,
         metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
-        selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels)},
+        selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels, spec.cloud_labels)},
         tolerations=tolerations(spec.taints),
         program=check["program"],
         image=check["image"],

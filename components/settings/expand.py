@@ -227,11 +227,11 @@ def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) ->
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, known: CloudCatalog) -> PoolGpus:
     reservation, topologies = variant.reservation, known.machines.topologies(machine.type)
-    topology = pool.topology or next(iter(topologies), None)
+    topology, accelerator = pool.topology or next(iter(topologies), None), known.accelerators[pool.gpu].name
     flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
-        accelerator=known.accelerators[pool.gpu].name,
+        accelerator=accelerator,
         per_node=size,
         drivers=pool.drivers,
         driver_version=pool.driver_version,
@@ -243,6 +243,7 @@ def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, know
         mig=pool.mig,
         topology=topology,
         slice_nodes=topologies.get(topology or "", 0),
+        cloud_labels={} if topology is None else known.chip_labels(accelerator, topology),
     )
 
 

@@ -23,7 +23,7 @@ from facts.concepts.kubernetes import (
     tolerations,
     uninterrupted_budget,
 )
-from facts.concepts.pool import POOL_LABEL, SELECTED_LABELS, Pool, gpus_per_pod
+from facts.concepts.pool import POOL_LABEL, Pool, gpus_per_pod, selected_labels
 
 CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
@@ -141,7 +141,7 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
     ends = "; the cloud may take its machine away at any time" if pool.spot else ""
     names = [each.name for each in pools]
     most = sum(each.max_nodes for each in pools)
-    selected = {key: [pool.labels[key]] for key in SELECTED_LABELS if key in pool.labels}
+    selected = {key: [value] for key, value in selected_labels(pool.labels, pool.cloud_labels).items()}
     return {
         "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.spot else ''}",
         "slug": pool.name,

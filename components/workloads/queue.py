@@ -82,7 +82,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
         own = resource_taint(pool.gpus.resource)
         taints = node_taints(taint for taint in pool.taints if taint != own)
         spec = {
-            "nodeLabels": kind_labels(pool.labels),
+            "nodeLabels": kind_labels(pool.labels, pool.cloud_labels),
             "tolerations": tolerations([own]),
             **({"nodeTaints": taints} if taints else {}),
         }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeVar
 
 from facts.catalog import tables
 from facts.catalog.changes import Effects, effects
@@ -22,6 +22,8 @@ from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.pool import ARM, NO_FABRIC, SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
+
+Text = TypeVar("Text")
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -249,6 +251,14 @@ class CloudCatalog:
         if self.gpu_label is None or resource_of(gpu) != GPU_RESOURCE:
             return {}
         return {self.gpu_label: self.accelerators[gpu].name}
+
+    def chip_labels(self, accelerator: Text, topology: Text) -> Mapping[str, Text]:
+        """Labels that the cloud sets on nodes whose chips have a topology, and pods have to select: the names of the
+        chip and of the topology."""
+        values = {"accelerator": accelerator, "topology": topology}
+        return {
+            row["label"]: values[row["of_chips"]] for row in tables.rows(self.name, "own_labels") if row["of_chips"]
+        }
 
     def launcher_labels(self, pool: Pool, autoscaler: str, stack_labels: Mapping[str, str]) -> Mapping[str, str]:
         """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, for chips of

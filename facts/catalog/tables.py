@@ -18,7 +18,8 @@ table                  columns
 ``gpu_prices.csv``     region, gpu, on_demand, spot: USD an hour for one GPU attached to a machine without GPUs
 ``disk_prices.csv``    region, gib, usd_month: a boot disk of that size (1: the price is by GiB)
 ``slices.csv``         type, topology (that it can be part of, first the one of a node by itself), nodes; on GKE only
-``own_labels.csv``     label: of nodes, those that the cloud sets itself
+``own_labels.csv``     label: of nodes, those that the cloud sets itself; of_chips (``accelerator``, ``topology``, or
+                       empty): the name in its value that pods on such nodes select
 ``fees.csv``           fee, usd, hours (that it is for), dated (ISO), source: what is paid for by the hour, used or not
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
 ``arm_families.csv``   family: of machine types whose CPUs are Arm; those of all others are x86

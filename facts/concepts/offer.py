@@ -45,7 +45,8 @@ class PoolOffer:
     there). A node lives ``max_run_hours`` at most, and the
     machines of a block are there from the day ``since`` to the day ``until`` (ISO dates). ``rdma_devices`` is how many
     its machines have, of use to pods in a ``fabric`` alone. ``slice_nodes`` nodes start and end together, and one job
-    has them all; 0 where pods share nodes.
+    has them all; 0 where pods share nodes. ``cloud_labels`` are those of ``labels`` that the cloud sets by itself, and
+    pods have to select.
     """
 
     name: str
@@ -72,6 +73,7 @@ class PoolOffer:
     slice_nodes: int = 0
     fabric: Fabric | None = None
     labels: Mapping[str, str]
+    cloud_labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
 
 
@@ -122,7 +124,7 @@ class Offer:
 
 _AS_DECLARED: Final = (
     *("name", "gpus_per_node", "allocatable_gpus", "machine_types", "zones", "max_nodes", "spot", "preference"),
-    *("hourly_usd", "fabric", "taints"),
+    *("hourly_usd", "fabric", "taints", "cloud_labels"),
 )
 """What the offer says of a pool as the pool does."""
 

@@ -31,11 +31,8 @@ ARCH_LABEL: Final = "gpucluster.dev/arch"
 """Label of pools with Arm CPUs (``ARM``), and taint of those with GPUs: no image for x86 runs there. Node groups refuse
 labels of the kubelet's domain, ``kubernetes.io``: https://github.com/aws/containers-roadmap/issues/1451."""
 ARM: Final = "arm64"
-CHIP_LABEL: Final = "cloud.google.com/gke-tpu-accelerator"
-TOPOLOGY_LABEL: Final = "cloud.google.com/gke-tpu-topology"
-"""Set by GKE, and selected by pods of TPUs: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
-SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL, CHIP_LABEL, TOPOLOGY_LABEL)
-"""Labels that pods have to select, where a pool has them."""
+SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL)
+"""Labels that pods have to select, where a pool has them; beside the ``cloud_labels`` of its GPUs."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -131,6 +128,7 @@ class PoolGpus:
     with its part of memory and threads, and ``mig`` is the compute slice (``1g``) that it is partitioned into.
     ``topology`` is how the chips of ``slice_nodes`` nodes are connected (``4x4``): such nodes start and end together,
     and one pod has all chips of a node. ``slice_nodes`` is 0 where nodes are independent and pods share them.
+    ``cloud_labels`` are labels that the cloud sets on the nodes by itself, and pods have to select.
     """
 
     type: str
@@ -146,11 +144,7 @@ class PoolGpus:
     mig: str | None = None
     topology: str | None = None
     slice_nodes: int = 0
-
-    @property
-    def cloud_labels(self) -> Mapping[str, str]:
-        """Labels that the cloud sets on the nodes by itself, and pods have to select."""
-        return {} if self.topology is None else {CHIP_LABEL: self.accelerator, TOPOLOGY_LABEL: self.topology}
+    cloud_labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def resource(self) -> str:
@@ -269,6 +263,11 @@ class Pool:
         return self.gpu_part
 
     @property
+    def cloud_labels(self) -> Mapping[str, str]:
+        """Labels that the cloud sets on the nodes by itself, and pods have to select; mostly none."""
+        return {} if self.gpu_part is None else self.gpu_part.cloud_labels
+
+    @property
     def gpus_per_node(self) -> int:
         """Physical GPUs of a node, 0 if it has none."""
         return 0 if self.gpu_part is None else self.gpu_part.per_node
@@ -333,9 +332,14 @@ def gpu_pool_taints(
     return (resource_taint(resource), *by_size, *by_share, *extra)
 
 
-def kind_labels(labels: Mapping[str, str]) -> dict[str, str]:
+def selected_labels(labels: Mapping[str, str], cloud_labels: Mapping[str, str]) -> dict[str, str]:
+    """Those of a pool's ``labels`` that pods have to select, with its ``cloud_labels``; mostly none."""
+    return {key: labels[key] for key in SELECTED_LABELS if key in labels} | dict(cloud_labels)
+
+
+def kind_labels(labels: Mapping[str, str], cloud_labels: Mapping[str, str]) -> dict[str, str]:
     """Those of a pool's ``labels`` that every pool which can stand in for it has: type, size, what pods must select."""
-    return {key: labels[key] for key in (*KIND_LABELS, *SELECTED_LABELS) if key in labels}
+    return {key: labels[key] for key in KIND_LABELS if key in labels} | selected_labels(labels, cloud_labels)
 
 
 def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.offer import Offer, PoolOffer
-from facts.concepts.pool import ARCH_LABEL, SELECTED_LABELS, kind_labels
+from facts.concepts.pool import ARCH_LABEL, kind_labels, selected_labels
 
 _MIB_PER_GIB = 1024
 
@@ -60,7 +60,7 @@ class Fit:
     @property
     def kind(self) -> Mapping[str, str]:
         """The labels of their type and size, and those that pods have to select."""
-        return kind_labels(self.pools[0].labels)
+        return kind_labels(self.pools[0].labels, self.pools[0].cloud_labels)
 
     @property
     def platform(self) -> str:
@@ -69,8 +69,8 @@ class Fit:
 
     @property
     def selected(self) -> Mapping[str, str]:
-        """The labels that pods have to select: of a ComputeClass, of MPS, of Arm CPUs; mostly none."""
-        return {key: value for key, value in self.kind.items() if key in SELECTED_LABELS}
+        """The labels that pods have to select: of a ComputeClass, of MPS, of Arm CPUs, of a topology; mostly none."""
+        return selected_labels(self.pools[0].labels, self.pools[0].cloud_labels)
 
     @property
     def most_pods(self) -> int:
@@ -157,10 +157,10 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
     """Pools of one kind: fallback pools, and those of several zones."""
     groups: dict[tuple[object, ...], list[PoolOffer]] = {}
     for pool in offer.pools:
-        labels = (pool.labels.get(key) for key in SELECTED_LABELS)
         # The nodes of two slices are not connected.
         own = pool.name if pool.slice_nodes > 1 else None
-        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, own, *labels)
+        selected = selected_labels(pool.labels, pool.cloud_labels).items()
+        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, own, *selected)
         groups.setdefault(kind, []).append(pool)
     yield from groups.values()
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
 from facts.concepts.pool import (
-    CHIP_LABEL,
     FABRIC_CLAIM,
+    KIND_LABELS,
     NO_FABRIC,
     OPT_OUT_LABEL,
-    TOPOLOGY_LABEL,
+    SELECTED_LABELS,
     Fabric,
     placement,
     with_mps,
@@ -207,7 +207,7 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         **({"serviceAccountName": job.service_account} if job.service_account else {}),
         **({"priorityClassName": job.priority_class} if job.priority_class else {}),
         **placement(job.pools, job.taints, job.kind),
-        **({"nodeSelector": chips} if (chips := _chips(job)) else {}),
+        **({"nodeSelector": own} if (own := _cloud_labels(job)) else {}),
         "containers": [_container(job)],
         **({"resourceClaims": [{**_CLAIM, "resourceClaimTemplateName": FABRIC_CLAIM}]} if job.network.claimed else {}),
         # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
@@ -224,9 +224,9 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
     }
 
 
-def _chips(job: TrainingJobSpec) -> dict[str, str]:
-    """GKE tells the workers of a slice of each other by the labels in their node selector."""
-    return {key: job.kind[key] for key in (CHIP_LABEL, TOPOLOGY_LABEL) if key in job.kind}
+def _cloud_labels(job: TrainingJobSpec) -> dict[str, str]:
+    """The cloud reads them in a node selector, to tell the workers of a slice of each other."""
+    return {key: value for key, value in job.kind.items() if key not in (*KIND_LABELS, *SELECTED_LABELS)}
 
 
 def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:

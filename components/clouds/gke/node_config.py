@@ -67,8 +67,7 @@ def node_config(
 
 def _labels(pool: Pool) -> dict[str, str]:
     """Those of the pool without those that GKE sets by itself."""
-    own = {} if pool.gpu_part is None else pool.gpus.cloud_labels
-    return {key: value for key, value in pool.labels.items() if key not in own}
+    return {key: value for key, value in pool.labels.items() if key not in pool.cloud_labels}
 
 
 def gke_taint(taint: Taint) -> gke.NodeTaint:

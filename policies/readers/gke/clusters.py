@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason
-from facts.concepts.pool import CHIP_LABEL, GPU_TAINT, TOPOLOGY_LABEL
+from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -31,7 +31,7 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.addresses import open_to_all
-from policies.readers.gke.facts import CLOUD, chip_of, node_hourly_usd, topology_of, whole_machine_gpus
+from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
@@ -289,8 +289,8 @@ def _labels(
     if machine is not None:
         labels["node.kubernetes.io/instance-type"] = machine
     if (chip := chip_of(machine)) is not None:
-        accelerator, topology = topology_of(machine, chip, text(at(pool, "placementPolicy", "tpuTopology")))
-        labels |= {"cloud.google.com/gke-accelerator": None, CHIP_LABEL: accelerator, TOPOLOGY_LABEL: topology}
+        topology = text(at(pool, "placementPolicy", "tpuTopology"))
+        labels |= {"cloud.google.com/gke-accelerator": None, **chip_labels(machine, chip, topology)}
     elif gpus == 0:
         labels["cloud.google.com/gke-accelerator"] = None
     elif gpus is not UNKNOWN:

@@ -45,10 +45,10 @@ def chip_of(machine_type: Maybe[str | None]) -> str | None:
     return known.gpu if (known := catalog.of(CLOUD).machines.get(name)) and _topologies(name) else None
 
 
-def topology_of(machine_type: Any, chip: str, declared: Maybe[str | None]) -> tuple[str, Maybe[str | None]]:
-    """What GKE calls the chip, and the topology of a pool: the declared one, or that of a node by itself."""
-    accelerator = catalog.of(CLOUD).accelerators[chip].name
-    return accelerator, next(iter(_topologies(machine_type.rpartition("/")[2]))) if declared is None else declared
+def chip_labels(machine_type: Any, chip: str, declared: Maybe[str | None]) -> Mapping[str, Maybe[str]]:
+    """GKE's labels of nodes with the chip, and the pool's topology: the declared one, or that of a node by itself."""
+    topology = next(iter(_topologies(machine_type.rpartition("/")[2]))) if declared is None else declared
+    return catalog.of(CLOUD).chip_labels(catalog.of(CLOUD).accelerators[chip].name, topology)
 
 
 def _topologies(machine_type: str) -> Mapping[str, int]:

@@ -72,7 +72,7 @@ def _labels(settings: Settings) -> Iterator[Problem]:
                 "GKE needs the same taint on the nodes of a ComputeClass",
                 f"Add taints: [{{key: {CLASS_LABEL}, value: {name}, effect: NoSchedule}}], or leave the label out",
             )
-        own = {} if pool.gpu_part is None else pool.gpus.cloud_labels
+        own = pool.cloud_labels
         for key in sorted(key for key in _OWN_LABELS & pool.labels.keys() if own.get(key) != pool.labels[key]):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",

@@ -376,7 +376,7 @@ def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: st
     """A pod that selects the GPU type, the size and the ComputeClass, and leaves the choice of the pool to the
     autoscaler."""
     pod = _held_pod(name, template, seconds)
-    pod["spec"]["nodeSelector"] = kind_labels(pool.labels)
+    pod["spec"]["nodeSelector"] = kind_labels(pool.labels, pool.cloud_labels)
     return pod
 
 
