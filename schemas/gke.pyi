@@ -1410,6 +1410,24 @@ class ResourceLimit(TypedDict, total=False):
     resourceType: Required[Input[str]]
     minimum: Input[int]
 
+class ResourcePolicy(TypedDict, total=False):
+    deletionPolicy: Input[str]
+    description: Input[str]
+    diskConsistencyGroupPolicy: Input[Any]
+    groupPlacementPolicy: Input[Any]
+    instanceSchedulePolicy: Input[Any]
+    name: Input[str]
+    project: Input[str]
+    region: Input[str]
+    snapshotSchedulePolicy: Input[Any]
+    workloadPolicy: Input[ResourcePolicyWorkloadPolicy]
+
+class ResourcePolicyWorkloadPolicy(TypedDict, total=False):
+    type: Required[Input[str]]
+    acceleratorTopology: Input[str]
+    acceleratorTopologyMode: Input[str]
+    maxTopologyDistance: Input[str]
+
 class ResourceUsageExportConfig(TypedDict, total=False):
     bigqueryDestination: Required[Input[BigQueryDestination]]
     enableNetworkEgressMetering: Input[bool]
@@ -1749,6 +1767,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["autoCreateSubnetworks", "bgpAlwaysCompareMed", "bgpBestPathSelectionMode", "bgpInterRegionCost", "deleteBgpAlwaysCompareMed", "deleteDefaultRoutesOnCreate", "deletionPolicy", "description", "enableUlaInternalIpv6", "gatewayIpv4", "internalIpv6Range", "mtu", "name", "networkFirewallPolicyEnforcementOrder", "networkId", "networkProfile", "numericId", "params", "project", "routingMode", "selfLink"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["gcp:compute/resourcePolicy:ResourcePolicy"],
+        name: str,
+        inputs: ResourcePolicy,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["deletionPolicy", "description", "diskConsistencyGroupPolicy", "groupPlacementPolicy", "instanceSchedulePolicy", "name", "project", "region", "selfLink", "snapshotSchedulePolicy", "workloadPolicy"]] = ...,
     ) -> _Made: ...
 
     @overload

@@ -203,8 +203,12 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             fabric=fabric,
             image_streaming=pool.image_streaming,
             compute_class=pool.name if pool.compute_class else None,
-            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
-            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
+            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot)
+            if (own := pool.hourly_usd) is None
+            else own,
+            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot)
+            if own is None
+            else own,
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
         )

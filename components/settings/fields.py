@@ -22,6 +22,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     Strict,
+    StrictFloat,
     StrictInt,
     StrictStr,
     ValidationInfo,
@@ -338,4 +339,5 @@ MachineTypes = Annotated[
     tuple[StrictStr, ...], BeforeValidator(_listed_text, json_schema_input_type=str | tuple[str, ...])
 ]
 Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]
+Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
 Flag = Annotated[bool, Strict()]

@@ -62,6 +62,7 @@ class GpuPool(Section):
         Annotated[StrictStr, check.one_of(lambda known: known.location_policies, "location policy")] | None
     ) = None
     disk_gb: fields.DiskGb = 100
+    hourly_usd: fields.Usd | None = None
     image: Annotated[StrictStr, check.checked(check.image)] | None = None
     drivers: Literal["managed", "daemonset", "none"] = "managed"
     driver_version: Literal["default", "latest"] = "default"

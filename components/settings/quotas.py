@@ -43,6 +43,7 @@ def used(settings: Settings) -> dict[str, tuple[str, ...]]:
         "identities[].read": any(each.read for each in identities),
         "identities[].write": any(each.write for each in identities),
         "identities[].secrets": any(each.secrets for each in identities),
+        **{f"gpuPools[].topology of {each.gpus.type}": each.gpus.slice_nodes > 1 for each in settings.gpu_pools},
     }
     return {path: value if isinstance(value, tuple) else () for path, value in values.items() if value}
 

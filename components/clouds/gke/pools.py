@@ -10,6 +10,7 @@ import pulumi
 from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.node_config import node_config
+from components.clouds.names import shortened
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts import catalog
@@ -89,9 +90,15 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
+    deleted_with: pulumi.Resource | None = context.control_plane
     if is_slice and pool.gpus.topology is not None:
-        # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/blob/main/src/xpk/core/nodepool.py
+        # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/pull/825
         inputs["placementPolicy"] = {"type": "COMPACT", "tpuTopology": pool.gpus.topology}
+        if pool.machine_type.startswith("tpu7x-"):
+            # Such a pool is deleted by itself: Google keeps a policy that a pool uses.
+            policy, deleted_with = _workload_policy(context, name, pool, opts), None
+            # GKE answers no type, and another would replace the pool: https://github.com/vllm-project/ci-infra/pull/547
+            inputs["placementPolicy"] |= {"type": "", "policyName": policy.output("name")}
     if pool.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
@@ -120,13 +127,28 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
         # Deleted with its cluster by one request: nodes created while pools are deleted one by one would remain.
-        deleted_with=context.control_plane,
+        deleted_with=deleted_with,
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, options))
+
+
+def _workload_policy(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """What places the nodes of a slice of TPU7x: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ironwood
+
+    Its name has the topology, so that a new one is there before the pool moves to it."""
+    settings, topology = context.settings, pool.gpus.topology or ""
+    inputs: gke.ResourcePolicy = {
+        "project": settings.project,
+        "region": settings.region,
+        "name": shortened(f"{settings.cluster_name}-{pool.name}", 63, suffix=f"-{topology}"),
+        "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": topology},
+    }
+    options = pulumi.ResourceOptions(parent=opts.parent, depends_on=[context.control_plane])
+    return declare("gcp:compute/resourcePolicy:ResourcePolicy", f"{name}-workload-policy", inputs, options)
 
 
 def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:

@@ -255,7 +255,7 @@ def _budget(settings: Settings) -> Iterator[Problem]:
             f"cannot be checked: the price of {', '.join(settings.unpriced)}{place} is unknown",
             "Write hourlyUsd in each pool, or remove the budget"
             if settings.own is not None
-            else "Remove the budget, or use a machine and a region with a known price",
+            else "Write hourlyUsd in the GPU pool, remove the budget, or use a machine and a region with a known price",
         )
     elif settings.cost_max_hourly > limit:
         yield Problem(

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr
 
 from components.settings.access import AccessList
-from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, some
-from components.settings.own.sections import GpuName, OwnBudget, Usd
+from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, Usd, some
+from components.settings.own.sections import GpuName, OwnBudget
 from components.settings.pools import SharingSetting
 from components.settings.teams import Teams
 from components.settings.workloads import Workloads

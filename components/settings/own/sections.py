@@ -251,7 +251,6 @@ class OwnAdminPool(Section):
 GpuName = Annotated[
     StrictStr, matching(_GPU, "is not a name of an NVIDIA GPU", "Write for example nvidia-t4 or nvidia-rtx-4090")
 ]
-Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
 
 
 class OwnGpuPool(Section):
@@ -265,7 +264,7 @@ class OwnGpuPool(Section):
     driver_version: StrictStr = next(iter(DRIVER_BRANCHES))
     kernel_modules: Literal["open", "proprietary"] | None = None
     time_sharing: SharingSetting | None = None
-    hourly_usd: Usd | None = None
+    hourly_usd: fields.Usd | None = None
     labels: fields.GpuNodeLabels = Field(default_factory=dict)
     taints: fields.Taints = ()
 
@@ -301,7 +300,7 @@ class OwnCpuPool(Section):
 
     name: PoolName
     machines: Machines
-    hourly_usd: Usd | None = None
+    hourly_usd: fields.Usd | None = None
     labels: fields.NodeLabels = Field(default_factory=dict)
     taints: fields.Taints = ()
 

@@ -54,7 +54,9 @@ N1_LIMITS: Final = {
 
 # Families whose virtual machines take no Persistent Disk:
 # https://cloud.google.com/compute/docs/disks/hyperdisks#machine-type-support
-_HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "ct6e-", "g4-", "n4-", "n4a-", "n4d-")
+_HYPERDISK_ONLY: Final = (
+    *("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "ct6e-", "g4-", "n4-", "n4a-", "n4d-", "tpu7x-"),
+)
 
 LOCAL_SSD_GB: Final = 375
 """The size of one local SSD; of A3 Ultra and A4, whose disks are larger, ``local_ssds`` counts as much room."""

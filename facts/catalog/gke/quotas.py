@@ -7,8 +7,8 @@ https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/i
 
 Spot and flex-start machines count against the preemptible quotas of a project that has some, else against the standard
 ones (https://docs.cloud.google.com/compute/docs/instances/provisioning-models). General knowledge: which families share
-``CPUS``, what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count
-spot too.
+``CPUS``, what the preemptible quotas of TPU7x and of GPUs newer than the H100 are called, and that the totals of all
+regions count spot too.
 """
 
 from __future__ import annotations

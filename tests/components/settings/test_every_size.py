@@ -37,6 +37,7 @@ def entry(cloud: str, gpu: str, size: int, capacity: str, zone: str) -> Config:
     if capacity == "capacity-block":
         reservation |= {"first": "2099-03-01", "last": "2099-03-08"}
     reserved = {"reservation": reservation} if capacity in ("reserved", "capacity-block") else {}
+    reserved |= {"hourlyUsd": 1} if gpu == "google-tpu7x" else {}
     # Also where no zone is known to have the GPU.
     return {**pool, "maxNodes": 1, "zones": [zone], **reserved}
 

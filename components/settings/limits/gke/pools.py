@@ -26,6 +26,8 @@ _RESERVATION: Final = re.compile(
 _ANY_ORDER: Final = "For any order add computeClass: true; pods must then select the class, as `gpu submit` does"
 _RESERVED_CLASS: Final = re.compile("default|autopilot(-.*)?")
 
+_TPU7X: Final = "tpu7x-"
+
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
 _COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
@@ -37,7 +39,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _compute_classes(settings)
     yield from _upgrades(settings)
     yield from _placement(settings)
-    yield from _fabric(settings)
+    yield from _too_old(settings)
     yield from _minimum(settings)
     for pool in settings.gpu_pools:
         yield from _slice(pool)
@@ -155,12 +157,16 @@ def _placement(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _fabric(settings: Settings) -> Iterator[Problem]:
+def _too_old(settings: Settings) -> Iterator[Problem]:
     """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra"""
     version = settings.kubernetes.version or ""
-    for where in (f"{pool.declared_at}.fabric" for pool in settings.gpu_pools if pool.fabric is not None):
-        # From 1.34.1-gke.1829001 on GKE has the classes of devices.
-        if version and int(version.removeprefix("v").split(".")[1]) < 34:
+    # From 1.34.1-gke.1829001 on GKE has the classes of devices, and from 1.34.0-gke.2201000 on TPU7x:
+    # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ironwood
+    if not version or int(version.removeprefix("v").split(".")[1]) >= 34:
+        return
+    for pool in settings.gpu_pools:
+        needs = {"fabric": pool.fabric is not None, "gpu": pool.machine_type.startswith(_TPU7X)}
+        for where in (f"{pool.declared_at}.{key}" for key, needed in needs.items() if needed):
             message = f"GKE {version} does not offer the devices by itself"
             yield Problem(where, message, "Write kubernetes.version: '1.34' or newer, or leave it out")
 
@@ -186,6 +192,9 @@ def _slice(pool: Pool) -> Iterator[Problem]:
     for key, (wrong, message) in unsupported.items():
         if wrong:
             yield Problem(f"{pool.declared_at}.{key}", message, "Leave it out")
+    if pool.machine_type.startswith(_TPU7X) and pool.hourly_usd is None:
+        remedy = "Write hourlyUsd: …, what Google bills you for one node, an hour"
+        yield Problem(f"{pool.declared_at}.hourlyUsd", f"no list price of {pool.machine_type} is known", remedy)
     if nodes > 1 and pool.max_nodes != nodes:
         yield Problem(
             f"{pool.declared_at}.maxNodes",

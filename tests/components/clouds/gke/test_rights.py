@@ -15,6 +15,7 @@ from tests.tables import beside
 
 ROLES = beside(__file__)["roles"]
 GKE = [file for file in STACK_FILES if settings_of(file).cloud == "gke"]
+TPU7X = {"name": "tpu7x", "gpu": "google-tpu7x", "gpusPerNode": 4, "maxNodes": 2, "hourlyUsd": 1}
 
 
 @pytest.mark.parametrize("file", GKE, ids=lambda file: file.stem)
@@ -75,7 +76,10 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
     shared = load_stack("gke", workloads={"sharedVolume": {}})
     existing = {"network": "n", "subnets": ["s"], "podRange": "p", "serviceRange": "q"}
     allowed = [{"name": "office", "cidr": "203.0.113.0/24"}]
+    slices = load_stack("gke", zones=["us-central1-c"], gpuPools=[{**TPU7X, "topology": "2x2x2"}])
     company = load_stack("gke", network={"existing": existing, "authorizedNetworks": allowed})
-    assert {*used(settings), *used(shared), *used(company)} == set(OF_SETTINGS)
-    assert len(OF_SETTINGS) == 13
+    assert {*used(settings), *used(shared), *used(company), *used(slices)} == set(OF_SETTINGS)
+    assert len(OF_SETTINGS) == 14
     assert set(used(load_stack("gke"))) == {"network"}
+    alone = load_stack("gke", zones=["us-central1-c"], gpuPools=[TPU7X])
+    assert not OF_SETTINGS.keys() & used(alone).keys() - {"network"}

@@ -27,6 +27,8 @@ SLICE = {"name": "slice", "gpu": "google-tpu-v6e", "gpusPerNode": 4, "topology":
 CONFIG = {
     **yaml.safe_load((ROOT / "examples" / "gke-tpu.yaml").read_text())["config"],
     "gcp:project": "acme-gpu",
+    "gpucluster:region": "us-east5",
+    "gpucluster:zones": ["us-east5-a"],
     "gpucluster:gpuPools": [
         {"name": "v6e", "gpu": "google-tpu-v6e", "gpusPerNode": [1, 4, 8], "capacity": "spot", "maxNodes": 2},
         {**SLICE, "capacity": "spot"},
@@ -35,6 +37,8 @@ CONFIG = {
     ],
     "gpucluster:adminPool": {"maxNodes": 4},
 }
+CHIP7 = {**SLICE, "gpu": "google-tpu7x", "maxNodes": 2, "hourlyUsd": 30.5, "zones": ["us-east5-a"]}
+TPU7X = {**CHIP7, "topology": "2x2x2"}
 CHIPS = ("v6e-1", "v6e-4", "v6e-8", "slice-4", "other-4")
 LABEL = "cloud.google.com/gke-tpu-{}"
 SELECTED = {LABEL.format("accelerator"): "tpu-v6e-slice", LABEL.format("topology"): "4x4"}
@@ -51,10 +55,10 @@ def published() -> Offer:
 
 
 def pools(**changes: Any) -> tuple[Pool, ...]:
-    """The GPU pools; ``changes`` are of the slice."""
+    """The GPU pools; ``changes`` are of the slice, or of the cluster."""
     keys = {key.removeprefix("gpucluster:"): value for key, value in CONFIG.items() if key != "gcp:project"}
     if changes:
-        keys["gpuPools"] = [{**SLICE, **changes}]
+        keys |= {"kubernetes": changes.pop("kubernetes", {}), "gpuPools": [{**SLICE, **changes}]}
     return load(keys, stack="gke-tpu", project="acme-gpu").gpu_pools
 
 
@@ -73,6 +77,29 @@ def test_a_pool_has_what_google_s_api_needs_and_no_label_that_gke_sets_itself() 
         assert inputs.get("placementPolicy") == one
     # With totals GKE refuses a slice: https://github.com/vllm-project/ci-infra/pull/545
     assert pool_inputs("slice-4")["autoscaling"] == {"minNodeCount": 0, "maxNodeCount": 4, "locationPolicy": "ANY"}
+
+
+def test_a_slice_of_tpu7x_is_placed_by_a_policy_of_its_own_which_outlives_it() -> None:
+    two = {"gpucluster:gpuPools": [{**CHIP7, "name": "alone", "topology": None}, TPU7X]}
+    declared = run_with({**CONFIG, **two, "gpucluster:budget": {"maxHourlyUsd": 124}}, "gke-tpu")
+    (policy,) = [each for each in declared.resources if each.type == "gcp:compute/resourcePolicy:ResourcePolicy"]
+    name = "gpu-gke-tpu-slice-4-2x2x2"
+    workload = {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
+    placed = {"project": "acme-gpu", "region": "us-east5", "name": name, "workloadPolicy": workload}
+    assert dict(policy.inputs) == placed
+    pool, other = declared.named("slice-4-pool"), declared.named("alone-4-pool")
+    assert pool.inputs["placementPolicy"] == {"type": "", "policyName": name, "tpuTopology": "2x2x2"}
+    assert (policy.parent, pool.deleted_with) == (pool.parent, "")
+    assert ("placementPolicy" in other.inputs, bool(other.deleted_with)) == (False, True)
+    shown = declared.stack_outputs["pools"].values()
+    assert [(each["labels"][LABEL.format("topology")], each["hourlyUsd"]) for each in shown] == [
+        ("2x2x1", 30.5),
+        ("2x2x2", 30.5),
+    ]
+    # Four nodes and what the rest of the stack costs.
+    assert 122 < declared.stack_outputs["cost"]["maxHourlyUsd"] < 124
+    fit = place(from_config_map(declared.named("offer-pools").inputs), PodRequest(gpu="tpu7x", gpus=4, workers=2))
+    assert [each.name for each in fit.pools] == ["alone-4"]
 
 
 def test_sizes_are_kept_apart_and_topologies_selected() -> None:
@@ -155,6 +182,10 @@ def test_gke_brings_driver_and_plugin_and_admission_has_policies_of_its_own() ->
         ({"timeSharing": {"clientsPerGpu": 2}}, "a pod has all TPU chips of a node"),
         ({"placement": "compact"}, "GKE places the nodes of a slice by its topology"),
         ({"labels": {"cloud.google.com/gke-tpu-topology": "2x2"}}, "GKE sets this label itself"),
+        ({**TPU7X, "hourlyUsd": None}, "no list price of tpu7x-standard-4t is known. Write hourlyUsd"),
+        ({**TPU7X, "kubernetes": {"version": "1.33"}}, "GKE 1.33 does not offer the devices by itself"),
+        ({**TPU7X, "maxNodes": 4}, "a slice 2x2x2 is 2 nodes, which start and end together, not 4"),
+        ({**TPU7X, "topology": "4x4"}, "tpu7x-standard-4t (4 chips) is in no slice 4x4. Write one of 2x2x1, 2x2x2"),
     ],
 )
 def test_what_a_slice_cannot_be_is_refused(change: dict[str, Any], message: str) -> None:

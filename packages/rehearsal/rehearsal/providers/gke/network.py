@@ -19,6 +19,7 @@ NETWORK: Final = "gcp:compute/network:Network"
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
+POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:

@@ -16,6 +16,7 @@ from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
 from rehearsal.providers.gke import nodes, rules
 from rehearsal.providers.gke.cloud import TABLE, bad_request, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted
+from rehearsal.providers.gke.network import POLICY
 from rehearsal.providers.pool_order import PoolOrder
 from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource, changed
 from rehearsal.simulation import SimulatedNodeGroup
@@ -88,6 +89,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         raise bad_request("Additional node networks need a cluster with enable_multi_networking.")
     _require_upgrades(pending, cluster.inputs)
     _require_workload_pool(pending, cluster.inputs)
+    _require_workload_policy(pending, cluster.inputs)
     account = _config(pending).get("serviceAccount")
     if account and account != "default":
         require_account(pending.cloud, account)
@@ -150,6 +152,22 @@ def _require_workload_pool(pending: Pending[SimulatedCloud], cluster: Properties
     mode = at(pending.inputs, "nodeConfig.workloadMetadataConfig.mode")
     if mode == "GKE_METADATA" and not at(cluster, "workloadIdentityConfig.workloadPool"):
         raise bad_request("workload_metadata_config mode GKE_METADATA needs the cluster's workload_identity_config.")
+
+
+def _require_workload_policy(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
+    """400 for a policy of another topology than the pool's, or that does not place nodes close to each other.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpu-ironwood. GKE itself takes the topology from the
+    policy, but the provider then finds a pool that differs from what is declared, and replaces it.
+    """
+    placement = pending.inputs.get("placementPolicy") or {}
+    if not (name := placement.get("policyName")):
+        return
+    region = region_of(cluster["location"])
+    policy = pending.cloud.store.get(POLICY, f"projects/{cluster['project']}/regions/{region}/resourcePolicies/{name}")
+    declared = (policy and policy.inputs.get("workloadPolicy")) or {}
+    if declared != {"type": "HIGH_THROUGHPUT", "acceleratorTopology": placement.get("tpuTopology")}:
+        raise bad_request(f"placement_policy: {name} is no HIGH_THROUGHPUT policy of {placement.get('tpuTopology')}.")
 
 
 def _require_version(version: str | None, master: str) -> None:

@@ -199,7 +199,8 @@ def node_group(
     spot = bool(config.get("spot") or config.get("preemptible"))
     usd = cloud.hourly_usd(machine, region_of(zones[0]), spot=spot)
     chips = gpus.count if gpus and gpus.resource == TPU_RESOURCE else 0
-    topology = at(pool, "placementPolicy.tpuTopology") or _ONE_NODE.get(chips, "")
+    one_node = _ONE_NODE.get(chips, "") + ("x1" if machine.type.startswith("tpu7x-") else "")
+    topology = at(pool, "placementPolicy.tpuTopology") or one_node
     atomic = bool(chips) and slice_nodes(topology, chips) > 1
     return SimulatedNodeGroup(
         name=pool["name"],

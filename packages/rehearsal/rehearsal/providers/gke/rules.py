@@ -26,6 +26,10 @@ TPU_TOPOLOGIES: Final = {
     "ct6e-standard-1t": ("1x1",),
     "ct6e-standard-4t": ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"),
     "ct6e-standard-8t": ("2x4",),
+    "tpu7x-standard-4t": (
+        *("2x2x1", "2x2x2", "2x2x4", "2x4x4"),
+        *("4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16"),
+    ),
 }
 SSD_COUNTS: Final = (
     "nodeConfig.localSsdCount",
@@ -84,7 +88,15 @@ def _tpu_slice(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if (size := slice_nodes(topology, chips)) == 1:
         # https://github.com/AI-Hypercomputer/xpk/pull/825
         return "TPU topology can't be specified with single-host TPU slice pool."
-    if placement.get("type") != "COMPACT":
+    if type_.startswith("tpu7x-"):
+        if not placement.get("policyName"):
+            # https://github.com/vllm-project/ci-infra/pull/547
+            refused = f"Creation of a managed instance group with {type_} machine type with placement policy"
+            return f"{refused} is not supported. Use workload policy instead."
+        if placement.get("type") == "COMPACT":
+            # https://github.com/AI-Hypercomputer/xpk/blob/main/src/xpk/core/nodepool.py
+            return "Group placement (type COMPACT) and a workload policy are mutually exclusive."
+    elif placement.get("type") != "COMPACT":
         return "A multi-host TPU slice needs placement_policy.type COMPACT."
     if len(pool.get("nodeLocations") or ()) > 1:
         return "Multi-host TPU node pools must be zonal."

@@ -9,7 +9,7 @@ import pytest
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.gke import account as gke
-from rehearsal.providers.base import Previous, ProviderError
+from rehearsal.providers.base import Created, Previous, Properties, ProviderError
 from rehearsal.providers.cloud import Record, Store
 from rehearsal.providers.differences import parse_path
 from rehearsal.providers.gke import GcpProvider
@@ -44,6 +44,36 @@ def test_ranges_accounts_and_zones_that_are_named_must_exist(google: gke.Google)
     with pytest.raises(ProviderError, match=f"Service account {account} does not exist"):
         google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": account}))
     google.refuses(gke.POOL, gke.gpu_pool(nodeLocations=["europe-west4-a"]), "is not a zone of region")
+
+
+def test_a_slice_of_tpu7x_needs_a_policy_of_its_region_and_topology_and_keeps_it(google: gke.Google) -> None:
+    def pool(policy: str, topology: str = "2x2x2") -> Properties:
+        machine = {"machineType": "tpu7x-standard-4t", "diskType": "hyperdisk-balanced", "guestAccelerators": []}
+        return gke.gpu_pool(
+            nodeConfig=machine,
+            nodeLocations=["us-central1-c"],
+            autoscaling={"minNodeCount": 0, "maxNodeCount": 4 if topology == "2x2x4" else 2},
+            placementPolicy={"type": "", "policyName": policy, "tpuTopology": topology},
+        )
+
+    def policy(name: str, region: str = "us-central1", type: str = "HIGH_THROUGHPUT") -> Created:
+        workload = {"type": type, "acceleratorTopology": "2x2x2"}
+        return google.create(gke.POLICY, {"name": name, "region": region, "workloadPolicy": workload})
+
+    google.cluster()
+    policy("far", region="us-east5")
+    policy("spread", type="HIGH_AVAILABILITY")
+    ring = policy("ring")
+    google.refuses(gke.POOL, pool("far"), "regions/us-central1/resourcePolicies/far' was not found")
+    for refused in (pool("spread"), pool("ring", "2x2x4")):
+        google.refuses(gke.POOL, refused, "is no HIGH_THROUGHPUT policy of 2x2x")
+    made = google.create(gke.POOL, pool("ring"))
+    (group,) = google.fleet.groups.values()
+    assert (group.atomic, group.max_nodes, group.machine.gpus) == (True, 2, 4)
+    with pytest.raises(ProviderError, match="is already being used by"):
+        google.delete(gke.POLICY, ring)
+    google.delete(gke.POOL, made)
+    google.delete(gke.POLICY, ring)
 
 
 def test_more_networks_of_nodes_need_a_cluster_with_several(google: gke.Google) -> None:
