@@ -76,7 +76,7 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     size = machines.gpu_counts(gpu)[0]
     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machines.having(gpu, size)[0].type,), spot=spot)
     *everywhere, own = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
-    of_all_regions = [] if gpu == "google-tpu-v6e" else [("GPUS_ALL_REGIONS", "global", 2 * size)]
+    of_all_regions = [] if gpu.startswith("google-tpu") else [("GPUS_ALL_REGIONS", "global", 2 * size)]
     assert [(quota.name, quota.place, quota.needed) for quota in everywhere] == of_all_regions
     assert own.needed == 2 * size
     assert own.name.startswith("PREEMPTIBLE_") is spot

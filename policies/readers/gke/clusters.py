@@ -290,7 +290,7 @@ def _labels(
         labels["node.kubernetes.io/instance-type"] = machine
     if (chip := chip_of(machine)) is not None:
         topology = text(at(pool, "placementPolicy", "tpuTopology"))
-        if topology is None and at(pool, "placementPolicy", "policyName"):
+        if topology is None and at(pool, "placementPolicy", "policyName") is not None:
             topology = UNKNOWN  # GKE takes that of the workload policy
         labels |= {"cloud.google.com/gke-accelerator": None, **chip_labels(machine, chip, topology)}
     elif gpus == 0:
