@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads
 from rehearsal.checks.cluster import groups_as_declared, groups_as_planned, leftover_checks
+from rehearsal.checks.objects import object_checks
 from rehearsal.checks.permissions import account_checks, autoscaler_rights, calls_allowed, people_checks, team_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import Scenario
@@ -24,6 +25,7 @@ __all__ = [
     "groups_as_declared",
     "groups_as_planned",
     "leftover_checks",
+    "object_checks",
     "people_checks",
     "team_checks",
 ]

@@ -24,7 +24,7 @@ from rehearsal.mutants.replay import Made, Replay, Variant, call
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import Properties, Provider
 from rehearsal.providers.marshal import unmarshal
-from rehearsal.scenario.check import groups_of, pools_of
+from rehearsal.scenario.check import groups_of, offer_of, pools_of
 from schemas import schema
 
 Judge = Literal["types", "gate", "advisory", "up", "scenario", "same", "nobody"]
@@ -77,7 +77,7 @@ class QuickJudges:
         for each in self._listed.values():
             if kubernetes and each.inputs["kind"] == "Namespace":
                 kubernetes.create(call(each), self._checked[each.urn], 0)
-        self.replay = Replay(plugin, config, pools, window, objects, planned)
+        self.replay = Replay(plugin, config, pools, window, objects, planned, offer_of(stack.settings))
         self.refusal = next(filter(None, self.replay.refusal(self.in_order())), "")
         """Why the program cannot be created without an engine; then no mutant is."""
 

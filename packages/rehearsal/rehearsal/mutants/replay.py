@@ -17,7 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
-from rehearsal.checks import groups_as_declared, groups_as_planned
+from facts.concepts.offer import Offer
+from rehearsal.checks import groups_as_declared, groups_as_planned, object_checks
 from rehearsal.mutants.mutation import Registered
 from rehearsal.mutants.placement import misplaced
 from rehearsal.providers import cloud_provider
@@ -105,7 +106,7 @@ class Replay:
     """How to create the resources: in the cloud of ``plugin`` with the settings ``config``, for a stack's ``pools``.
 
     ``window`` is the weekly maintenance that the stack declares (``sunday 02:00 4 h``), ``objects`` what it has in the
-    cluster; ``planned``: its autoscaler is one of them.
+    cluster; ``planned``: its autoscaler is one of them. ``offer`` is what its users should read of the pools.
     """
 
     plugin: str
@@ -114,6 +115,7 @@ class Replay:
     window: str
     objects: Sequence[Object] = ()
     planned: bool = False
+    offer: Offer | None = None
 
     def refusal(self, program: Sequence[Made]) -> Refusal:
         """Of the program: each resource with its checked inputs, after all that it refers to."""
@@ -191,13 +193,20 @@ class _Creation:
         listed = (self._fleet.list_objects(f"/apis/apps/v1/{kind}") for kind in ("deployments", "daemonsets"))
         return misplaced(groups, *listed)
 
-    def beside(self, place: int, item: Object) -> str:
-        """The first check that fails with another object in the cluster."""
+    def beside(self, before: Collection[str], place: int, item: Object) -> str:
+        """The first check that fails with another object in the cluster, and not ``before``."""
         self._fleet.objects[place] = item
         try:
-            return self._wrong()
+            return self._wrong() or next((each for each in self.wrong_objects() if each not in before), "")
         except Exception:  # an object lacks what every one has: a rehearsal judges it
             return ""
+
+    def wrong_objects(self) -> list[str]:
+        """The checks of what is declared in the cluster that fail."""
+        assert self._replay.offer is not None
+        declared = self._fleet.objects[: len(self._replay.objects)]
+        checks = object_checks(declared, list(self._fleet.groups.values()), self._replay.offer)
+        return [f"{each.id}: {each.detail}" for each in checks if not each.passed]
 
     def _taken(self, each: Registered, inputs: Properties, created: Created) -> str:
         """The first label that running nodes of a pool lose when its tags change, as on day two."""
@@ -250,7 +259,8 @@ def _beside(replay: Replay, program: Sequence[Made], changed: Sequence[tuple[int
     with TemporaryDirectory() as folder:
         creation = _Creation(replay, Path(folder))
         creation.add_all(program)
-        return [_forked(creation.beside, *each) for each in changed]
+        before = creation.wrong_objects()
+        return [_forked(creation.beside, before, *each) for each in changed]
 
 
 def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) -> Answers:

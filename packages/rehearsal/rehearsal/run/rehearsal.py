@@ -19,6 +19,7 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
+from rehearsal.report.changes import stack_change
 from rehearsal.report.record import real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, node_prices
 from rehearsal.report.summary import Display, show
@@ -26,7 +27,7 @@ from rehearsal.run.options import DiskFull, Options, require_room
 from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages
-from rehearsal.scenario.check import Pools, groups_of, pools_of
+from rehearsal.scenario.check import Pools, groups_of, offer_of, pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
@@ -127,6 +128,10 @@ class Rehearsal(Recorder[RunRecord]):
             raise StageFailed(f"pulumi up failed: {result.reason}")
         if self._pools.in_groups:
             self._groups(self._pools)
+        declared = (each.properties for each in stack_change(result.events).after.declared)
+        objects = [dict(each) for each in declared if {"kind", "metadata"} <= each.keys()]
+        groups = read_report(self.run_dir / "fleet.json")
+        self._record.checks += checks.object_checks(objects, groups, offer_of(self._stack.settings))
 
     def _groups(self, pools: Pools) -> None:
         groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None

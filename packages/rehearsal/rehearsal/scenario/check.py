@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from facts import catalog
-from facts.concepts.pool import Pool
+from facts.concepts.offer import Offer, PoolOffer, pool_offer
+from facts.concepts.pool import Pool, gpus_per_pod
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -68,4 +69,39 @@ def groups_of(settings: Settings) -> Pools:
         storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all},
         memory={machine.type: known.allocatable(machine).memory_mib for machine in machines if machine is not None},
         in_groups=True,
+    )
+
+
+def offer_of(settings: Settings) -> Offer:
+    """What the stack's users should read of its pools. CPU and memory are those of a node without its system pods."""
+    known = catalog.of(settings.cloud)
+    command = known.log_command and known.log_command.replace("{project}", settings.project or "")
+    return Offer(
+        stack=settings.stack,
+        cloud=settings.cloud,
+        region=settings.region,
+        cluster=settings.cluster_name,
+        pools=tuple(_pool_offer(settings, pool) for pool in settings.gpu_pools),
+        log_command=command if known.log_addon is None or known.log_addon in settings.addons else None,
+    )
+
+
+def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
+    known = catalog.of(settings.cloud)
+    machines = [machine for name in pool.machine_types if (machine := known.machines.get(name)) is not None]
+    free = [known.allocatable(machine) for machine in machines]
+    return pool_offer(
+        pool,
+        gpus_per_pod=gpus_per_pod(pool),
+        milli_cpu=min((each.milli_cpu for each in free), default=None),
+        memory_mib=min((each.memory_mib for each in free), default=None),
+        disk_mib=known.disk_mib and known.disk_mib(pool.image, pool.disk_gb),
+        idle_minutes=settings.idle_minutes_of(pool),
+        notice_seconds=known.spot_notice_seconds if pool.spot else None,
+        capacity_type=pool.capacity_type,
+        max_run_hours=pool.gpus.flex_start and pool.gpus.flex_start.max_run_hours,
+        since=pool.gpus.block and pool.gpus.block.first,
+        until=pool.gpus.block and pool.gpus.block.last,
+        slice_nodes=pool.gpus.slice_nodes,
+        rdma_devices=max((each.rdma_devices for each in machines[:1]), default=0),
     )

@@ -1,0 +1,59 @@
+"""The checks of the objects that a program declares: every stack passes, and each part of them fails by itself."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.checks.test_groups import group_of
+from rehearsal.checks import object_checks
+from rehearsal.scenario.check import offer_of
+from tests.stacks import ROOT, STACK_FILES, run_program, settings_of, stack_name
+from tests.tables import cases
+
+DEV = ROOT / "Pulumi.dev.yaml"
+Named = dict[str, dict[str, Any]]
+
+
+def declared(file: Path) -> Named:
+    """The name of each resource in the program → the object."""
+    return {each.name: copy.deepcopy(each.inputs) for each in run_program(file).resources if "kind" in each.inputs}
+
+
+def failed(file: Path, objects: Named) -> dict[str, str]:
+    """The checks that fail → their details."""
+    settings = settings_of(file)
+    groups = [group_of(settings.admin_pool, 0), *(group_of(pool, 1) for pool in settings.gpu_pools)]
+    checks = object_checks(list(objects.values()), groups, offer_of(settings))
+    assert len({each.id for each in checks}) == len(checks) == 5
+    return {each.id: each.detail for each in checks if not each.passed}
+
+
+@pytest.mark.parametrize("file", STACK_FILES, ids=stack_name)
+def test_what_every_stack_declares_passes(file: Path) -> None:
+    assert failed(file, declared(file)) == {}
+
+
+@cases
+def test_a_wrong_object_fails_a_check(object: str, path: list[Any], value: Any, fails: list[str], problem: str) -> None:
+    objects = declared(DEV)
+    *steps, last = path
+    inside: Any = objects[object]
+    for step in steps:
+        inside = inside[step]
+    # A text that is replaced in another one, or the value.
+    inside[last] = inside[last].replace(*value.split(" -> ")) if " -> " in str(value) else value
+    failures = failed(DEV, objects)
+    assert list(failures) == fails
+    assert problem in failures[fails[0]]
+
+
+def test_a_program_that_leaves_karpenters_nodes_fails_because_it_does_not_use_its_right() -> None:
+    file = ROOT / "examples" / "eks-karpenter.yaml"
+    objects = declared(file)
+    job = objects["autoscaler-reaper-cronjob"]["spec"]["jobTemplate"]["spec"]
+    job["template"]["spec"]["containers"][0]["env"] = [{"name": "KARPENTER", "value": "no"}]
+    assert failed(file, objects) == {"cron-jobs": "gpucluster-node-reaper need not karpenter.sh nodeclaims delete"}
