@@ -306,13 +306,8 @@ def by_resource(pools: Iterable[Pool]) -> dict[str, list[Pool]]:
 
 def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str, str]) -> dict[str, str]:
     """All labels of a GPU pool: the contract's, then the user's (which cannot replace one: settings refuses that)."""
-    return {
-        **({GPU_PRESENT_LABEL: "true"} if resource_of(gpu) == GPU_RESOURCE else {}),
-        POOL_LABEL: pool,
-        GPU_LABEL: gpu,
-        SIZE_KEY: str(gpus_per_node),
-        **extra,
-    }
+    present = {GPU_PRESENT_LABEL: "true"} if resource_of(gpu) == GPU_RESOURCE else {}
+    return {**present, POOL_LABEL: pool, GPU_LABEL: gpu, SIZE_KEY: str(gpus_per_node), **extra}
 
 
 def gpu_pool_taints(
