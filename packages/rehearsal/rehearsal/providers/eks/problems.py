@@ -237,7 +237,7 @@ def _template(account: Account, group: Properties) -> Iterator[str]:
         yield f"nodes of {name} cannot join: without the metadata service a node does not know which instance it is"
     encrypts = account.call("ec2", "GetEbsEncryptionByDefault")["EbsEncryptionByDefault"]
     for disk in data.get("BlockDeviceMappings") or ():
-        ebs, each = disk.get("Ebs") or {}, f"the disk {disk['DeviceName']} of each node of {name}"
+        ebs, each = disk.get("Ebs") or {}, f"the disk {disk.get('DeviceName', '')} of each node of {name}"
         if ebs.get("DeleteOnTermination") is False:
             yield f"{each} outlives it, and is billed"
         # https://docs.aws.amazon.com/ebs/latest/userguide/encryption-by-default.html
