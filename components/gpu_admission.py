@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -45,8 +46,6 @@ MPS_POLICY: Final = "mps-pods.gpucluster.dev"
 _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
 """Message of the validation for clouds whose autoscaler ends running pods."""
-_TOPOLOGY: Final = "does not select the topology of its chips"
-"""Message of the validation for devices that have one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +133,7 @@ def manifests(
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
-        left_out = {*(() if ends_running_pods else (_EVICTION,))}
-        if all(pool.gpus.topology is None for pool in members):
-            left_out.add(_TOPOLOGY)
+        left_out = {*_pointless(members), *(() if ends_running_pods else (_EVICTION,))}
         validations = [each for each in placement["spec"]["validations"] if each["message"] not in left_out]
         every += (
             PolicyManifests(
@@ -166,11 +163,31 @@ def _prefix(resource: str) -> str:
     return "" if resource == GPU_RESOURCE else f"{domain.partition('.')[0] if device == 'gpu' else device}-"
 
 
+def _pointless(pools: Sequence[Pool]) -> Iterator[str]:
+    """Messages of the validations that no pod for these pools can fail."""
+    if len({pool.gpus.type for pool in pools}) < 2:
+        yield "may get any of several GPU types, including the most expensive"
+    if len({pool.gpus.shares for pool in pools}) < 2:
+        yield "may get a whole GPU or a share of one"
+    if not any(pool.gpus.mps for pool in pools):
+        yield "may run on GPUs that MPS shares, without the node's shared memory"
+    if all(pool.gpus.topology is None for pool in pools):
+        yield "does not select the topology of its chips"
+    if not any(_tried_before(pool, pools) for pool in pools):
+        yield "does not tolerate the taints of a pool that is tried first"
+
+
 def _with(
     policy: Mapping[str, Any], variables: Sequence[Mapping[str, str]], validations: Sequence[Mapping[str, str]]
 ) -> Mapping[str, Any]:
+    """The policy with these validations and, of its own and these variables, those that they need."""
     spec = policy["spec"]
-    return {**policy, "spec": {**spec, "variables": [*variables, *spec["variables"]], "validations": validations}}
+    needed, text = list[Mapping[str, str]](), json.dumps(validations)
+    for each in reversed([*variables, *spec["variables"]]):  # a variable refers to earlier ones only
+        if re.search(rf"variables\.{each['name']}\b", text):
+            needed.insert(0, each)
+            text += each["expression"]
+    return {**policy, "spec": {**spec, "variables": needed, "validations": validations}}
 
 
 def facts(

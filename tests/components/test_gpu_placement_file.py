@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import pytest
 from components.gpu_admission import PolicyManifests, facts, manifests, rooms, templates
 from components.resources import documents
 from facts import catalog
+from facts.concepts.pool import Pool, SharedGpu
 from tests.components import specs
 
 PLACEMENT, PLACEMENT_BINDING, ISOLATION, ISOLATION_BINDING = templates()
@@ -54,18 +54,33 @@ def test_every_text_is_one_line(policy: Mapping[str, Any]) -> None:
     assert "  " not in json.dumps(policy["spec"])
 
 
-def test_python_adds_facts_and_leaves_out_two_validations_only() -> None:
-    known, of_chips = facts([], adds_gpu_toleration=False), "does not select the topology of its chips"
-    for manifest, template in zip(made(), map(copy.deepcopy, (PLACEMENT, ISOLATION)), strict=True):
-        validations = [each for each in template["spec"]["validations"] if each["message"] != of_chips]
-        template["spec"]["validations"] = validations
-        assert manifest.policy["spec"]["variables"] == [*known, *template["spec"]["variables"]]
-        assert {
-            **manifest.policy,
-            "spec": {**manifest.policy["spec"], "variables": template["spec"]["variables"]},
-        } == template
-    without, _ = made(ends_running_pods=False)
-    assert len(PLACEMENT["spec"]["validations"]) - len(without.policy["spec"]["validations"]) == 2
+def test_only_what_the_validations_need_is_declared() -> None:
+    for manifest, template in zip(made(), (PLACEMENT, ISOLATION), strict=True):
+        spec = manifest.policy["spec"]
+        used = json.dumps([spec["validations"], [each["expression"] for each in spec["variables"]]])
+        assert [each["name"] for each in spec["variables"] if f"variables.{each['name']}" not in used] == []
+        changed = {name: template["spec"][name] for name in ("variables", "validations")}
+        assert {**manifest.policy, "spec": {**spec, **changed}} == template
+
+
+SPOT = specs.gpu_pool("t4-spot", declared_at="gpuPools[0]")
+ON_DEMAND = specs.gpu_pool("t4", extra_taints=(), spot=False, preference=1, declared_at="gpuPools[0]")
+
+
+@pytest.mark.parametrize(
+    ("pools", "message"),
+    [
+        ([SPOT, specs.gpu_pool("l4", gpu="nvidia-l4")], "may get any of several GPU types"),
+        ([SPOT, specs.gpu_pool("half", mps=SharedGpu(clients_per_gpu=2))], "may get a whole GPU or a share of one"),
+        ([specs.gpu_pool("half", mps=SharedGpu(clients_per_gpu=2))], "may run on GPUs that MPS shares"),
+        ([SPOT, ON_DEMAND], "does not tolerate the taints of a pool that is tried first"),
+    ],
+)
+def test_a_validation_is_there_where_a_pod_can_fail_it(pools: list[Pool], message: str) -> None:
+    for declared, is_there in ((pools, True), ([SPOT], False)):
+        placement, _ = manifests(declared, adds_gpu_toleration=False, ends_running_pods=False)
+        messages = [each["message"] for each in placement.policy["spec"]["validations"]]
+        assert any(each.startswith(message) for each in messages) is is_there
 
 
 @pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
