@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads
+from rehearsal.checks.admission import admission_checks
 from rehearsal.checks.cluster import groups_as_declared, groups_as_planned, leftover_checks
 from rehearsal.checks.objects import object_checks
 from rehearsal.checks.permissions import account_checks, autoscaler_rights, calls_allowed, people_checks, team_checks
@@ -19,6 +20,7 @@ from rehearsal.scenario.timeline import Timeline
 
 __all__ = [
     "account_checks",
+    "admission_checks",
     "autoscaler_rights",
     "calls_allowed",
     "cluster_checks",

@@ -18,8 +18,10 @@ from google.protobuf.struct_pb2 import Struct
 from facts import catalog
 from policies.offline import OfflineGate
 from policies.readers.resource import Declared
+from rehearsal.cluster.api import Api
 from rehearsal.engine.stack import Stack
 from rehearsal.mutants.mutation import DEPENDS_ON, Mutant, Registered
+from rehearsal.mutants.policies import KINDS, Policies
 from rehearsal.mutants.replay import Made, Replay, Variant, call
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import Properties, Provider
@@ -46,7 +48,7 @@ NOBODY = Verdict("nobody")
 class QuickJudges:
     """All judges of one stack. ``folder`` is for the provider's records; ``cloud`` are the resources of the cloud.
 
-    ``kubernetes`` is the provider of an empty cluster; with it the objects in the cluster are ``mutable``, too.
+    ``cluster`` is an empty one and its provider; with it the objects in the cluster are ``mutable``, too.
     """
 
     def __init__(
@@ -55,10 +57,10 @@ class QuickJudges:
         program: Sequence[Registered],
         gate: OfflineGate,
         folder: Path,
-        kubernetes: Provider | None = None,
+        cluster: tuple[Api, Provider] | None = None,
     ) -> None:
         (plugin,) = stack.plugins
-        self._kubernetes = kubernetes
+        self._kubernetes = kubernetes = cluster[1] if cluster else None
         self._provider: Any = cloud_provider(plugin, folder, None)
         account = catalog.of(stack.settings.cloud).account_key.partition(":")[2]
         config = {account: stack.settings.project}
@@ -80,6 +82,11 @@ class QuickJudges:
         self.replay = Replay(plugin, config, pools, window, objects, planned, offer_of(stack.settings))
         self.refusal = next(filter(None, self.replay.refusal(self.in_order())), "")
         """Why the program cannot be created without an engine; then no mutant is."""
+        self._policies = None
+        if cluster:
+            policies = [(each, self._checked[each.urn]) for each in program if each.inputs.get("kind") in KINDS]
+            self._policies = Policies(*cluster, policies, pools)
+            self.refusal = self.refusal or self._policies.refusal
 
     def enum(self, token: str, path: str) -> tuple[str, ...]:
         """The values that the schema lists for an input; none of an object in the cluster."""
@@ -107,6 +114,11 @@ class QuickJudges:
             for each, one in mutated
         ]
         answers = dict(zip(in_cloud, self.replay.refusals(self.in_order(), variants), strict=True))
+        if self._policies is not None:
+            for one in mutants:
+                each = self.mutable[one.type, one.name]
+                if each.inputs.get("kind") in KINDS:
+                    answers[one] = self._policies.refused(each, self._check(each, one.applied(each.inputs))[0])
         others = [one for one in mutants if one not in answers]
         places = {key: place for place, key in enumerate(self._listed)}
         changed = [

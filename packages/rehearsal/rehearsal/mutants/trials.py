@@ -20,6 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from policies.offline import OfflineGate
+from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.engine.changed_stacks import changed_project
 from rehearsal.engine.engine import EngineError, gate_for
@@ -142,11 +143,11 @@ GROUP: Final = 24  # mutants at most in the first rehearsal of a group
 
 
 @contextmanager
-def _empty_cluster(folder: Path, tools: Path) -> Iterator[SimulatedKubernetes]:
+def _empty_cluster(folder: Path, tools: Path) -> Iterator[tuple[Api, SimulatedKubernetes]]:
     with ControlPlane(folder, tools=tools) as plane:
         provider = SimulatedKubernetes((), tools)
         provider.configure({"kubeconfig": plane.kubeconfig.read_text()})
-        yield provider
+        yield plane.api, provider
 
 
 def run(
@@ -171,8 +172,8 @@ def run(
     program, committed, judgements = trials.base(), table.read(name), table.judgements(name)
     with TemporaryDirectory() as records, ExitStack() as cluster:
         gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
-        kubernetes = cluster.enter_context(_empty_cluster(folder / "cluster", tools)) if objects else None
-        judges = QuickJudges(stack, program, gate, Path(records), kubernetes)
+        empty = cluster.enter_context(_empty_cluster(folder / "cluster", tools)) if objects else None
+        judges = QuickJudges(stack, program, gate, Path(records), empty)
         if judges.refusal:
             console.out(f"without an engine the program cannot be created: {judges.refusal}")
         mutable = judges.mutable.items()

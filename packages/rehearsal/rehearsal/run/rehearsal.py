@@ -200,6 +200,7 @@ class Rehearsal(Recorder[RunRecord]):
             self._record.checks.append(checks.groups_as_planned(groups, groups_of(self._stack.settings)))
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
+        self._record.checks += checks.admission_checks(self._admin, self._pools)
         if access := self._stack.settings.access:
             self._record.checks += checks.people_checks(self._admin, access, self._sandbox.people())
         self._record.checks += checks.team_checks(self._admin, self._stack.settings.teams, self._wait)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from facts import catalog
+from facts.catalog.model import Resources
 from facts.concepts.offer import Offer, PoolOffer, pool_offer
 from facts.concepts.pool import Pool, gpus_per_pod
 
@@ -28,10 +29,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Pools:
-    """The pools that the stack declares.
+    """The pools that the stack declares on its ``cloud``.
 
     ``storage``: pool → MiB of ephemeral storage on its nodes, where known; ``memory``: machine type → MiB for pods, by
-    which jobs are planned. ``in_groups``: the cloud has a group of machines for each of them, and resizes it itself.
+    which jobs are planned. ``room``: GPU pool → what its nodes leave for pods, where known, of the largest type.
+    ``in_groups``: the cloud has a group of machines for each of them, and resizes it itself.
     """
 
     gpu: tuple[Pool, ...]
@@ -39,7 +41,9 @@ class Pools:
     admin: Pool
     storage: Mapping[str, int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
+    room: Mapping[str, Resources] = field(default_factory=dict)
     in_groups: bool = False
+    cloud: str = ""
 
     @property
     def all(self) -> tuple[Pool, ...]:
@@ -55,12 +59,12 @@ class Pools:
 def pools_of(settings: Settings) -> Pools:
     """The pools of a stack. An autoscaler in the cluster says, and only after a while, what a group of the cloud is."""
     managed = settings.autoscaler == "managed"
-    return groups_of(settings) if managed else Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+    return groups_of(settings) if managed else _pools(settings)
 
 
 def groups_of(settings: Settings) -> Pools:
     """The pools of a stack as groups of the cloud: with what they are once their autoscaler has decided about them."""
-    pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+    pools = _pools(settings)
     known = catalog.of(settings.cloud)
     usable = known.disk_mib or (lambda _, size: 1024 * size)
     machines = {known.machines.get(name) for pool in pools.all for name in pool.machine_types}
@@ -105,3 +109,14 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
         slice_nodes=pool.gpus.slice_nodes,
         rdma_devices=max((each.rdma_devices for each in machines[:1]), default=0),
     )
+
+
+def _pools(settings: Settings) -> Pools:
+    known, room = catalog.of(settings.cloud), dict[str, Resources]()
+    for pool in settings.gpu_pools:
+        machines = [known.machines.get(name) for name in pool.machine_types]
+        free = [known.allocatable(machine) for machine in machines if machine is not None]
+        if free and len(free) == len(machines):
+            cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
+            room[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
+    return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)

@@ -110,7 +110,8 @@ def test_who_notices_wrong_objects_in_the_cluster(tmp_path: Path, control_plane:
     kubernetes = SimulatedKubernetes()
     kubernetes.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     gate = OfflineGate.of_file(gate_for(ROOT, "dev").config)
-    quick = QuickJudges(STACK, run(tmp_path)[1], gate, tmp_path, kubernetes)
+    quick = QuickJudges(STACK, run(tmp_path)[1], gate, tmp_path, (control_plane.api, kubernetes))
+    assert quick.refusal == ""
     objects = [each for key, each in quick.mutable.items() if key not in quick.cloud]
     kinds = {each.inputs["kind"] for each in objects}
     assert kinds >= {"ClusterRole", "CronJob", "PodDisruptionBudget", "Role", "ValidatingAdmissionPolicy"}
