@@ -58,6 +58,14 @@ def kill_children(parent: int, name: str) -> bool:
     return killed
 
 
+def kill_session(leader: int) -> None:
+    """End what is left of the session that the process ``leader`` started, in whatever process group it is."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):  # ended, or another user's
+            if os.getsid(process.pid) == leader:
+                process.kill()
+
+
 class ProcessError(Exception):
     """A child that could not be started, died, or would not end."""
 

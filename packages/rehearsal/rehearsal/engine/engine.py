@@ -26,6 +26,7 @@ from components.settings import WITHOUT_ACCOUNT
 from policies import config as policy_config
 from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.cluster.processes import kill_session
 from rehearsal.engine.events import (
     UNCHANGED,
     Outcome,
@@ -317,7 +318,7 @@ class Engine:
                 _cancel(process)
                 raise
             finally:
-                _end_session(process.pid)
+                kill_session(process.pid)  # language hosts, analyzers and plugins of a killed engine
                 ended.set()
                 follower.join(timeout=2)
         seconds = time.monotonic() - started
@@ -360,12 +361,6 @@ def policy_pack(project: Path, config: Path) -> PolicyPack:
 
 def _gate_flags(gate: PolicyPack | None) -> list[str]:
     return [] if gate is None else ["--policy-pack", str(gate.pack), "--policy-pack-config", str(gate.config)]
-
-
-def _end_session(leader: int) -> None:
-    """End what the engine may have left behind in its session: language hosts, analyzers, plugins."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
 
 
 def _cancel(process: subprocess.Popen[bytes]) -> None:

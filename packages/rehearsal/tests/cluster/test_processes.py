@@ -9,10 +9,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, alive, eventually
-from rehearsal.cluster.processes import PortTaken, ProcessError, Processes, free_ports
+from rehearsal.cluster.processes import PortTaken, ProcessError, Processes, free_ports, kill_session
 
 pytestmark = pytest.mark.slow
 
@@ -121,3 +122,21 @@ def test_the_environment_is_not_inherited(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_free_ports_are_different() -> None:
     assert len(set(free_ports(20))) == 20
+
+
+def test_nothing_is_left_of_the_session_of_a_killed_program() -> None:
+    """Pulumi starts its analyzers in process groups of their own."""
+    in_another_group = "import os, time; os.setpgid(0, 0); print(os.getpid(), flush=True); time.sleep(600)"
+    text = (
+        f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {in_another_group!r}]); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as leader:
+        assert leader.stdout is not None
+        left = psutil.Process(int(leader.stdout.readline()))
+        leader.kill()
+        leader.wait()
+        assert left.is_running()
+        kill_session(leader.pid)
+        psutil.wait_procs([left], timeout=60)
+        assert not left.is_running()
