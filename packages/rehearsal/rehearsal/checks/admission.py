@@ -170,6 +170,8 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
         for kind, spec in (("ResourceClaim", devices), ("ResourceClaimTemplate", {"spec": devices})):
             claim = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "one"}, "spec": spec}
             yield Question(f"a {kind} for {name}", claim, warned=words)
+            made = {**claim, "metadata": {"name": "one", "ownerReferences": [_owner("ReplicaSet")]}}
+            yield Question(f"a {kind} for {name}, made by a controller", made)
 
 
 def _pod(

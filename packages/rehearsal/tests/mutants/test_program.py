@@ -199,17 +199,17 @@ def test_a_group_whose_gpus_nobody_advertises() -> None:
 
 # Only goes up: measured with `make mutants STACK=… UPDATE=1`.
 TABLES = sorted(path.stem for path in table.FOLDER.glob("*.csv") if path.stem != "judgements")
-FLOORS = {"dev": 0.98, "examples/aks-train-infer.yaml": 0.99, "examples/eks-spot.yaml": 0.96}
+FLOORS = {"dev": 0.98, "dev-objects": 0.97, "aks-train-infer": 0.99, "eks-spot": 0.96}
 
 
 @pytest.mark.parametrize("stack", FLOORS)
 def test_most_harmful_mutants_are_noticed(stack: str) -> None:
-    rows = [row for row in table.read(resolve(stack).name).values() if row["harm"] == "harmful"]
+    rows = [row for row in table.read(stack).values() if row["harm"] == "harmful"]
     noticed = sum(row["noticed_by"] in table.NOTICED for row in rows)
     assert noticed >= FLOORS[stack] * len(rows) > 0, f"{noticed} of {len(rows)}"
 
 
-@pytest.mark.parametrize("stack", FLOORS)
+@pytest.mark.parametrize("stack", ["dev", "examples/aks-train-infer.yaml", "examples/eks-spot.yaml"])
 def test_what_is_called_named_has_its_subject_in_the_verdict(stack: str) -> None:
     resolved = resolve(stack)
     subjects = scope_of(resolved.settings).not_rehearsed
