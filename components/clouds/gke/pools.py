@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
 # A change would replace all nodes with their jobs, so a pool keeps the values of its creation unless ``raw`` sets them.
-_IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
+# GKE sets the features of some TPUs itself: https://github.com/GoogleCloudPlatform/cloud-foundation-fabric/pull/3972
+_IMMUTABLE: Final = tuple(
+    f"nodeConfig.{key}" for key in ("advancedMachineFeatures", "ephemeralStorageLocalSsdConfig", "gvnic")
+)
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575. Those that the
@@ -97,7 +100,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         if pool.machine_type.startswith("tpu7x-"):
             # Such a pool is deleted by itself: Google keeps a policy that a pool uses.
             policy, deleted_with = _workload_policy(context, name, pool, opts), None
-            # GKE answers no type, and another would replace the pool: https://github.com/vllm-project/ci-infra/pull/547
+            # As Google's own autoscaler makes them (autoscaling_gke_client_v1beta1.go, TYPE_UNSPECIFIED):
+            # https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/main/pkg/cloudprovider/gke/gkeclient
             inputs["placementPolicy"] |= {"type": "", "policyName": policy.output("name")}
     if pool.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:

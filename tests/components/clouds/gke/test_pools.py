@@ -65,7 +65,9 @@ def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_
     assert not declared(specs.cpu_pool()).replace_on_changes
 
 
-@pytest.mark.parametrize("path", ["nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic"])
+@pytest.mark.parametrize(
+    "path", [f"nodeConfig.{key}" for key in ("advancedMachineFeatures", "ephemeralStorageLocalSsdConfig", "gvnic")]
+)
 def test_raw_changes_what_a_pool_otherwise_keeps(path: str) -> None:
     key = path.rpartition(".")[2]
     raw = {"nodeConfig": {key: {"localSsdCount": 1} if "Ssd" in key else {"enabled": False}}}

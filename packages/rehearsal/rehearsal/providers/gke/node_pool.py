@@ -161,7 +161,8 @@ def _require_workload_policy(pending: Pending[SimulatedCloud], cluster: Properti
     policy, but the provider then finds a pool that differs from what is declared, and replaces it.
     """
     placement = pending.inputs.get("placementPolicy") or {}
-    if not (name := placement.get("policyName")):
+    name = placement.get("policyName")
+    if not name or not str(_config(pending).get("machineType")).startswith("tpu7x-"):
         return
     region = region_of(cluster["location"])
     policy = pending.cloud.store.get(POLICY, f"projects/{cluster['project']}/regions/{region}/resourcePolicies/{name}")

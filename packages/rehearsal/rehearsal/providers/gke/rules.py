@@ -93,9 +93,6 @@ def _tpu_slice(pool: Properties, cloud: SimulatedCloud) -> str | None:
             # https://github.com/vllm-project/ci-infra/pull/547
             refused = f"Creation of a managed instance group with {type_} machine type with placement policy"
             return f"{refused} is not supported. Use workload policy instead."
-        if placement.get("type") == "COMPACT":
-            # https://github.com/AI-Hypercomputer/xpk/blob/main/src/xpk/core/nodepool.py
-            return "Group placement (type COMPACT) and a workload policy are mutually exclusive."
     elif placement.get("type") != "COMPACT":
         return "A multi-host TPU slice needs placement_policy.type COMPACT."
     if len(pool.get("nodeLocations") or ()) > 1:
