@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rehearsal.providers.eks.authorization.identity import Right
@@ -160,11 +161,15 @@ def _stubber() -> Any:
     from moto.core.botocore_stubber import BotocoreStubber
     from moto.ec2.models.subnets import Subnet
     from moto.ec2.models.vpcs import VPC
+    from moto.ec2.responses import subnets
     from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
 
     for network in (Subnet, VPC):
         network.owner_id = property(_owner)  # pyright: ignore[reportAttributeAccessIssue]
+    # AWS chooses a zone for a subnet that names none, maybe that of another one; here it is the last, in every run:
+    # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSubnet.html
+    subnets.random = SimpleNamespace(choice=lambda zones: zones[-1])  # pyright: ignore[reportPrivateImportUsage]
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.

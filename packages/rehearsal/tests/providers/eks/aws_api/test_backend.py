@@ -52,6 +52,15 @@ def test_what_changes_is_asked_every_time(amazon: eks.Amazon) -> None:
     assert len(amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]) == len(before) + 1
 
 
+def test_a_subnet_without_a_zone_is_in_the_same_one_in_every_run(amazon: eks.Amazon) -> None:
+    network = amazon.account.call("ec2", "CreateVpc", CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    made = [
+        amazon.account.call("ec2", "CreateSubnet", VpcId=network, CidrBlock=f"10.9.{part}.0/24")["Subnet"]
+        for part in range(6)
+    ]
+    assert {each["AvailabilityZone"] for each in made} == {"us-west-2d"}
+
+
 def test_a_machine_type_that_does_not_exist_is_not_remembered(amazon: eks.Amazon) -> None:
     for _ in range(2):
         with pytest.raises(Exception, match="nothing"):
