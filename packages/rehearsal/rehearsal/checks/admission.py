@@ -15,7 +15,7 @@ import yaml
 
 from facts.catalog.model import Resources
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL, ROLE_LABEL, Pool, by_resource, gpus_per_pod
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check, Pools
@@ -80,15 +80,15 @@ def problem_of(api: Api, question: Question) -> str:
 
 def _misleading(warning: str, pool: Pool) -> str:
     """What is wrong with the lines that a warning tells to add, for pods that are to run in ``pool``."""
-    tolerations, _, selector = warning.replace('\\"', '"').partition(" add ")[2].partition("nodeSelector: ")
+    tolerated, _, selector = warning.replace('\\"', '"').partition(" add ")[2].partition("nodeSelector: ")
     try:
-        lines = yaml.safe_load(tolerations.removeprefix("tolerations: ").removesuffix(" and ") or "[]")
+        lines = yaml.safe_load(tolerated.removeprefix("tolerations: ").removesuffix(" and ") or "[]")
         labels = yaml.safe_load(selector.rstrip('"') or "{}")
     except yaml.YAMLError:
         return f"the lines that the warning adds are no YAML: {warning}"
-    if any(_toleration(taint) not in lines for taint in _repelling(pool)):
+    if any(each not in lines for each in tolerations(_repelling(pool))):
         return f"the tolerations that the warning adds are not those for {pool.name}: {warning}"
-    fits = labels and labels.items() <= {**pool.labels, **pool.gpus.cloud_labels}.items()
+    fits = labels and labels.items() <= {**pool.labels, **pool.cloud_labels}.items()
     return "" if fits else f"the selector that the warning adds is not for {pool.name}: {warning}"
 
 
@@ -142,10 +142,8 @@ def _of_smaller(pool: Pool, members: Sequence[Pool]) -> Iterator[Question]:
     words = (f"tolerates pool {name} with {pool.gpus_per_node} GPUs per node", f'{OPT_OUT_LABEL}: "true"')
     small = _pod(pool, fits)
     yield Question(title, small, refused=words)
-    opted = {**small, "metadata": {**small["metadata"], "labels": {OPT_OUT_LABEL: "true"}}}
-    yield Question(f"{title} and says so", opted)
-    of_daemon_set = {**small, "metadata": {**small["metadata"], "ownerReferences": [_owner("DaemonSet")]}}
-    yield Question(f"{title}, of a DaemonSet", of_daemon_set)
+    yield Question(f"{title} and says so", _with(small, labels={OPT_OUT_LABEL: "true"}))
+    yield Question(f"{title}, of a DaemonSet", _with(small, ownerReferences=[_owner("DaemonSet")]))
     yield Question(f"{title}, in kube-system", small, namespace="kube-system")
     yield Question(f"a pod without a GPU that tolerates {name}", _pod(pool, 0))
 
@@ -156,8 +154,7 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
     nowhere = _pod(first, 1, selecting={ROLE_LABEL: "admin"})
     listed = tuple(pool.name for pool in members)
     yield Question("a pod with a GPU for the admin pool", nowhere, warned=("matches no GPU pool", *listed))
-    of_controller = {**nowhere, "metadata": {**nowhere["metadata"], "ownerReferences": [_owner("ReplicaSet")]}}
-    yield Question("the same pod, written by a controller", of_controller)
+    yield Question("the same pod, written by a controller", _with(nowhere, ownerReferences=[_owner("ReplicaSet")]))
     yield Question("the same pod without a GPU", _pod(first, 0, selecting={ROLE_LABEL: "admin"}))
     for kind, (_, where) in _KINDS.items():
         words = (f"in {where} write nodeSelector: {{{POOL_LABEL}: <pool>}}", *listed)
@@ -170,7 +167,7 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
         for kind, spec in (("ResourceClaim", devices), ("ResourceClaimTemplate", {"spec": devices})):
             claim = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "one"}, "spec": spec}
             yield Question(f"a {kind} for {name}", claim, warned=words)
-            made = {**claim, "metadata": {"name": "one", "ownerReferences": [_owner("ReplicaSet")]}}
+            made = _with(claim, ownerReferences=[_owner("ReplicaSet")])
             yield Question(f"a {kind} for {name}, made by a controller", made)
 
 
@@ -183,11 +180,10 @@ def _pod(
     asked: Mapping[str, str] | None = None,
 ) -> Object:
     limits = {pool.gpus.resource: str(gpus)} if gpus else {}
-    taints = pool.taints if tolerated is None else tolerated
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
-        "nodeSelector": {**pool.labels, **pool.gpus.cloud_labels, **(selecting or {})},
-        "tolerations": [_toleration(taint) for taint in taints],
+        "nodeSelector": {**pool.labels, **pool.cloud_labels, **(selecting or {})},
+        "tolerations": tolerations(pool.taints if tolerated is None else tolerated),
         "containers": [{"name": "one", "image": "one", "resources": {"limits": limits, "requests": dict(asked or {})}}],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec}
@@ -198,8 +194,8 @@ def _repelling(pool: Pool) -> list[Taint]:
     return [each for each in pool.taints if each.effect != "PreferNoSchedule" and each.key != pool.gpus.resource]
 
 
-def _toleration(taint: Taint) -> dict[str, str]:
-    return {"key": taint.key, "operator": "Equal", "value": taint.value or "", "effect": taint.effect}
+def _with(manifest: Object, **metadata: Any) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
 
 
 def _owner(kind: str) -> dict[str, Any]:

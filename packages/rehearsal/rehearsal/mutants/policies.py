@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from facts.concepts.kubernetes import manifest
 from rehearsal.checks.admission import problem_of, questions_of
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.mutants.mutation import Registered
@@ -65,17 +66,11 @@ class Policies:
         mark = {"change": str(self._changes)}
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
         expression = f"object.metadata.labels['change'] != '{self._changes}'"
-        for kind, spec in zip(
-            KINDS,
-            (
-                {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]},
-                {"matchResources": {"objectSelector": {"matchLabels": mark}}},
-            ),
-            strict=True,
-        ):
-            bound = {"policyName": _NAME, "validationActions": ["Deny"]} if kind == KINDS[1] else {}
-            manifest = {"apiVersion": _GROUP, "kind": kind, "metadata": {"name": _NAME}, "spec": {**spec, **bound}}
-            self._api.apply_manifest(manifest)
+        policy = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}
+        binding = {"matchResources": {"objectSelector": {"matchLabels": mark}}, "policyName": _NAME}
+        binding["validationActions"] = ["Deny"]
+        for kind, spec in zip(KINDS, (policy, binding), strict=True):
+            self._api.apply_manifest(manifest(_GROUP, kind, _NAME, spec=spec))
         end = time.monotonic() + _SECONDS
         while not self._refuses(mark):
             if time.monotonic() > end:

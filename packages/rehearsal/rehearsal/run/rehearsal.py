@@ -27,7 +27,7 @@ from rehearsal.run.options import DiskFull, Options, require_room
 from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages
-from rehearsal.scenario.check import Pools, groups_of, offer_of, pools_of
+from rehearsal.scenario.check import groups_of, offer_of, pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
@@ -44,12 +44,13 @@ class Rehearsal(Recorder[RunRecord]):
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
         """Nothing is started yet."""
         settings, timeline = stack.settings, Timeline()
+        self._limited = options.account is not None
         self._pools = pools_of(settings)
         record = RunRecord(
             stack.name,
             str(stack.file),
             timeline,
-            scope_of(settings, options.day_two, limited=options.account is not None),
+            scope_of(settings, options.day_two, limited=self._limited),
             pools=self._pools,
             price=node_prices(settings),
             seed=options.seed,
@@ -126,16 +127,12 @@ class Rehearsal(Recorder[RunRecord]):
         )
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
+        groups = read_report(self.run_dir / "fleet.json")
         if self._pools.in_groups:
-            self._groups(self._pools)
+            self._record.checks.append(checks.groups_as_declared(groups, self._pools, limited=self._limited))
         declared = (each.properties for each in stack_change(result.events).after.declared)
         objects = [dict(each) for each in declared if {"kind", "metadata"} <= each.keys()]
-        groups = read_report(self.run_dir / "fleet.json")
         self._record.checks += checks.object_checks(objects, groups, offer_of(self._stack.settings))
-
-    def _groups(self, pools: Pools) -> None:
-        groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None
-        self._record.checks.append(checks.groups_as_declared(groups, pools, limited=limited))
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
         """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
@@ -195,9 +192,9 @@ class Rehearsal(Recorder[RunRecord]):
         self._record.checks += checks.calls_allowed(calls)
         self._record.checks += checks.account_checks(self._sandbox.problems())
         if self._stack.settings.autoscaler == "cluster-autoscaler":
-            self._groups(groups_of(self._stack.settings))
-            groups = read_report(self.run_dir / "fleet.json")
-            self._record.checks.append(checks.groups_as_planned(groups, groups_of(self._stack.settings)))
+            groups, planned = read_report(self.run_dir / "fleet.json"), groups_of(self._stack.settings)
+            self._record.checks.append(checks.groups_as_declared(groups, planned, limited=self._limited))
+            self._record.checks.append(checks.groups_as_planned(groups, planned))
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
         self._record.checks += checks.admission_checks(self._admin, self._pools)

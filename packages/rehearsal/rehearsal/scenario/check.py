@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from facts import catalog
-from facts.catalog.model import Resources
+from facts.catalog.model import Machine, Resources
 from facts.concepts.offer import Offer, PoolOffer, pool_offer
 from facts.concepts.pool import Pool, gpus_per_pod
 
@@ -92,7 +92,7 @@ def offer_of(settings: Settings) -> Offer:
 
 def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
     known = catalog.of(settings.cloud)
-    machines = [machine for name in pool.machine_types if (machine := known.machines.get(name)) is not None]
+    machines = _machines(settings, pool)
     free = [known.allocatable(machine) for machine in machines]
     return pool_offer(
         pool,
@@ -111,12 +111,17 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
     )
 
 
+def _machines(settings: Settings, pool: Pool) -> list[Machine]:
+    """Those of its types that the catalogue has."""
+    known = catalog.of(settings.cloud).machines
+    return [machine for name in pool.machine_types if (machine := known.get(name)) is not None]
+
+
 def _pools(settings: Settings) -> Pools:
     known, room = catalog.of(settings.cloud), dict[str, Resources]()
     for pool in settings.gpu_pools:
-        machines = [known.machines.get(name) for name in pool.machine_types]
-        free = [known.allocatable(machine) for machine in machines if machine is not None]
-        if free and len(free) == len(machines):
+        free = [known.allocatable(machine) for machine in _machines(settings, pool)]
+        if len(free) == len(pool.machine_types):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
             room[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
     return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)
