@@ -187,12 +187,12 @@ class RecordingMonitor(mocks.MockMonitor):
         if request.type in self._new:
             response.id = ""
         if request.type != "pulumi:pulumi:Stack":
-            self._recording.resources.append(_registration(response.urn, request))
+            self._recording.resources.append(registration_of(response.urn, request))
         return response
 
     def RegisterResourceOutputs(self, request: Any) -> Any:
         assert request.urn not in self._recording.outputs, f"{request.urn} registers its outputs twice"
-        values, secrets = _reveal(request.outputs)
+        values, secrets = reveal(request.outputs)
         self._recording.outputs[request.urn] = values
         self._recording.secret_outputs[request.urn] = secrets
         return empty_pb2.Empty()
@@ -215,10 +215,32 @@ def run(
     It runs in a thread of its own, because it needs an event loop that is nobody else's.
     """
     recording = Recording()
+    run_on(
+        RecordingMonitor(recording, new or ()),
+        program,
+        project=project,
+        stack=stack,
+        config=config or {},
+        secrets=secrets,
+        preview=new is not None,
+    )
+    return recording
+
+
+def run_on(
+    monitor: mocks.MockMonitor,
+    program: Callable[[], None],
+    *,
+    project: str,
+    stack: str,
+    config: Mapping[str, str],
+    secrets: Collection[str] = (),
+    preview: bool = False,
+) -> None:
+    """Run ``program`` as a stack of ``monitor``'s. Raises what it raises."""
     # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
     with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
-        apart.submit(_run, recording, program, project, stack, config or {}, secrets, new).result()
-    return recording
+        apart.submit(_run, monitor, program, project, stack, config, secrets, preview).result()
 
 
 def remembered(run: Callable[P, Recording]) -> Callable[P, Recording]:
@@ -236,20 +258,19 @@ def remembered(run: Callable[P, Recording]) -> Callable[P, Recording]:
 
 
 def _run(
-    recording: Recording,
+    monitor: mocks.MockMonitor,
     program: Callable[[], None],
     project: str,
     stack: str,
     config: Mapping[str, str],
     secrets: Collection[str],
-    new: Collection[str] | None,
+    preview: bool,
 ) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
-        monitor = RecordingMonitor(recording, new or ())
-        settings.configure(_settings(monitor, project, stack, preview=new is not None))
+        settings.configure(_settings(monitor, project, stack, preview=preview))
         settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
         pulumi.runtime.set_all_config(dict(config), list(secrets))
         loop.run_until_complete(run_in_stack(program))
@@ -272,8 +293,9 @@ def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: 
     )
 
 
-def _registration(urn: str, request: Any) -> Registration:
-    inputs, secrets = _reveal(request.object)
+def registration_of(urn: str, request: Any) -> Registration:
+    """What the engine is asked to register as ``urn``, from the SDK's ``request``."""
+    inputs, secrets = reveal(request.object)
     return Registration(
         urn=urn,
         type=request.type,
@@ -304,7 +326,8 @@ def _names(inputs: Properties) -> tuple[Any, ...]:
     return inputs.get("name"), inputs.get("addonName"), inputs.get("metadata", {}).get("name")
 
 
-def _reveal(struct: Any) -> tuple[Properties, frozenset[str]]:
+def reveal(struct: Any) -> tuple[Properties, frozenset[str]]:
+    """The properties in the clear, and which of them are secret."""
     properties = rpc.deserialize_properties(struct)
     secrets = {key for key, value in properties.items() if rpc.is_rpc_secret(value)}
     return {key: rpc.unwrap_rpc_secret(value) for key, value in properties.items()}, frozenset(secrets)

@@ -1,0 +1,112 @@
+"""``python worker.py PROJECT FD``: runs the program in the folder ``PROJECT``, and asks the other end of the pipe ``FD``.
+
+It is a process of its own because an older version's packages have the names of today's. Only the recorder is today's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import runpy
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[4]
+sys.path[0] = str(ROOT)
+
+from google.protobuf import empty_pb2  # noqa: E402
+from pulumi.runtime import mocks, rpc  # noqa: E402
+from pulumi.runtime.proto import provider_pb2, resource_pb2  # noqa: E402
+
+from tests import recorder  # noqa: E402
+
+
+class PipeMonitor(mocks.MockMonitor):
+    """Hands every request to the other end of the pipe, one after another."""
+
+    def __init__(self, pipe: Connection) -> None:
+        super().__init__(_NoMocks())
+        self._pipe, self._lock = pipe, threading.Lock()
+
+    def RegisterResource(self, request: Any) -> Any:
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type == "pulumi:pulumi:Stack":
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        aliases = [self._alias(request, each) for each in request.aliases]
+        id, outputs = self._ask("register", recorder.registration_of(urn, request), aliases)
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=id, object=_marshal(outputs))
+
+    def ReadResource(self, request: Any) -> Any:
+        urn = self.make_urn(request.parent, request.type, request.name)
+        outputs = self._ask("read", request.type, request.name, request.id, recorder.reveal(request.properties)[0])
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=_marshal(outputs))
+
+    def Invoke(self, request: Any) -> Any:
+        result, failure = self._ask("invoke", request.tok, recorder.reveal(request.args)[0])
+        failures = [provider_pb2.CheckFailure(property="", reason=failure)] if failure else []
+        return resource_pb2.ResourceInvokeResponse(**{"failures": failures, "return": _marshal(result)})
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:
+        self._ask("outputs", request.urn, recorder.reveal(request.outputs)[0])
+        return empty_pb2.Empty()
+
+    def _alias(self, request: Any, alias: Any) -> str:
+        """The URN that a resource had: what an alias does not name is as today."""
+        if alias.urn:
+            return str(alias.urn)
+        spec = alias.spec
+        parent = "" if spec.noParent else spec.parentUrn or request.parent
+        return self.make_urn(parent, spec.type or request.type, spec.name or request.name)
+
+    def _ask(self, *question: Any) -> Any:
+        with self._lock:
+            self._pipe.send(question)
+            answer, refusal = self._pipe.recv()
+        if refusal:
+            raise RuntimeError(refusal)
+        return answer
+
+
+class _NoMocks(mocks.Mocks):
+    """Never asked: ``PipeMonitor`` answers everything."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        raise AssertionError(args.typ)
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
+        raise AssertionError(args.token)
+
+
+def _marshal(properties: dict[str, Any]) -> Any:
+    return asyncio.run(rpc.serialize_properties(properties, {}))
+
+
+def main(project: Path, pipe: Connection) -> None:
+    """Run the program for each stack that is asked for, until the pipe ends."""
+    sys.path[0] = str(project)
+    os.chdir(project)
+    while True:
+        try:
+            stack, config = pipe.recv()
+        except EOFError:
+            return
+        error = ""
+        try:
+            recorder.run_on(
+                PipeMonitor(pipe),
+                lambda: runpy.run_path("__main__.py", run_name="__main__"),  # type: ignore[arg-type,return-value]
+                project="gpucluster",
+                stack=stack,
+                config=config,
+            )
+        except BaseException:
+            error = traceback.format_exc()
+        pipe.send(("end", error))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Connection(int(sys.argv[2])))
