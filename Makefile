@@ -72,9 +72,9 @@ setup-dev: ## The same, and what checks and tests need
 tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)
 
-rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR, CLUSTER_AUTOSCALER=PROGRAM; PROGRAM=DIR: a Pulumi program of yours)
+rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR, CLUSTER_AUTOSCALER=PROGRAM; BASE=commit that is deployed: the update from it while a job runs; PROGRAM=DIR: a Pulumi program of yours)
 	@$(REHEARSAL) rehearse "$(STACK)" $(if $(PROGRAM),--program "$(PROGRAM)") $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
-	  $(if $(DAYTWO),--day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))") $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
+	  $(if $(DAYTWO),--day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))") $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)") $(if $(call from_command_line,BASE),--base "$(BASE)")
 
 rehearse-changed: setup-rehearsal ## Rehearse the stacks that differ from BASE=
 	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \

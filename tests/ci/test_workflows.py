@@ -100,6 +100,19 @@ def test_every_check_of_a_change_is_run_and_every_target_exists() -> None:
     assert run <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+def test_what_runs_the_tests_has_the_whole_history() -> None:
+    """The upgrade tests deploy the released version."""
+    jobs = {name: job for flow in WORKFLOWS.values() for name, job in flow["jobs"].items()}
+    testing = {
+        name: job["steps"]
+        for name, job in jobs.items()
+        if any(str(step.get("run", "")).startswith("make test") for step in job.get("steps", ()))
+    }
+    assert {*testing} == {"test", "test-all"}
+    for name, steps in testing.items():
+        assert [step["with"].get("fetch-depth") for step in steps if "checkout@" in step.get("uses", "")] == [0], name
+
+
 def test_a_check_of_another_base_does_not_count_for_main() -> None:
     assert _triggers("checks")["pull_request"] == {"branches": ["main"]}, "an author chooses the base"
 

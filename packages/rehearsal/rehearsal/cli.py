@@ -21,7 +21,7 @@ from components.settings.quotas import listed, quotas
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.changed_stacks import NoSuchCommit
 from rehearsal.engine.engine import EngineError, gate_for
-from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, stack_name
+from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, stack_name
 from rehearsal.faults.command import faults
 from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run.options import BUILD, LoopbackDown, require_loopback
@@ -30,7 +30,7 @@ from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
 
 if TYPE_CHECKING:
-    from rehearsal.run.recorder import Finished
+    pass
 
 EXIT_FAIL = 1
 EXIT_BAD_INPUT = 2
@@ -89,18 +89,25 @@ def rehearse(
         Path | None,
         typer.Option("--program", help="The folder of another Pulumi program in Python; STACK is one of its stacks."),
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", help="The commit or tag that is deployed: update a stack of it while a job runs."),
+    ] = None,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
+    from rehearsal.own_machines.command import on_own_machines
     from rehearsal.providers import account_limits
     from rehearsal.run.options import Options
+    from rehearsal.run.program import rehearse_program
     from rehearsal.run.rehearsal import Rehearsal
+    from rehearsal.run.upgrade import deployed
     from rehearsal.scenario.manifests import ManifestsError, read
 
     console = _console()
     if program is not None:
-        if keep or plugins or apply or account or day_two or place or seed:
+        if keep or plugins or apply or account or day_two or place or seed or base:
             _bad_input("--program goes with a stack's name alone: leave the other options out")
-        raise typer.Exit(_exit_code(_of_others(program, stack, console)))
+        raise typer.Exit(rehearse_program(program, stack, console))
     if plugins is not None and not plugins.is_dir():
         _bad_input(f"--plugins {plugins}: no such directory")
     if apply is not None:
@@ -109,71 +116,31 @@ def rehearse(
         except ManifestsError as error:
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
-    if chosen.own_machines:
-        raise typer.Exit(_exit_code(_on_own_machines(chosen, console)))
     if account is not None:
         account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
-    options = Options(
-        tools=provide(chosen.tools),
-        gate=gate_for(ROOT, chosen.name),
-        plugins=plugins,
-        keep=keep,
-        apply=apply,
-        account=account,
-        # What the account lacks fails every job: the first failure is enough.
-        fail_fast=account is not None,
-        seed=seed,
-        day_two=day_two or ("none" if keep else "brief"),
-        inside=chosen.only_from_inside if place is None else place == "inside",
-    )
-    finished = Rehearsal(chosen, options, console).run()
+    if chosen.own_machines:
+        raise typer.Exit(on_own_machines(chosen, base, console))
+    with deployed(base) as version:
+        options = Options(
+            tools=provide(chosen.tools),
+            gate=gate_for(ROOT, chosen.name),
+            base=version,
+            plugins=plugins,
+            keep=keep,
+            apply=apply,
+            account=account,
+            # What the account lacks fails every job: the first failure is enough.
+            fail_fast=account is not None,
+            seed=seed,
+            day_two=day_two or ("none" if keep else "brief"),
+            inside=chosen.only_from_inside if place is None else place == "inside",
+        )
+        finished = Rehearsal(chosen, options, console).run()
     if finished.retained is not None:
         console.print()
         for line in finished.retained.next_steps():
             console.print(line, highlight=False, soft_wrap=True, markup=False)
-    raise typer.Exit(_exit_code(finished))
-
-
-def _of_others(folder: Path, stack: str, console: Console) -> Finished[Any]:
-    """Rehearse another Pulumi program, with the gate's configuration in its folder."""
-    from rehearsal.engine.program import open_program
-    from rehearsal.run.options import Options
-    from rehearsal.run.program import ProgramRehearsal, gate_of
-
-    program = open_program(folder, stack)
-    return ProgramRehearsal(program, Options(tools=provide(program.tools), gate=gate_of(program)), console).run()
-
-
-def _exit_code(finished: Finished[Any]) -> int:
-    return EXIT_INTERRUPTED if finished.interrupted else 0 if finished.passed else EXIT_FAIL
-
-
-def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
-    """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
-    from rehearsal.lab import isolation
-    from rehearsal.lab.lab import base_root
-    from rehearsal.lab.software import prepare
-    from rehearsal.own_machines.control_planes import ControlPlanesRehearsal
-    from rehearsal.own_machines.existing import ExistingRehearsal
-    from rehearsal.own_machines.rehearsal import OwnRehearsal
-    from rehearsal.run.options import Options
-    from rehearsal.tools import cache
-    from rehearsal.tools.progress import Progress
-
-    progress = Progress()
-    try:
-        isolation.require()
-        # What is downloaded comes first: isolated there is no network.
-        root = base_root(progress.say)
-        options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
-        software = prepare(cache.root(), progress)
-        isolation.enter()
-        several = not stack.made_by_others and OwnRehearsal.plane_count(stack.settings) > 1
-        kind = ExistingRehearsal if stack.made_by_others else ControlPlanesRehearsal if several else OwnRehearsal
-        return kind(stack, options, root, software, console).run()
-    except isolation.LabUnavailable as error:
-        _say_error(str(error))
-        raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None
+    raise typer.Exit(finished.exit_code)
 
 
 @app.command()

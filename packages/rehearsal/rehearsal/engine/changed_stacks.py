@@ -61,18 +61,28 @@ def changed_since(base: str) -> list[str]:
 
 
 @contextmanager
-def checkout(base: str, folder: Path) -> Iterator[Path]:
+def checkout(base: str, folder: Path, *, exactly: bool = False) -> Iterator[Path]:
     """The project in a new folder below ``folder`` as it was in the last commit in common with ``base``.
 
-    It runs in this checkout's virtual environment. Raises ``NoSuchCommit``.
+    ``exactly``: as it was in ``base`` itself. Raises ``NoSuchCommit``.
     """
-    commit = _git("merge-base", base, "HEAD", base=base).decode().strip()
+    commit = base if exactly else _git("merge-base", base, "HEAD", base=base).decode().strip()
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="base-", dir=folder) as project:
-        archive = _git("archive", commit, base=base)
-        subprocess.run(["tar", "-x", "-C", project], input=archive, check=True)
-        (Path(project) / ".venv").symlink_to(ROOT / ".venv")
-        yield Path(project)
+    with tempfile.TemporaryDirectory(prefix="base-", dir=folder) as parent:
+        project = Path(parent) / "project"
+        export(commit, project)
+        yield project
+
+
+def export(commit: str, project: Path) -> None:
+    """Write the project as it was in a commit into a new folder, where it runs in this checkout's virtual environment.
+
+    Raises ``NoSuchCommit``.
+    """
+    archive = _git("archive", commit, base=commit)
+    project.mkdir()
+    subprocess.run(["tar", "-x", "-C", project], input=archive, check=True)
+    (project / ".venv").symlink_to(ROOT / ".venv")
 
 
 def _git(*arguments: str, base: str) -> bytes:

@@ -12,7 +12,7 @@ from rehearsal.lab.lab import Lab
 from rehearsal.own_machines import look
 from rehearsal.own_machines.lab_rehearsal import LabStackFile
 from rehearsal.own_machines.look import ClusterView
-from rehearsal.own_machines.rehearsal import END_JOB, OwnRehearsal
+from rehearsal.own_machines.rehearsal import OwnRehearsal
 from rehearsal.run.recorder import StageFailed
 
 AWAY_SECONDS: Final = 60.0
@@ -74,7 +74,7 @@ class ControlPlanesRehearsal(OwnRehearsal):
         self._holder(lab, "holder-moved", others)
         cluster, user = self._clients(engine)  # the connections from before end nowhere
         self._observe("plane-lost-quorum", "etcd takes a change with two of three members", partial(_change, cluster))
-        lab.machine(worker).run(["sh", "-c", END_JOB])
+        lab.machine(worker).run(["sh", "-c", look.END_JOB])
         self._observe("plane-lost-job", "The job went on, and ends", partial(look.unfinished, user, 1))
         cluster.api.delete(_JOB)
         idle = engine.up(self._options.gate, name="up-one-off", expect_no_changes=True)

@@ -179,13 +179,13 @@ class ExistingRehearsal(LabRehearsal):
             self._refused("rights", "A preview reports all missing rights in one message", preview, *words)
             self._untouched("rights-untouched", other, nodes, objects)
             engine.set_secret(_SECRET, other.kubeconfig)
-        with self._stage("pulumi up"):
+        tolerated = tolerations(self._stack.settings.gpu_pools[0].taints)
+        with self._upgrading(lab, engine, lambda: cluster, tolerated), self._stage("pulumi up"):
             self._engine_check("up", "`pulumi up` uses their cluster", engine.up(self._options.gate))
             self._network(lab, cluster)
             self._labelled(other, nodes)
         with self._stage("GPU job"):
-            pool = self._stack.settings.gpu_pools[0]
-            self._gpu_job(other.api, cluster, tolerations(pool.taints))
+            self._gpu_job(other.api, cluster, tolerated)
         with self._stage("second update"):
             again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
             self._engine_check("second-up", "A second update changes nothing", again)

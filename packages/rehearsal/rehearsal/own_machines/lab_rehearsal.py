@@ -13,7 +13,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -218,6 +218,37 @@ class LabRehearsal(Recorder[RehearsalRecord]):
         engine = replace(engine, home=facts.pulumi_home, path=(facts.plugins, self._options.tools))
         engine.set_secret(*secret)
         return engine
+
+    @contextmanager
+    def _upgrading(
+        self,
+        lab: Lab,
+        engine: Engine,
+        cluster: Callable[[], ClusterView],
+        tolerations: Sequence[Mapping[str, str]] = (),
+    ) -> Iterator[None]:
+        """The block updates what another version deployed (``--base``) while a job runs; without one it is all."""
+        base = self._options.base
+        if base is None:
+            yield
+            return
+        with self._stage(f"pulumi up of {base.name}"):
+            result = base.engine(engine, engine.stack_file).up(name="base")
+            self._engine_check("base", f"`pulumi up` of {base.name} succeeds", result)
+            worker, jobs = self._workers[0], "/apis/batch/v1/namespaces/default/jobs"
+            self._ready("base-ready", "All nodes are ready, GPUs included", cluster(), list(self._gpus))
+            cluster().api.create(jobs, look.job_until_told(worker, tolerations))
+            running = partial(look.job_state, cluster(), "Running")
+            self._observe("base-job", f"A GPU job runs on {worker}", running)
+        pods = {pod["metadata"]["uid"] for pod in cluster().pods("job-name=train")}
+        yield
+        left = {pod["metadata"]["uid"] for pod in cluster().pods("job-name=train")}
+        state = look.job_state(cluster(), "Running")
+        title = f"With a job running: the update from {base.name}"
+        self._check("upgrade-job", title, not state and left == pods, state or "the job kept running")
+        lab.machine(worker).run(["sh", "-c", look.END_JOB])
+        self._observe("upgrade-job-ends", "The job ends by itself", partial(look.unfinished, cluster().api, 1))
+        cluster().api.delete(f"{jobs}/train")
 
     def _network(self, lab: Lab, cluster: ClusterView) -> None:
         self._ready("nodes-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))

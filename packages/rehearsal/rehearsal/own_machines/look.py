@@ -173,3 +173,22 @@ def opened(user: Api, pod: str) -> list[str]:
     # A pod that can open none says so on its error output, which may come first.
     lines = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()
     return json.loads(next(line for line in lines if line.startswith("{")))["opened"]
+
+
+END_JOB: Final = 'for each in $(pgrep -f "[-]e /lab-go"); do touch "/proc/$each/root/lab-go"; done'
+"""Users' pods mount nothing of their machine, so the file is made in the container, from outside."""
+
+
+def job_until_told(node: str, tolerations: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go`` (``END_JOB``)."""
+    manifest = job_manifest("train", 1, tolerations)
+    spec = manifest["spec"]["template"]["spec"]
+    spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+    spec["containers"][0]["command"] = ["sh", "-c", "until [ -e /lab-go ]; do sleep 1; done"]
+    return manifest
+
+
+def job_state(cluster: ClusterView, phase: str = "") -> str:
+    """The phases of the job's pods; empty if that is ``phase``."""
+    phases = " ".join(pod["status"]["phase"] for pod in cluster.pods("job-name=train")) or "none"
+    return "" if phases == phase else phases

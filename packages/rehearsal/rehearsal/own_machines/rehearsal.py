@@ -37,8 +37,6 @@ openssl req -new -key {_CERTIFICATE[:-4]}.key -subj /O=kubeadm:cluster-admins/CN
 """A certificate of 5 more days in place of the year's."""
 _JOB_GOES_ON_SECONDS: Final = 15
 _UPGRADE_SECONDS: Final = 1500.0
-END_JOB: Final = 'for each in $(pgrep -f "[-]e /lab-go"); do touch "/proc/$each/root/lab-go"; done'
-"""Users' pods mount nothing of their machine, so the file is made in the container, from outside."""
 _MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -47,31 +45,16 @@ def _map(cluster: ClusterView) -> str:
     return "" if "kept" in names else f"there are {', '.join(names)}"
 
 
-def _job_until_told(node: str) -> dict[str, Any]:
-    """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go``."""
-    manifest = look.job_manifest("train", 1)
-    spec = manifest["spec"]["template"]["spec"]
-    spec["nodeSelector"] = {"kubernetes.io/hostname": node}
-    spec["containers"][0]["command"] = ["sh", "-c", "until [ -e /lab-go ]; do sleep 1; done"]
-    return manifest
-
-
-def _job_state(cluster: ClusterView, phase: str = "") -> str:
-    """The phases of the job's pods; empty if that is ``phase``."""
-    phases = " ".join(pod["status"]["phase"] for pod in cluster.pods("job-name=train")) or "none"
-    return "" if phases == phase else phases
-
-
 def _end_job_of_drained_node(lab: Lab, cluster: ClusterView, name: str) -> str:
     """What the job is some seconds after the node takes no more pods; then it is told to end."""
     try:
         look.wait(lambda: "" if name in cluster.cordoned() else "it takes pods", _UPGRADE_SECONDS)
         time.sleep(_JOB_GOES_ON_SECONDS)
-        return _job_state(cluster)
+        return look.job_state(cluster)
     except NotSeen as missing:
         return f"never drained: {missing}"
     finally:
-        lab.machine(name).run(["sh", "-c", END_JOB])
+        lab.machine(name).run(["sh", "-c", look.END_JOB])
 
 
 _ADMINISTRATORS: Final[Sequence[Mapping[str, str]]] = (
@@ -103,7 +86,7 @@ class OwnRehearsal(LabRehearsal):
             file = self._stack_file(lab)
             engine = self._engine(held, file.write, ("gpucluster:sshPrivateKey", lab.private_key.read_text()))
         held.callback(self._logs, lab)
-        with self._stage("pulumi up"):
+        with self._upgrading(lab, engine, lambda: self._clients(engine)[0]), self._stage("pulumi up"):
             self._engine_check("up", "`pulumi up` makes a cluster of the machines", engine.up(self._options.gate))
         cluster, user = self._clients(engine)
         with self._stage("cluster"):
@@ -296,9 +279,9 @@ class OwnRehearsal(LabRehearsal):
         self._ready("restored-ready", "All nodes are ready on the restored data", cluster, list(self._gpus))
 
     def _start_job(self, id: str, cluster: ClusterView, worker: str) -> None:
-        """A GPU job on ``worker``, which runs until it is told to end (``END_JOB``)."""
-        cluster.api.create("/apis/batch/v1/namespaces/default/jobs", _job_until_told(worker))
-        self._observe(id, f"A GPU job runs on {worker}", partial(_job_state, cluster, "Running"))
+        """A GPU job on ``worker``, which runs until it is told to end (``look.END_JOB``)."""
+        cluster.api.create("/apis/batch/v1/namespaces/default/jobs", look.job_until_told(worker))
+        self._observe(id, f"A GPU job runs on {worker}", partial(look.job_state, cluster, "Running"))
 
     def _upgrade(self, lab: Lab, engine: Engine, file: LabStackFile, cluster: ClusterView) -> None:
         """To the later version, while a job holds a GPU of the first worker."""

@@ -16,6 +16,7 @@ from typing import Final
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.engine import PolicyPack
 from rehearsal.engine.stack import ROOT
+from rehearsal.run.upgrade import DeployedVersion
 
 BUILD: Final = ROOT / "build" / "rehearsal"
 
@@ -26,6 +27,7 @@ class Options:
     ``apply`` is a folder of the user's own manifests; ``seed`` shuffles the order of jobs.
     ``day_two`` changes settings while a job runs: in two updates a few that end no job, or all of them one by one.
     ``account`` is a file with the account's quotas and permissions; without one, nothing is limited.
+    ``base`` is the version that is deployed first, and then updated to ``project``.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
 
     ``fail_fast`` ends the run at the first failure. ``gate=None`` (fault injection) leaves the policies out.
@@ -34,6 +36,7 @@ class Options:
     tools: Path
     gate: PolicyPack | None
     project: Path = ROOT
+    base: DeployedVersion | None = None
     plugins: Path | None = None
     keep: bool = False
     apply: Path | None = None

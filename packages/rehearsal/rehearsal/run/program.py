@@ -20,7 +20,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import CommandResult, Engine, PolicyPack, policy_pack
 from rehearsal.engine.events import PolicyViolation
-from rehearsal.engine.program import GATE, ForeignProgram
+from rehearsal.engine.program import GATE, ForeignProgram, open_program
 from rehearsal.engine.stack import ROOT
 from rehearsal.report import summary
 from rehearsal.report.changes import stack_change
@@ -35,6 +35,7 @@ from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import NodeRecord, Timeline
 from rehearsal.scenario.user import User, Watcher, short_message
+from rehearsal.tools import provide
 
 _SCOPE: Final = {
     "what the program means": "only what it declares is known; nothing is compared with what was intended",
@@ -258,3 +259,10 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         show_violations(self._console, self._violations)
         summary.show_checks(self._console, self._record)
         summary.verdict(self._console, self._record, counted(len(self._record.checks), "check"))
+
+
+def rehearse_program(folder: Path, stack: str, console: Console) -> int:
+    """Rehearse another Pulumi program, with the gate's configuration in its folder. Returns the exit code."""
+    program = open_program(folder, stack)
+    options = Options(tools=provide(program.tools), gate=gate_of(program))
+    return ProgramRehearsal(program, options, console).run().exit_code

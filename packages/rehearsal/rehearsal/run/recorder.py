@@ -32,6 +32,7 @@ from rehearsal.sandbox import client
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.check import Check
 
+_INTERRUPTED: Final = 130
 _FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -114,6 +115,11 @@ class Finished(Generic[R]):
     def passed(self) -> bool:
         """Whether the verdict is pass."""
         return self.record.verdict == "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """0 after a pass, 1 after a failure, 130 after Ctrl-C."""
+        return _INTERRUPTED if self.interrupted else int(not self.passed)
 
 
 class Recorder(ABC, Generic[R]):

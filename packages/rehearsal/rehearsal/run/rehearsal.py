@@ -15,8 +15,9 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.day_two.edits import rounds
+from rehearsal.day_two.job import NEVER_RAN, RunningJob
 from rehearsal.day_two.play import DayTwo
-from rehearsal.engine.engine import Engine
+from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
 from rehearsal.report.changes import stack_change
@@ -25,6 +26,7 @@ from rehearsal.report.report import RunRecord, node_prices
 from rehearsal.report.summary import Display, show
 from rehearsal.run.options import DiskFull, Options, require_room
 from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
+from rehearsal.run.upgrade import DeployedVersion, drift_check
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages
 from rehearsal.scenario.check import groups_of, offer_of, pools_of
@@ -68,8 +70,14 @@ class Rehearsal(Recorder[RunRecord]):
         require_room(self.run_dir)
         with self._stage("start the sandbox"):
             engine, kubeconfig = self._start()
-        with self._stage("pulumi up"):
-            self._up(engine)
+        if self._options.base is not None:
+            with self._stage(f"pulumi up of {self._options.base.name}"):
+                self._deploy(engine, self._options.base)
+            with self._stage("upgrade"):
+                self._upgrade(engine, self._options.base)
+        else:
+            with self._stage("pulumi up"):
+                self._up(engine)
         if self._options.apply is not None:
             with self._stage("apply your manifests"):
                 self._apply(engine, read(self._options.apply))
@@ -117,7 +125,33 @@ class Rehearsal(Recorder[RunRecord]):
         first = () if options.plugins is None else (options.plugins.resolve(),)
         return replace(engine, home=facts.pulumi_home, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
 
-    def _up(self, engine: Engine) -> None:
+    def _deploy(self, engine: Engine, base: DeployedVersion) -> None:
+        # Without the gate: what runs has passed that of its own version.
+        result = base.engine(engine, self._stack.file).up(name="base")
+        self._engine_check("base", f"`pulumi up` of {base.name} succeeds", result)
+        if not result.ok:
+            raise StageFailed(f"pulumi up of {base.name} failed: {result.reason}")
+
+    def _upgrade(self, engine: Engine, base: DeployedVersion) -> None:
+        """Update what runs to today's program while a job runs; then its node goes, as the scenario begins empty."""
+        assert self._admin is not None
+        user, scenario = self._planned(engine)
+        self._record.played.first_gpu_submission = self._timeline.now()
+        job = RunningJob(scenario, user, self._timeline, self._wait)
+        before = job.placed()
+        if before is None:
+            raise StageFailed(NEVER_RAN)
+        upgraded = self._up(engine)
+        again = engine.up(self._options.gate, name="upgraded-again", expect_no_changes=True)
+        self._record.checks += base.checks(job, before, upgraded, again)
+        if not self._pools.in_groups:
+            self._record.checks.append(drift_check(self._admin))
+        for check in self._record.checks[-4:]:
+            self._say(f"{check.title}: {check.detail}")
+        job.delete()
+        self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+
+    def _up(self, engine: Engine) -> CommandResult:
         result = engine.up(self._options.gate)
         self._record.violations = result.outcome.violations
         # If a program in the cluster crashed, its message is the reason.
@@ -133,6 +167,7 @@ class Rehearsal(Recorder[RunRecord]):
         declared = (each.properties for each in stack_change(result.events).after.declared)
         objects = [dict(each) for each in declared if {"kind", "metadata"} <= each.keys()]
         self._record.checks += checks.object_checks(objects, groups, offer_of(self._stack.settings))
+        return result
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
         """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
@@ -160,19 +195,24 @@ class Rehearsal(Recorder[RunRecord]):
     def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         return self._timeline.wait_until(condition, seconds, self._alive)
 
-    def _scenario(self, engine: Engine) -> None:
+    def _planned(self, engine: Engine) -> tuple[User, Scenario]:
+        """A developer who may submit jobs from now on, and the jobs for what the stack's outputs say."""
         outputs = engine.outputs()
         self._record.declared_cost = outputs["cost"]
+        developer = self._developer()
+        let_in(self._deployer(engine), developer, self._wait)
+        admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
+        seed, fabric = self._options.seed, outputs.get("fabricTest")
+        return User(developer), derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, seed, fabric)
+
+    def _developer(self) -> Api:
+        assert self._control_plane is not None
+        return Api(Kubeconfig.parse((self._control_plane / "developer.kubeconfig").read_text()))
+
+    def _scenario(self, engine: Engine) -> None:
         assert self._admin is not None
         assert self._sandbox is not None
-        assert self._control_plane is not None
-        developer = Api(Kubeconfig.parse((self._control_plane / "developer.kubeconfig").read_text()))
-        let_in(self._deployer(engine), developer, self._wait)
-        user = User(developer)
-        admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
-        scenario = derive(
-            self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed, outputs.get("fabricTest")
-        )
+        user, scenario = self._planned(engine)
         player = Player(
             user,
             self._timeline,
@@ -204,7 +244,7 @@ class Rehearsal(Recorder[RunRecord]):
         self._record.checks += work.checks(
             self._stack.settings.workloads.services,
             self._admin,
-            developer,
+            self._developer(),
             self._timeline,
             self._wait,
             self._sandbox.reclaim,

@@ -13,7 +13,7 @@ from facts import catalog
 from facts.catalog.changes import Effects
 from rehearsal.day_two import docs
 from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_of, next_minor, rounds
-from rehearsal.day_two.play import judged
+from rehearsal.day_two.job import judged
 from rehearsal.engine.stack import ROOT, available, locate
 from rehearsal.scenario.timeline import PodRecord
 from tests import one_stack

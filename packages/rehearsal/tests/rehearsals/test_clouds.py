@@ -30,8 +30,7 @@ def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) 
 @pytest.mark.parametrize(
     "stack",
     [
-        "examples/eks-karpenter.yaml",  # the longest first
-        "examples/eks-spot.yaml",
+        "examples/eks-spot.yaml",  # the longest first
         "examples/aks-train-infer.yaml",
         "examples/aks-node-auto-provisioning.yaml",
         pytest.param("examples/eks-fabric.yaml", marks=pytest.mark.exhaustive),

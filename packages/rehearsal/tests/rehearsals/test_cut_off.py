@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from rehearsal.engine.engine import Engine
+from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import resolve
 from rehearsal.run.options import Options
@@ -38,15 +38,16 @@ class _CutOff(Rehearsal):
             engine.send_signal(signal.SIGINT)
 
     @override
-    def _up(self, engine: Engine) -> None:
+    def _up(self, engine: Engine) -> CommandResult:
         first = engine.up(self._options.gate, name="cut-off")
         made = len(engine.resources())
-        super()._up(engine)
+        completed = super()._up(engine)
         detail = f"{made} of {len(engine.resources())} resources: {first.reason}"
         self._check(
             "cut-off", "The first update ends early", not first.ok and 0 < made < len(engine.resources()), detail
         )
         self._idempotence(engine)
+        return completed
 
     @override
     def _scenario(self, engine: Engine) -> None:

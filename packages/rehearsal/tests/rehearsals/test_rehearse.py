@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, passes, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
+from packages.rehearsal.tests.upgrade.released import commit
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.providers.cloud import Record, Store
@@ -45,7 +46,8 @@ NETWORK = "gcp:compute/network:Network"
     ],
 )
 def test_a_stack_passes_and_its_report_has_the_observations(stack: str) -> None:
-    report = passes(stack, "--day-two", "brief" if stack == "dev" else "none")
+    arguments = ("--day-two", "brief", "--base", commit()) if stack == "dev" else ()
+    report = passes(stack, *arguments)
     plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")
     assert plain["pods"][0]["pool"]
 

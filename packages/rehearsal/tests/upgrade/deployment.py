@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from machines.resources import MachineResources
 from pulumi.runtime import mocks
 
+import machines.wire
 from facts import catalog
+from machines.resources import MachineResources
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.upgrade.program import Program
 from rehearsal.engine.stack import resolve
@@ -61,27 +62,29 @@ class Resource:
 
 
 class Deployment:
-    """One stack in simulated clouds of its own; ``folder`` is for their files.
+    """One stack in simulated clouds of its own; ``folder`` is for their files, ``secrets`` are encrypted keys.
 
     Raises ``SettingsError`` for a stack file that today's settings refuse.
     """
 
-    def __init__(self, file: Path, folder: Path) -> None:
+    def __init__(self, file: Path, folder: Path, secrets: Mapping[str, str]) -> None:
         stack = resolve(str(file))
         settings = stack.settings
         self.resources: dict[str, Resource] = {}
         self.outputs: Properties = {}
         self._name = stack.name
         self.config: dict[str, Any] = yaml.safe_load(file.read_text())["config"]
+        self._secrets = secrets
         self._objects: dict[tuple[str, str], str] = {}
         self._providers: dict[str, Any] = {"gpucluster-machines": Machines()}
+        self._clouds = stack.plugins
         for plugin in stack.plugins:
-            self.cloud: Any = cloud_provider(plugin, folder, NotingFleet())  # type: ignore[arg-type]
-            self.cloud.by_itself()
+            provider: Any = cloud_provider(plugin, folder, NotingFleet())
+            provider.by_itself()
             if stack.with_existing is not None:
-                create_fixtures(stack.with_existing, self.cloud)
-            self.cloud.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
-            self._providers[plugin] = self.cloud
+                create_fixtures(stack.with_existing, provider)
+            provider.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
+            self._providers[plugin] = provider
         self._changes: list[Change] = []
         self._registered: dict[str, Resource] = {}
         self._replaced: list[Resource] = []
@@ -94,7 +97,7 @@ class Deployment:
         """
         self.config = {key: value for key, value in {**self.config, **config}.items() if value is not None}
         self._changes, self._registered, self._replaced, self._aliased = [], {}, [], set()
-        error = program.run(self._name, self.config, self.answer)
+        error = program.run(self._name, {**self.config, **self._secrets}, [*self._secrets], self.answer)
         if error:
             if not any(each.op == "refuse" for each in self._changes):
                 self._changes.append(Change("refuse", "", "", why=error))
@@ -111,6 +114,10 @@ class Deployment:
         ending, self.resources = [*self.resources.values()], {}
         self._delete(ending)
         return self._changes
+
+    def problems(self) -> list[str]:
+        """What will not work in the simulated account."""
+        return [each for plugin in self._clouds for each in self._providers[plugin].problems() or ()]
 
     def missing(self) -> list[str]:
         """Resources of the state that the cloud does not have: two resources were one, and one of them is deleted."""
@@ -317,6 +324,8 @@ class Machines:
 
     def __init__(self) -> None:
         self._plugin, self._answers = MachineResources(), Cloud(Recording())
+        # As in a preview in which the cluster cannot be asked yet.
+        self._plugin.configure({"kubeconfig": machines.wire.UNKNOWN})
 
     def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[Any]]:
         return news, []

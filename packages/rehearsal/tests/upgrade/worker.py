@@ -1,4 +1,4 @@
-"""``python worker.py PROJECT FD``: runs the program in the folder ``PROJECT``, and asks the other end of the pipe ``FD``.
+"""``python worker.py PROJECT FD``: runs the program in the folder ``PROJECT`` for the other end of the pipe ``FD``.
 
 It is a process of its own because an older version's packages have the names of today's. Only the recorder is today's.
 """
@@ -86,26 +86,47 @@ def _marshal(properties: dict[str, Any]) -> Any:
 
 
 def main(project: Path, pipe: Connection) -> None:
-    """Run the program for each stack that is asked for, until the pipe ends."""
+    """Answer requests, ``run`` and ``load``, until the pipe ends."""
     sys.path[0] = str(project)
     os.chdir(project)
     while True:
         try:
-            stack, config = pipe.recv()
+            request, *arguments = pipe.recv()
         except EOFError:
             return
-        error = ""
-        try:
-            recorder.run_on(
-                PipeMonitor(pipe),
-                lambda: runpy.run_path("__main__.py", run_name="__main__"),  # type: ignore[arg-type,return-value]
-                project="gpucluster",
-                stack=stack,
-                config=config,
-            )
-        except BaseException:
-            error = traceback.format_exc()
-        pipe.send(("end", error))
+        pipe.send(("end", run(pipe, *arguments)) if request == "run" else load(*arguments))
+
+
+def run(pipe: Connection, stack: str, config: dict[str, str], secrets: list[str]) -> str:
+    """Run the program; returns why it failed, or an empty text."""
+    try:
+        recorder.run_on(
+            PipeMonitor(pipe),
+            lambda: void(runpy.run_path("__main__.py", run_name="__main__")),
+            project="gpucluster",
+            stack=stack,
+            config=config,
+            secrets=secrets,
+        )
+    except BaseException:
+        return traceback.format_exc()
+    return ""
+
+
+def void(_: object) -> None:
+    """A program returns nothing."""
+
+
+def load(config: dict[str, Any], stack: str, account: str) -> str:
+    """Read settings; returns what is refused, or an empty text."""
+    from components.settings import SettingsError
+    from components.settings.read import load
+
+    try:
+        load(config, stack=stack, project=account)
+    except SettingsError as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,88 @@
+"""The upgrade of a stack from another version of the program, which people run: ``make rehearse BASE=``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rehearsal.cluster.api import Api, condition
+from rehearsal.day_two.job import RunningJob, ending_steps, judged, named
+from rehearsal.engine.changed_stacks import checkout
+from rehearsal.engine.engine import CommandResult, Engine
+from rehearsal.engine.stack import ROOT
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import NodeRecord, PodRecord
+
+_HOLDING: Final = frozenset(
+    {
+        "AKSNodeClass",
+        "EC2NodeClass",
+        "Namespace",
+        "NamespacePatch",
+        "Node",
+        "NodePatch",
+        "NodePool",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Secret",
+        "StorageClass",
+    }
+)
+"""Kinds of objects that hold data, or pods."""
+
+
+def holds(type: str) -> bool:
+    """Whether data, rights or a running job may be lost with a resource of that type: everything outside the cluster,
+    and some objects in it."""
+    return not type.startswith("kubernetes:") or type.rpartition(":")[2] in _HOLDING
+
+
+@dataclass(frozen=True)
+class DeployedVersion:
+    """The version that is deployed: ``name`` is the commit or tag that the user wrote, ``project`` its folder."""
+
+    name: str
+    project: Path
+
+    def engine(self, today: Engine, file: Path) -> Engine:
+        """The stack of ``today`` with this version's program and stack file; ``file`` itself if it has none there."""
+        own = self.project / file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+        return today.of(self.project, own if own.is_file() else file)
+
+    def checks(
+        self, job: RunningJob, before: tuple[PodRecord, NodeRecord], upgraded: CommandResult, again: CommandResult
+    ) -> Iterator[Check]:
+        """What the update from it, and a second update, did to the stack and to the job that runs."""
+        pod, node = before
+        ending = ending_steps(upgraded)
+        lost = named(step for step in ending if holds(step.type))
+        title = f"The update from {self.name} replaces and deletes nothing that holds data or runs a job"
+        yield Check("upgrade-nothing-lost", title, not lost, ", ".join(lost) or upgraded.outcome.summary)
+        title = f"With a job running: the update from {self.name}"
+        passed, detail = judged(job.pod(pod.uid), named(ending), ends=False, lost=job.lost_labels(pod, node))
+        yield Check("upgrade-job", title, passed, detail)
+        title = "A second update changes nothing"
+        yield Check("upgrade-again", title, again.ok, again.outcome.summary if again.ok else again.reason)
+
+
+@contextmanager
+def deployed(name: str | None) -> Iterator[DeployedVersion | None]:
+    """That version in a folder of its own, until the block ends. Raises ``NoSuchCommit``."""
+    if name is None:
+        yield None
+        return
+    with checkout(name, ROOT / "build" / "base", exactly=True) as project:
+        yield DeployedVersion(name, project)
+
+
+def drift_check(admin: Api) -> Check:
+    """Whether Karpenter would replace nodes, because their pool or class is no longer what they were made from.
+
+    https://karpenter.sh/docs/concepts/disruption/#drift
+    """
+    claims = admin.list("/apis/karpenter.sh/v1/nodeclaims")
+    drifted = [each["metadata"]["name"] for each in claims if condition(each, "Drifted")]
+    return Check("upgrade-drift", "Karpenter replaces no node for drift", not drifted, ", ".join(drifted) or "none")

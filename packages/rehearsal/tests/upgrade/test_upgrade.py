@@ -1,0 +1,161 @@
+"""What runs was declared by the released version: today's program loses nothing of it, and does what CHANGELOG.md says.
+
+Both programs are real, the clouds are simulated, and there is no engine; with one: test_by_the_engine.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from facts import catalog
+from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
+from packages.rehearsal.tests.upgrade.program import Program
+from packages.rehearsal.tests.upgrade.released import Row, program, released, rows, unexplained
+from policies.offline import OfflineGate
+from policies.readers.resource import Declared
+from rehearsal.engine.changed_stacks import changed_project
+from rehearsal.engine.engine import gate_for
+from rehearsal.engine.stack import ROOT, stack_name
+from rehearsal.run.upgrade import holds
+from tests.one_stack import WORDS
+from tests.program import test_every_key as every_key
+
+pytestmark = pytest.mark.slow
+
+COLUMNS: Final = every_key.COLUMNS
+
+FILES: Final = (*released().glob("Pulumi.*.yaml"), *released().glob("examples/*.yaml"))
+STACKS: Final = sorted(str(file.relative_to(released())) for file in FILES)
+
+
+def cloud_of(file: Path) -> str:
+    return str(yaml.safe_load(file.read_text())["config"]["gpucluster:cloud"])
+
+
+def deployed(stack: str, folder: Path) -> Deployment:
+    """A stack as the released version creates it."""
+    file = released() / stack
+    secret = catalog.OWN_SECRETS.get(cloud_of(file))
+    deployment = Deployment(file, folder, {f"gpucluster:{secret}": "theirs"} if secret else {})
+    created = deployment.update(program(released()))
+    assert {each.op for each in created} == {"create"}, created
+    return deployment
+
+
+def lost(changes: list[Change]) -> list[Change]:
+    """What must not happen, whatever the table says: the end of what holds data, rights or jobs."""
+    return [each for each in changes if each.op in ("replace", "delete", "retain") and holds(each.type)]
+
+
+def refused_by_the_gate(deployment: Deployment, stack: str) -> set[str]:
+    """Rules that refuse what runs and that no row names, with today's configuration or the released one."""
+    declared = [
+        Declared(one.type, one.name, one.urn, each.inputs, dependencies=one.property_dependencies)
+        for each in deployment.resources.values()
+        for one in [each.registration]
+    ]
+    gates = [OfflineGate.of_file(gate_for(project, stack).config) for project in (released(), ROOT)]
+    refused = {rule for gate in gates for rule, _, ends in gate.violations(declared) if ends}
+    return refused - {rule for row in rows() for rule in row.codes}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_update_loses_nothing_and_does_what_the_changelog_says(stack: str, tmp_path: Path) -> None:
+    deployment, cloud = deployed(stack, tmp_path), cloud_of(released() / stack)
+    assert refused_by_the_gate(deployment, stack_name(Path(stack))) == set()
+    problems = deployment.problems()
+    changes = deployment.update(program(ROOT))
+    assert [each for each in changes if each.op == "refuse"] == []
+    assert lost(changes) == []
+    assert unexplained(changes, cloud) == [], "write a row of the table `Upgrading from` in CHANGELOG.md"
+    assert deployment.missing() == []
+    assert deployment.problems() == problems
+    assert deployment.update(program(ROOT)) == [], "a second update changes nothing"
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_what_the_released_settings_accept_is_accepted(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each key a small stack, and the same with that key changed."""
+    table = yaml.safe_load((released() / "tests/program/every_key.yaml").read_text())
+    monkeypatch.setattr(every_key, "CHANGES", table)
+    cloud = COLUMNS[column].cloud
+    account = WORDS[cloud]["account"].split(": ")[1]
+    refused, accepted = [], 0
+    for key in table:
+        for config in every_key.before_and_after(key, COLUMNS[column]):
+            if program(released()).loads(config, "every-key", account):
+                accepted += 1
+                if not program(ROOT).loads(config, "every-key", account):
+                    refused.append(key)
+    assert refused == []
+    assert accepted > len(table)
+
+
+def test_a_change_without_a_row_is_unexplained() -> None:
+    """A row explains the types, inputs and clouds that it names, and nothing else."""
+    row = Row("", frozenset({"aws:eks/addon:Addon", "configurationValues"}), frozenset({"eks"}))
+    update = Change("update", "aws:eks/addon:Addon", "vpc-cni", ("configurationValues",))
+    assert row.explains(update, "eks")
+    assert row.explains(replace(update, paths=("configurationValues.env[0]",)), "eks")
+    assert row.explains(replace(update, op="create", paths=()), "eks")
+    assert not row.explains(update, "gke")
+    assert not row.explains(replace(update, paths=("configurationValues", "addonVersion")), "eks")
+    assert not row.explains(replace(update, type="aws:eks/cluster:Cluster"), "eks")
+
+
+BROKEN: Final = """\
+import runpy
+from components.resources import CustomResource
+
+made = CustomResource.__init__
+
+def broken(self, token, name, inputs, *rest, **options):
+    if token == {token!r}:
+        name, inputs = {change}
+    made(self, token, name, inputs, *rest, **options)
+
+CustomResource.__init__ = broken
+runpy.run_path({program!r}, run_name="__main__")
+"""
+"""Today's program, in which one resource type is declared in another way."""
+
+
+@pytest.mark.parametrize(
+    ("stack", "token", "change", "noticed"),
+    [
+        # Another name replaces the pools.
+        (
+            "Pulumi.dev.yaml",
+            "gcp:container/nodePool:NodePool",
+            'name, {**inputs, "name": inputs["name"] + "x"}',
+            "lost",
+        ),
+        # The same role policy under another name in the program: written first, then deleted.
+        ("examples/eks-t4.yaml", "aws:iam/rolePolicy:RolePolicy", 'name + "-again", inputs', "missing"),
+        # One more label.
+        (
+            "Pulumi.dev.yaml",
+            "gcp:container/cluster:Cluster",
+            'name, {**inputs, "resourceLabels": {**inputs["resourceLabels"], "new": "label"}}',
+            "unexplained",
+        ),
+    ],
+)
+def test_a_careless_change_is_noticed(stack: str, token: str, change: str, noticed: str, tmp_path: Path) -> None:
+    deployment = deployed(stack, tmp_path / "state")
+    text = BROKEN.format(token=token, change=change, program=str(ROOT / "__main__.py"))
+    with changed_project(text, tmp_path, ROOT) as project:
+        careless = Program(project)
+        changes = deployment.update(careless)
+        careless.close()
+    answers = {
+        "lost": bool(lost(changes)),
+        "missing": bool(deployment.missing()),
+        "unexplained": bool(unexplained(changes, cloud_of(released() / stack))),
+    }
+    assert answers[noticed], changes
