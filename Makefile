@@ -136,8 +136,8 @@ policy-pack: setup ## Export the gate as a folder for other programs, to run or 
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 	@$(VENV)/python -m components.settings "Pulumi.$(STACK).yaml"
 
-moving-in: setup ## A stack file from a cluster that exists: FROM=what its cloud's CLI prints (docs/moving-in.md), STACK=name
-	@$(VENV)/python -m components.settings.moving_in $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") $(FROM)
+moving-in:
+	@echo "make moving-in is now a page with the keys to write: docs/moving-in.md" >&2; exit 2
 
 quota: setup-rehearsal ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
 	@$(REHEARSAL) quota "$(STACK)"
@@ -150,8 +150,8 @@ mutants: setup-rehearsal ## Change inputs of the program one by one and count wh
 	@$(REHEARSAL) mutants "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
 	  $(if $(filter-out 0 no false,$(UPDATE)),--update) $(if $(filter-out 0 no false,$(OBJECTS)),--objects)
 
-sabotage: faults
-	@echo "make sabotage is now: make faults"
+sabotage:
+	@echo "make sabotage is now: make faults" >&2; exit 2
 
 quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	@$(PYTEST) -m "not rehearsal and not exhaustive and not slow" $(ARGS)

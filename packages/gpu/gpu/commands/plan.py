@@ -12,13 +12,12 @@ from rich.table import Table
 
 from facts import catalog
 from facts.concepts.counts import counted
-from facts.jobs.public_traces import load_trace
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import TraceCost, simulate
-from facts.jobs.trace import PATTERNS, generated, written
+from facts.jobs.trace import PATTERNS, generated, read_trace, written
 from gpu.cluster import ClusterClient
 from gpu.commands import options
-from gpu.commands.common import EXIT_BAD_INPUT, err, fail, out, print_json, table_of
+from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, table_of
 
 _PERCENTILES: Final = (50, 95, 99)
 _Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")]
@@ -63,12 +62,9 @@ def plan(
     if market.region not in known.regions:
         fail(f"--region {market.region}: {place} has no such region", EXIT_BAD_INPUT)
     try:
-        loaded = load_trace(file.read_text(encoding="utf-8"), str(file))
+        jobs = read_trace(file.read_text(encoding="utf-8"), str(file))[:first]
     except (OSError, UnicodeDecodeError) as error:
         fail(f"{file}: {error}", EXIT_BAD_INPUT)
-    jobs = loaded.jobs[:first] if first else loaded.jobs
-    if loaded.format:
-        err().print(f"trace of {loaded.format}; {loaded.left_out} of its entries have no GPUs or times")
     rows: dict[str, TraceCost] = {}
     if offer is not None:
         rows[f"stack {offer.stack}"] = simulate(

@@ -21,10 +21,9 @@ from components.settings import Settings, SettingsError
 from facts.concepts.offer import PoolOffer, pool_offer
 from facts.concepts.pool import Pool
 from facts.jobs.bound import without_waiting
-from facts.jobs.public_traces import load_trace
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import Design, TraceCost, simulate
-from facts.jobs.trace import TraceError, TraceJob, generated
+from facts.jobs.trace import TraceError, TraceJob, generated, read_trace
 from gpu.commands.plan import outcome_table
 from rehearsal.engine.stack import StackError, resolve
 
@@ -114,7 +113,7 @@ def run_trace_bench(console: Console, settings: Settings, stack: str, trace: Pat
     jobs = (
         generated("mixed", jobs=500, days=7, seed=seed, largest=largest)
         if trace is None
-        else load_trace(trace.read_text(encoding="utf-8"), str(trace)).jobs
+        else read_trace(trace.read_text(encoding="utf-8"), str(trace))
     )
     result = measure(jobs, settings, seed)
     used = result.recommended.used

@@ -1,11 +1,11 @@
-"""The tables of results, one per stack, and which mutants do no harm; all are data below ``packages/rehearsal``."""
+"""Which mutants nobody notices, a table per stack with counts, and which do no harm: data in ``packages/rehearsal``."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from rehearsal.mutants.mutation import Key, Mutant, general
 from rehearsal.providers.differences import parse_path
 
 FOLDER: Final = ROOT / "packages" / "rehearsal" / "mutants"
+COUNTS: Final = "counts.csv"
 NOTICED: Final = ("types", "gate", "up", "scenario")
 """Judges that stop a deployment or fail a rehearsal."""
 COLUMNS: Final = ("type", "resource", "path", "mutation", "value", "noticed_by", "detail", "harm", "why")
@@ -58,26 +59,37 @@ def key_of(row: Row) -> Key:
     return row["type"], row["resource"], row["path"], row["mutation"]
 
 
-def read(stack: str, folder: Path = FOLDER) -> dict[Key, Row]:
-    """The committed table of a stack; empty if there is none."""
+def read(stack: str, folder: Path = FOLDER) -> dict[Key, Row] | None:
+    """The mutants of a stack that may do harm and that nobody noticed, as committed; ``None`` if there is no table."""
     file = folder / f"{stack}.csv"
-    return {key_of(row): row for row in (_read(file) if file.exists() else ())}
+    return {key_of(row): row for row in _read(file)} if file.exists() else None
 
 
-def write(stack: str, rows: Iterable[Row], folder: Path = FOLDER) -> Path:
-    """Write a stack's table, sorted."""
-    file = folder / f"{stack}.csv"
-    with file.open("w", encoding="utf-8", newline="") as lines:
-        writer: csv.DictWriter[str] = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows, key=key_of))
+def counts(folder: Path = FOLDER) -> dict[str, tuple[int, int]]:
+    """Stack → its harmful mutants, and how many of them were noticed when its table was written."""
+    file = folder / COUNTS
+    rows = _read(file) if file.exists() else []
+    return {row["stack"]: (int(row["harmful"]), int(row["noticed"])) for row in rows}
+
+
+def write(stack: str, rows: Collection[Row], folder: Path = FOLDER) -> Path:
+    """Write the rows of a stack's mutants that are not noticed, sorted, and the counts of all."""
+    file, harmful = folder / f"{stack}.csv", [row for row in rows if row["harm"] == "harmful"]
+    _write(file, COLUMNS, sorted(unnoticed(rows), key=key_of))
+    known = {**counts(folder), stack: (len(harmful), sum(row["noticed_by"] in NOTICED for row in harmful))}
+    lines = [{"stack": name, "harmful": str(known[name][0]), "noticed": str(known[name][1])} for name in sorted(known)]
+    _write(folder / COUNTS, ("stack", "harmful", "noticed"), lines)
     return file
 
 
-def lost(rows: Iterable[Row], committed: Mapping[Key, Row]) -> list[Row]:
-    """The committed rows of mutants that are noticed by the table and not any more."""
-    unnoticed = (committed.get(key_of(row), row) for row in rows if row["noticed_by"] not in NOTICED)
-    return [row for row in unnoticed if row["noticed_by"] in NOTICED]
+def unnoticed(rows: Iterable[Row]) -> list[Row]:
+    """The rows of mutants that may do harm and that nobody notices; a report is no notice."""
+    return [row for row in rows if row["noticed_by"] not in NOTICED and row["harm"] != "harmless"]
+
+
+def lost(rows: Iterable[Row], committed: Mapping[Key, Row] | None) -> list[Row]:
+    """The rows that are not noticed, and not in the committed table; none without a table."""
+    return [] if committed is None else [row for row in unnoticed(rows) if key_of(row) not in committed]
 
 
 def summary(rows: Iterable[Row]) -> Table:
@@ -91,6 +103,13 @@ def summary(rows: Iterable[Row]) -> Table:
         share = f"{noticed} of {total} ({noticed / (total or 1):.0%})"
         table.add_row(kind or "all", *(str(counts[judge] or "") for judge in judges), share)
     return table
+
+
+def _write(file: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer: csv.DictWriter[str] = csv.DictWriter(lines, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _read(file: Path) -> list[Row]:

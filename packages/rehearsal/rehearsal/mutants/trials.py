@@ -180,19 +180,14 @@ def run(
         every = mutants_of((each for key, each in mutable if (key not in judges.cloud) is objects), judges.enum)
         mutants = random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
         rows = {one: table.row_of(one, verdict, judgements) for one, verdict in judges.verdicts(mutants).items()}
-    unnoticed = [one for one, row in rows.items() if row["noticed_by"] in ("nobody", "advisory")]
-    left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
+    left = [one for one, row in rows.items() if table.unnoticed([row])]
     random.Random(seed).shuffle(left)  # other groups with another seed, in which others hide what one does
     console.print(table.summary(rows.values()), highlight=False)
     console.out(f"{len(mutants)} mutants of {name}; {len(left)} of them only a rehearsal can judge")
-    noticed = {key for key, row in committed.items() if row["noticed_by"] in table.NOTICED}
-    old = {one.key: committed[one.key] for one in every if one.key in committed}
-    if update:  # rehearsals take hours: what they noticed before stays until they are done
-        sure = {one.key: row for one, row in rows.items() if one not in left or one.key not in noticed}
-        table.write(name, {**old, **sure}.values())
-    # Named ones apart, because they could hide harmful ones.
-    alone = [[one] for one in left if one.key in noticed]
-    others = [one for one in left if one.key not in noticed]
+    # What the table does not have was noticed, perhaps by a rehearsal: alone, because others could hide it. Named ones
+    # apart, because they could hide harmful ones.
+    alone = [[one] for one in left if committed is not None and one.key not in committed]
+    others = [one for one in left if [one] not in alone]
     harmful = groups_of([one for one in others if rows[one]["harm"] == "harmful"], GROUP)
     named = groups_of([one for one in others if rows[one]["harm"] == "named"], GROUP)
     rehearsed = _rehearsed([*alone, *harmful, *named], trials, console)
@@ -200,10 +195,11 @@ def run(
     console.print(table.summary(rows.values()), highlight=False)
     lost = table.lost(rows.values(), committed)
     for row in lost:
-        console.out(f"no longer noticed: {' '.join(table.key_of(row))}; in the table by {row['noticed_by']}")
-    if update:
-        new = {**old, **{one.key: row for one, row in rows.items()}}
-        console.out(f"Table: {table.write(name, new.values())}")
+        console.out(f"not noticed, and not in the table: {' '.join(table.key_of(row))}")
+    if update and len(mutants) < len(every):
+        console.out("The table is written after a run without N=, which judges all mutants")
+    elif update:
+        console.out(f"Table: {table.write(name, rows.values())}")
     return not lost
 
 

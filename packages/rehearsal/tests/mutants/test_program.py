@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import random
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -134,24 +135,29 @@ def test_another_object_in_the_cluster_is_checked_beside_the_groups(quick: Quick
     assert [problem.partition(":")[0] for problem in problems] == ["system-pods-run", "", ""]
 
 
-def test_a_sample_is_still_noticed_by_whom_the_table_says(quick: QuickJudges) -> None:
-    committed = table.read("dev")
-    noticed = {key for key, row in committed.items() if row["noticed_by"] in ("types", "gate")}
-    mutants = [one for one in mutants_of(quick.cloud.values(), quick.enum) if one.key in noticed]
-    assert len(mutants) > 100
-    rows = [table.row_of(one, verdict) for one, verdict in quick.verdicts(mutants).items()]
-    assert table.lost(rows, committed) == []
+def test_what_the_table_does_not_have_is_noticed(quick: QuickJudges) -> None:
+    """A sample, by the judges that need no rehearsal."""
+    mutants = random.Random(1).sample(mutants_of(quick.cloud.values(), quick.enum), 150)
+    known = table.judgements("dev")
+    rows = [table.row_of(one, verdict, known) for one, verdict in quick.verdicts(mutants).items()]
+    lost = {(row["path"], row["mutation"]) for row in table.lost(rows, table.read("dev"))}
+    # Then nobody outside reaches the API server, and only a rehearsal asks it.
+    assert lost <= {("privateClusterConfig.enablePrivateEndpoint", "flipped")}
+    assert sum(row["noticed_by"] in table.NOTICED for row in rows) > 75
 
 
-def test_a_table_is_read_as_it_was_written_and_a_loss_is_found(tmp_path: Path) -> None:
-    one = Mutant(POOL, "t4", ("size",), "dropped")
-    row, unnoticed = table.row_of(one, Verdict("gate", "a rule")), table.row_of(one, Verdict("advisory", "a rule"))
-    table.write("dev", [row], tmp_path)
+def test_a_table_has_what_nobody_notices_and_a_loss_is_found(tmp_path: Path) -> None:
+    one, other = (Mutant(POOL, name, ("size",), "dropped") for name in ("t4", "l4"))
+    noticed, unnoticed = (table.row_of(one, Verdict(judge)) for judge in ("gate", "advisory"))
+    harmless = {**table.row_of(other, Verdict("nobody")), "harm": "harmless"}
+    table.write("dev", [noticed, table.row_of(other, Verdict("nobody")), harmless], tmp_path)
     committed = table.read("dev", tmp_path)
-    assert committed == {one.key: row}
-    assert table.lost([row], committed) == []
-    assert table.lost([unnoticed], committed) == [row]
-    assert table.lost([unnoticed], {}) == []
+    assert committed == {other.key: table.row_of(other, Verdict("nobody"))}
+    assert table.counts(tmp_path) == {"dev": (2, 1)}
+    assert table.lost([noticed, harmless], committed) == []
+    assert table.lost([unnoticed], committed) == [unnoticed]
+    assert table.lost([table.row_of(other, Verdict("advisory"))], committed) == []
+    assert table.lost([unnoticed], table.read("prod", tmp_path)) == [], "no table says what was noticed"
 
 
 def test_the_first_judgement_that_covers_a_mutant_counts() -> None:
@@ -198,22 +204,24 @@ def test_a_group_whose_gpus_nobody_advertises() -> None:
 
 
 # Only goes up: measured with `make mutants STACK=… UPDATE=1`.
-TABLES = sorted(path.stem for path in table.FOLDER.glob("*.csv") if path.stem != "judgements")
+TABLES = sorted(table.counts())
 FLOORS = {"dev": 0.98, "dev-objects": 0.97, "aks-train-infer": 0.99, "eks-spot": 0.96}
 
 
 @pytest.mark.parametrize("stack", FLOORS)
 def test_most_harmful_mutants_are_noticed(stack: str) -> None:
-    rows = [row for row in table.read(stack).values() if row["harm"] == "harmful"]
-    noticed = sum(row["noticed_by"] in table.NOTICED for row in rows)
-    assert noticed >= FLOORS[stack] * len(rows) > 0, f"{noticed} of {len(rows)}"
+    harmful, noticed = table.counts()[stack]
+    assert noticed >= FLOORS[stack] * harmful > 0, f"{noticed} of {harmful}"
+    left = [row for row in (table.read(stack) or {}).values() if row["harm"] == "harmful"]
+    assert len(left) == harmful - noticed
 
 
 @pytest.mark.parametrize("stack", ["dev", "examples/aks-train-infer.yaml", "examples/eks-spot.yaml"])
 def test_what_is_called_named_has_its_subject_in_the_verdict(stack: str) -> None:
     resolved = resolve(stack)
     subjects = scope_of(resolved.settings).not_rehearsed
-    named = {row["why"].partition(":")[0] for row in table.read(resolved.name).values() if row["harm"] == "named"}
+    rows = (table.read(resolved.name) or {}).values()
+    named = {row["why"].partition(":")[0] for row in rows if row["harm"] == "named"}
     assert named
     assert named <= subjects.keys()
 
@@ -228,15 +236,17 @@ def test_every_judgement_has_a_reason_and_a_source() -> None:
 @pytest.mark.parametrize("stack", TABLES)
 def test_a_table_has_the_harm_that_the_judgements_give(stack: str) -> None:
     known = table.judgements(stack)
-    for row in table.read(stack).values():
+    for row in (table.read(stack) or {}).values():
         assert table.judged(row, known) == row
+        assert row["harm"] != "harmless"
+        assert row["noticed_by"] not in table.NOTICED
 
 
 def test_a_judgement_covers_no_more_than_its_reason() -> None:
-    rows = table.read("eks-spot").values()
-    harmful = beside(__file__)["harmful"]
-    harms = {" ".join(table.key_of(row)): row["harm"] for row in rows}
-    assert {key: harms[key] for key in harmful} == dict.fromkeys(harmful, "harmful")
+    for text in beside(__file__)["harmful"]:
+        type, name, path, mutation = text.split(" ")
+        row = {"type": type, "resource": name, "path": path, "mutation": mutation, "noticed_by": "nobody"}
+        assert table.judged(row, table.judgements("eks-spot"))["harm"] == "harmful", text
 
 
 def test_a_judgement_of_one_stack_is_none_of_another() -> None:
