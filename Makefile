@@ -20,6 +20,7 @@ EVENTS ?=
 PACK ?= build/policy-pack
 VERSION ?=
 REFRESH ?=
+SECRETS ?=
 # On 2 cores: rehearsals wait for much of their time.
 WORKERS ?= 3
 
@@ -38,7 +39,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM JOBS KEEP N NODES OBJECTS PACK PLUGINS PROGRAM PYTHON REFRESH SECONDS SEED STACK STACKS TRACE UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT CLUSTER_AUTOSCALER DAYTWO EVENTS FROM JOBS KEEP N NODES OBJECTS PACK PLUGINS PROGRAM PYTHON REFRESH SECONDS SECRETS SEED STACK STACKS TRACE UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
@@ -49,6 +50,7 @@ $(call only,KEEP,$(KEEP),$(SWITCH))
 $(call only,UPDATE,$(UPDATE),$(SWITCH))
 $(call only,OBJECTS,$(OBJECTS),$(SWITCH))
 $(call only,REFRESH,$(REFRESH),$(SWITCH))
+$(call only,SECRETS,$(SECRETS),$(SWITCH))
 $(call only,ALL,$(ALL),$(SWITCH))
 $(call only,DAYTWO,$(DAYTWO),0 no false 1 yes true brief all)
 
@@ -102,21 +104,24 @@ scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in buil
 
 # What needs an account runs the `pulumi` on PATH, which is logged in: https://www.pulumi.com/docs/iac/guides/basics/update-plans/
 WITH_GATE = config="$$($(VENV)/python -m policies.config --stack "$(STACK)")" && pulumi --non-interactive --color never
-UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),--refresh) --policy-pack policies --policy-pack-config "$$config"
+# Helm has each release in a Secret, and lists all Secrets of the namespace to find it, which a reader may not.
+IN_SECRETS = '**helm.sh/v3:Release::**' '**core/v1:Secret::**'
+REFRESH_FLAGS = --refresh $(if $(filter-out 0 no false,$(SECRETS)),,$(addprefix --exclude=,$(IN_SECRETS)))
+UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),$(REFRESH_FLAGS)) --policy-pack policies --policy-pack-config "$$config"
 
-plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read, build/plan.events.jsonl for `make pr-report` (STACK=, REFRESH=1: undo drift)
+plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read, build/plan.events.jsonl for `make pr-report` (STACK=, REFRESH=1: undo drift, SECRETS=1: of charts and Secrets, too)
 	@mkdir -p build && rm -f build/plan.*
 	@export PULUMI_DEBUG_COMMANDS=true && $(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) \
 	  --event-log "$(abspath build/plan.events.jsonl)" > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
 	  { echo "### Update of stack $(STACK)" && { [ "$$(wc -c < build/plan.txt)" -le 900000 ] || echo "Shortened: read the whole in this job's log."; } && \
 	  echo '~~~~~~diff' && head -c 900000 build/plan.txt | sed 's/^ *~~~/    ~~~/' && echo && echo '~~~~~~'; } > build/plan.md && exit $$code
 
-deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.json (STACK=, REFRESH= as for the plan)
+deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.json (STACK=, REFRESH= and SECRETS= as for the plan)
 	@$(WITH_GATE) up --yes --plan build/plan.json $(UPDATE_FLAGS)
 
-drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=)
+drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=, SECRETS=1: also of charts and Secrets)
 	@mkdir -p build && rm -f build/drift.*
-	@PULUMI_DEBUG_COMMANDS=true pulumi --non-interactive --color never preview --refresh --suppress-progress \
+	@PULUMI_DEBUG_COMMANDS=true pulumi --non-interactive --color never preview $(REFRESH_FLAGS) --suppress-progress \
 	  --stack "$(STACK)" --event-log build/drift.events.jsonl
 	@PYTHONPATH=packages/rehearsal $(VENV)/python -m rehearsal.report.drift build/drift.events.jsonl > build/drift.md
 	@cat build/drift.md

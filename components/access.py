@@ -1,4 +1,6 @@
-"""Access inside the cluster: Kubernetes' user-facing roles, bound to the principals that the cloud admits.
+"""Access inside the cluster: Kubernetes' user-facing roles and the ``reader`` of pipelines.
+
+They are bound to the principals that the cloud admits.
 
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
 """
@@ -21,6 +23,8 @@ from facts.concepts.kubernetes import (
     DEFAULT_NAMESPACE,
     NOTIFIER,
     RBAC,
+    READER_ROLE,
+    READER_RULES,
     USER_ROLES,
     manifest,
     notifier_account,
@@ -34,6 +38,7 @@ CLUSTER_RESOURCE_VIEWER: Final = manifest(
     f"{RBAC}/v1", "ClusterRole", f"gpucluster:{_VIEWER}", rules=[*CLUSTER_RESOURCE_RULES]
 )
 _VIEWER_ROLE: Final = {"kind": "ClusterRole", "name": f"gpucluster:{_VIEWER}"}
+READER: Final = manifest(f"{RBAC}/v1", "ClusterRole", READER_ROLE, rules=[*READER_RULES])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +84,13 @@ class Access(pulumi.ComponentResource):
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
             )
             bind_user(args.cluster, _VIEWER_ROLE, self, viewer)
+            roles = [viewer]
+            if any(entry.role == "reader" for entry in args.entries):
+                roles.append(objects.declare(f"{name}-reader", READER, self))
             for entry in args.entries:
                 for binding in bindings(entry, cloud.subject(entry)):
                     namespace = self.namespaces.get(binding["metadata"].get("namespace", ""))
-                    after = [viewer] if namespace is None else [viewer, namespace]
+                    after = roles if namespace is None else [*roles, namespace]
                     suffix = _suffix(binding)
                     former = f"{name}-{entry.name}-{_FORMER_VIEWER}" if suffix == _VIEWER else None
                     objects.declare(f"{name}-{entry.name}-{suffix}", binding, self, *after, renamed_from=former)
@@ -100,7 +108,7 @@ def bindings(entry: AccessSetting, subject: Subject) -> Iterator[dict[str, Any]]
     role, subjects = USER_ROLES[entry.role], [asdict(subject)]
     for namespace in entry.namespaces or (None,):
         reference = {"kind": "ClusterRole", "name": role}
-        yield role_binding(f"gpucluster:{entry.name}:{role}", reference, subjects, namespace)
+        yield role_binding(f"gpucluster:{entry.name}:{role.rpartition(':')[2]}", reference, subjects, namespace)
     if entry.role != "admin":
         yield role_binding(f"gpucluster:{entry.name}:{_VIEWER}", _VIEWER_ROLE, subjects)
 

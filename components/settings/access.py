@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr, ValidationInfo, field_validator
 from components.settings.fields import PoolName, Section, once, wrong
 from components.settings.namespaces import Namespace
 
-Role = Literal["admin", "developer", "viewer"]
+Role = Literal["admin", "developer", "viewer", "reader"]
 
 
 class Access(Section):
@@ -30,6 +30,8 @@ class Access(Section):
             raise wrong("a developer needs at least one namespace", "Write for example namespaces: [default]")
         if role == "admin" and value:
             raise wrong("an admin has access to all namespaces", "Leave it out, or write role: developer")
+        if role == "reader" and value:
+            raise wrong("a reader has access to all namespaces", "Leave it out, or write role: viewer")
         return value
 
 

@@ -22,6 +22,8 @@ A taint of that key keeps other pods away: admission adds the toleration for it 
 https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
 """
 
+RBAC: Final = "rbac.authorization.k8s.io"
+
 # Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.
 CLUSTER_RESOURCE_RULES: Final[tuple[Mapping[str, Any], ...]] = (
     {"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]},
@@ -33,10 +35,50 @@ CLUSTER_RESOURCE_RULES: Final[tuple[Mapping[str, Any], ...]] = (
     },
 )
 """Rules of a ClusterRole for users, beside Kubernetes' own roles for them."""
-USER_ROLES: Final[Mapping[str, str]] = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
-"""Role of a stack file's ``access`` → Kubernetes' own ClusterRole:
+_READABLE: Final[Mapping[str, tuple[str, ...]]] = {
+    "": (
+        *("configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "persistentvolumes", "resourcequotas"),
+        *("serviceaccounts", "services"),
+        # What the Kubernetes provider lists to learn whether a Deployment, DaemonSet or Service is ready, also below.
+        *("endpoints", "pods"),
+    ),
+    "admissionregistration.k8s.io": ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
+    "apps": ("daemonsets", "deployments", "replicasets"),
+    "batch": ("cronjobs",),
+    "cloud.google.com": ("computeclasses",),
+    "http.keda.sh": ("interceptorroutes",),
+    "karpenter.azure.com": ("aksnodeclasses",),
+    "karpenter.k8s.aws": ("ec2nodeclasses",),
+    "karpenter.sh": ("nodepools",),
+    "keda.sh": ("scaledobjects",),
+    "kueue.x-k8s.io": ("clusterqueues", "localqueues", "resourceflavors"),
+    "metallb.io": ("ipaddresspools", "l2advertisements"),
+    "policy": ("poddisruptionbudgets",),
+    RBAC: ("clusterrolebindings", "clusterroles", "rolebindings", "roles"),
+    "resource.k8s.io": ("resourceclaimtemplates",),
+    "scheduling.k8s.io": ("priorityclasses",),
+    "storage.k8s.io": ("storageclasses",),
+}
+READER_ROLE: Final = "gpucluster:reader"
+READER_RULES: Final[tuple[Mapping[str, Any], ...]] = tuple(
+    {"apiGroups": [group], "resources": [*resources], "verbs": ["get", "list", "watch"]}
+    for group, resources in _READABLE.items()
+)
+"""Rules of the ClusterRole ``READER_ROLE`` for pipelines: all kinds of objects that the program declares, but Secrets.
+
+By name, because ``*`` includes subresources, and reading some of them runs commands: ``get`` is enough for
+``nodes/proxy`` and, up to Kubernetes 1.34, ``pods/exec`` (over a WebSocket).
+https://github.com/kubernetes/kubernetes/issues/78741
+https://kubernetes.io/docs/concepts/security/rbac-good-practices/#access-to-proxy-subresource-of-nodes
+"""
+USER_ROLES: Final[Mapping[str, str]] = {
+    "admin": "cluster-admin",
+    "developer": "edit",
+    "viewer": "view",
+    "reader": READER_ROLE,
+}
+"""Role of a stack file's ``access`` → ClusterRole; all but the last are Kubernetes' own:
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles"""
-RBAC: Final = "rbac.authorization.k8s.io"
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace that every cluster has, and everybody uses who names none.
 

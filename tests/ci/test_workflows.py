@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from facts.catalog import of
 from tests.ci.runner import WORKFLOWS, Runner, copy_repository
@@ -90,7 +91,30 @@ def test_an_update_waits_for_its_environment_and_is_never_cancelled() -> None:
     update = WORKFLOWS["update"]["jobs"]["update"]
     assert update["environment"] == "deploy-${{ inputs.stack }}"
     assert update["concurrency"] == {"group": "update-${{ inputs.stack }}", "cancel-in-progress": False}
-    assert WORKFLOWS["update"]["jobs"]["plan"]["environment"] == "preview-${{ inputs.stack }}"
+    assert WORKFLOWS["update"]["jobs"]["plan"]["environment"] == "plan-${{ inputs.stack }}"
+
+
+def test_the_code_of_a_branch_has_an_environment_of_its_own() -> None:
+    """That environment has reviewers, for whom a daily check or the plan of an update must not wait."""
+    environments = {
+        (name, job): declared["environment"].partition("-")[0]
+        for name, workflow in WORKFLOWS.items()
+        for job, declared in workflow["jobs"].items()
+        if isinstance(declared.get("environment"), str) and "id-token" in WRITES.get((name, job), ())
+    }
+    assert environments == {
+        ("release", "publish"): "release",
+        ("preview", "cloud"): "preview",
+        ("update", "plan"): "plan",
+        ("drift", "drift"): "plan",
+        ("update", "update"): "deploy",
+    }
+    assert [name for name in ("update", "drift", "deploy") if "pull_request" in _triggers(name)] == []
+    pipeline = yaml.safe_load((ROOT / "examples/ci/gitlab.yml").read_text())
+    gitlab = {
+        name: job["environment"]["name"].partition("-")[0] for name, job in pipeline.items() if "environment" in job
+    }
+    assert gitlab == {"plan": "plan", "drift": "plan", "deploy-dev": "deploy", "deploy-prod": "deploy"}
 
 
 def test_every_check_of_a_change_is_run_and_every_target_exists() -> None:
@@ -159,7 +183,8 @@ class TestSteps:
         assert (runner.checkout / "build" / "plan.events.jsonl").exists()
 
     def test_an_update_uses_the_plan_of_its_run(self, runner: Runner) -> None:
-        gate = "--stack dev --refresh --policy-pack policies --policy-pack-config"
+        refresh = "--refresh --exclude=**helm.sh/v3:Release::** --exclude=**core/v1:Secret::**"
+        gate = f"--stack dev {refresh} --policy-pack policies --policy-pack-config"
         runner.values["inputs.refresh"] = "true"
         assert runner.job("update", "plan") == 0
         assert f"preview --diff --save-plan build/plan.json {gate}" in runner.calls("pulumi")[0]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from components.access import bindings
 from components.clouds.base import Subject
@@ -14,7 +15,7 @@ from components.settings.access import Access
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack
 from tests.recorder import Recording
-from tests.stacks import ROOT, run_program
+from tests.stacks import ROOT, run_program, run_with
 from tests.tables import cases
 
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
@@ -52,8 +53,6 @@ def test_each_entry_is_let_in_by_the_cloud(cloud: str) -> None:
 
 
 def _access(cloud: str) -> list[dict[str, Any]]:
-    import yaml
-
     access: list[dict[str, Any]] = yaml.safe_load(COMPANIES[cloud].read_text())["config"]["gpucluster:access"]
     return access
 
@@ -63,7 +62,8 @@ def test_roles_are_bound_where_they_hold_and_nowhere_else(cloud: str) -> None:
     bindings = bound(program(cloud))
     by_role = {role: {namespace for _, its, namespace in bindings if its == role} for _, role, _ in bindings}
     viewer = "gpucluster:cluster-resource-viewer"
-    assert by_role == {"cluster-admin": {""}, "edit": {"default", "research"}, "view": {""}, viewer: {""}}
+    cluster_wide = {role: {""} for role in ("cluster-admin", "view", "gpucluster:reader", viewer)}
+    assert by_role == {"edit": {"default", "research"}, **cluster_wide}
     research = {subject for subject, role, _ in bindings if role == "edit"}
     assert len(research) == 1
     assert {role for subject, role, _ in bindings if subject in research} == {"edit", viewer}
@@ -104,12 +104,20 @@ def test_objects_renamed_since_earlier_versions_keep_their_place_in_the_state(cl
 def test_new_bindings_wait_for_the_role_that_they_bind(cloud: str) -> None:
     """Replaced objects have other names, so they are created before the former ones go: access never lapses."""
     recording = program(cloud)
-    role = recording.named("access-cluster-resource-viewer")
-    name = role.inputs["metadata"]["name"]
-    bindings = [one for one in recording.resources if one.inputs.get("roleRef", {}).get("name") == name]
-    assert bindings
-    assert all(role.urn in one.depends_on for one in bindings)
-    assert not any(one.delete_before_replace for one in (role, *bindings))
+    for role in map(recording.named, ("access-cluster-resource-viewer", "access-reader")):
+        name = role.inputs["metadata"]["name"]
+        bindings = [one for one in recording.resources if one.inputs.get("roleRef", {}).get("name") == name]
+        assert bindings
+        assert all(role.urn in one.depends_on for one in bindings)
+        assert not any(one.delete_before_replace for one in (role, *bindings))
+
+
+def test_only_a_stack_with_a_reader_has_the_readers_role() -> None:
+    config = yaml.safe_load(COMPANIES["gke"].read_text())["config"]
+    config["gpucluster:access"] = [entry for entry in _access("gke") if entry["role"] != "reader"]
+    names = {one.name for one in run_with(config, "gke-company").resources}
+    assert "access-cluster-resource-viewer" in names
+    assert "access-reader" not in names
 
 
 @each_cloud
@@ -145,10 +153,10 @@ def test_groups_of_google_are_looked_up_in_their_domain() -> None:
 
 def test_a_role_is_part_of_its_bindings_name() -> None:
     subject = Subject(kind="Group", name="g")
-    roles = ("admin", "viewer")
+    roles = ("admin", "viewer", "reader")
     entries = [Access(name="a", who="g", role=role) for role in roles]
-    names = [{one["metadata"]["name"] for one in bindings(entry, subject)} for entry in entries]
-    assert names[0].isdisjoint(names[1])
+    names = [next(bindings(entry, subject))["metadata"]["name"] for entry in entries]
+    assert names == ["gpucluster:a:cluster-admin", "gpucluster:a:view", "gpucluster:a:reader"]
 
 
 @cases

@@ -58,6 +58,7 @@ def test_every_object_is_covered_by_a_right_that_is_asked() -> None:
     access = [
         {"name": "ann", "who": "user:ann", "role": "admin"},
         {"name": "bob", "who": "user:bob", "role": "viewer", "namespaces": ["other"]},
+        {"name": "ci", "who": "user:ci", "role": "reader"},
     ]
     program = recording(access=access)
     made = {each.type.removeprefix("kubernetes:") for each in program.resources if each.type.startswith("kubernetes:")}
@@ -68,7 +69,9 @@ def test_every_object_is_covered_by_a_right_that_is_asked() -> None:
         assert {"create", "patch"} <= asked[(group, resource, "")], resource
         assert "delete" in asked[(group, resource, "")] or resource == "namespaces"
     assert {"get", "list", "patch"} <= asked[("", "nodes", "")]
-    assert [key[2] for key, verbs in asked.items() if "bind" in verbs] == ["cluster-admin", "view"]
+    assert [key[2] for key, verbs in asked.items() if "bind" in verbs] == [
+        *("cluster-admin", "view", "gpucluster:reader")
+    ]
     rules = [rule for each in program.resources if each.type.endswith("Role") for rule in each.inputs["rules"]]
     for rule in rules:
         for key in ((group, resource, "") for group in rule["apiGroups"] for resource in rule["resources"]):

@@ -12,7 +12,7 @@ from components.clouds.machines_plugin import MachinesProvider, declare
 from components.settings import Settings
 from components.settings.own.resolved import ExistingNodes
 from facts.catalog import OWN_SECRETS
-from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, RBAC, USER_ROLES, node_taints
+from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, RBAC, READER_RULES, USER_ROLES, node_taints
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _NAMESPACE: Final = "gpucluster"
@@ -138,7 +138,8 @@ def _grants(settings: Settings) -> Iterator[dict[str, Any]]:
     for role in dict.fromkeys(USER_ROLES[entry.role] for entry in settings.access):
         yield {**_right(RBAC, "clusterroles", ("bind",)), "name": role}
     if settings.access:
-        for rule in CLUSTER_RESOURCE_RULES:
+        readers = any(entry.role == "reader" for entry in settings.access)
+        for rule in (*CLUSTER_RESOURCE_RULES, *(READER_RULES if readers else ())):
             yield from (_right(group, kind, rule["verbs"]) for group in rule["apiGroups"] for kind in rule["resources"])
 
 

@@ -37,7 +37,10 @@ _ELSEWHERE: Final = "kube-system"
 
 @dataclass(frozen=True)
 class _Try:
-    """A row of ``permissions.csv``: a request, where it is made, and the ``roles`` that are permitted to make it."""
+    """A row of ``permissions.csv``: a request, where it is made, and the ``roles`` that are permitted to make it.
+
+    ``resource``: the plural, ``pods/exec`` for a subresource.
+    """
 
     namespace: str
     verb: str
@@ -73,7 +76,9 @@ def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, U
 
 
 def _may(api: Api, login: UserInfo, one: _Try, namespace: str) -> bool:
-    attributes = {"group": one.group, "resource": one.resource, "verb": one.verb, "namespace": namespace}
+    resource, _, subresource = one.resource.partition("/")
+    attributes = {"group": one.group, "resource": resource, "subresource": subresource, "verb": one.verb}
+    attributes["namespace"] = namespace
     return api.permits(login.user, login.groups, attributes)
 
 

@@ -1,18 +1,20 @@
-"""At a real API server: a person of each role tries what it may and may not; a team's pods get the GPUs of its quota
-and no more, and are no more urgent than it.
+"""At a real API server: a person of each role tries what it may and may not; a reader tries every verb on everything
+that the server lists; a team's pods get the GPUs of its quota and no more, and are no more urgent than it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from components.access import CLUSTER_RESOURCE_VIEWER, bindings
+from components.access import CLUSTER_RESOURCE_VIEWER, READER, bindings
 from components.clouds.base import Subject
 from components.settings.access import Access
 from components.settings.teams import Team
 from components.teams import manifests, priority_classes
+from facts.concepts.kubernetes import role_binding
 from packages.rehearsal.tests.simulated_cluster import eventually, tools
 from rehearsal.checks.permissions import people_checks, team_checks
 from rehearsal.cluster.api import Api
@@ -26,6 +28,7 @@ ENTRIES = (
     Access(name="red", who="red", role="developer", namespaces=("default", "red")),
     Access(name="audit", who="audit", role="viewer"),
     Access(name="guest", who="guest", role="viewer", namespaces=("red",)),
+    Access(name="ci", who="ci", role="reader"),
 )
 LET_IN = {entry.who: UserInfo(f"somebody-in-{entry.who}", (entry.who,)) for entry in ENTRIES}
 TEAMS = (
@@ -34,6 +37,28 @@ TEAMS = (
     Team(name="serving", gpus=1, priority="high"),
 )
 MORE = Team(name="serving", gpus=2, priority="high")
+# ``kubectl create clusterrole --verb=get --resource='*.*'``: what looks like reading.
+EVERYTHING: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "everything"},
+    "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}],
+}
+READS = ("get", "list", "watch")
+WRITES = ("create", "update", "patch", "delete", "deletecollection", "impersonate", "escalate", "bind", "approve")
+# What the server authorizes and does not list: https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/
+# and https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+UNLISTED = {
+    *(("", f"nodes/{part}") for part in ("checkpoint", "configz", "healthz", "log", "metrics", "pods", "stats")),
+    *(("", name) for name in ("users", "groups")),
+    *(("authentication.k8s.io", name) for name in ("uids", "userextras/scopes")),
+    ("certificates.k8s.io", "signers"),
+}
+# https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles
+EVERYBODY = {
+    *(("create", "authorization.k8s.io", name) for name in ("selfsubjectaccessreviews", "selfsubjectrulesreviews")),
+    ("create", "authentication.k8s.io", "selfsubjectreviews"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +68,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
             plane.api.apply_manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for manifest in (
             CLUSTER_RESOURCE_VIEWER,
+            READER,
+            EVERYTHING,
+            role_binding(
+                "everything", {"kind": "ClusterRole", "name": "everything"}, [{"kind": "User", "name": "any"}]
+            ),
             *(each for entry in ENTRIES for each in bindings(entry, Subject(kind="Group", name=entry.who))),
             *priority_classes(),
             *(each for team in TEAMS for each in manifests(team)),
@@ -74,6 +104,63 @@ def test_somebody_with_more_than_the_role_fails(api: Api) -> None:
     eventually("bindings hold", lambda: not failed(api, ENTRIES[0], identities=LET_IN))
     [detail] = failed(api, ENTRIES[2], identities={"audit": UserInfo("ops-too", ("audit", "ops"))})
     assert "can delete nodes cluster-wide" in detail
+
+
+def listed(api: Api) -> set[tuple[str, str]]:
+    """Group and resource, or resource/subresource, of all that the server's discovery lists."""
+    groups = {"": "/api/v1"}
+    for group in api.get("/apis")["groups"]:
+        for version in group["versions"]:
+            groups[version["groupVersion"]] = f"/apis/{version['groupVersion']}"
+    return {
+        (version.rpartition("/")[0], resource["name"])
+        for version, path in groups.items()
+        for resource in api.get(path)["resources"]
+    }
+
+
+def permitted(
+    api: Api, login: UserInfo, verbs: tuple[str, ...], resources: set[tuple[str, str]]
+) -> set[tuple[str, str, str]]:
+    """Verb, group and resource of what the server permits in the whole cluster."""
+
+    def asks(verb: str, group: str, resource: str) -> bool:
+        name, _, subresource = resource.partition("/")
+        asked = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
+        return api.permits(login.user, login.groups, asked)
+
+    return {(verb, *each) for verb in verbs for each in resources if asks(verb, *each)}
+
+
+def granted(role: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+    return {
+        (verb, group, resource)
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_a_reader_reads_the_kinds_of_its_role_and_no_secret_log_or_other_subresource(api: Api) -> None:
+    eventually("bindings hold", lambda: not failed(api, ENTRIES[-1], identities=LET_IN))
+    role = granted(READER) | granted(CLUSTER_RESOURCE_VIEWER)
+    resources = listed(api)
+    assert {("", "pods/exec"), ("", "nodes/proxy"), ("", "serviceaccounts/token"), ("", "secrets")} <= resources
+    may = permitted(api, LET_IN["ci"], (*READS, *WRITES), resources | UNLISTED | {each[1:] for each in role})
+    assert may == role | EVERYBODY
+    assert {verb for verb, _, _ in may - EVERYBODY} == {*READS}
+    assert not [each for each in may if "/" in each[2] or each[2] == "secrets"]
+
+
+def test_reading_everything_includes_secrets_and_running_commands(api: Api) -> None:
+    """Why the reader's kinds are listed, and that the test above would notice."""
+    eventually("the binding holds", lambda: permitted(api, UserInfo("any"), ("get",), {("", "pods")}))
+    core = {each for each in listed(api) if each[0] == ""}
+    more = permitted(api, UserInfo("any"), ("get",), core) - granted(READER) - granted(CLUSTER_RESOURCE_VIEWER)
+    names = {name for _, _, name in more}
+    runs = {"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy", "nodes/proxy"}
+    assert {"secrets", "pods/log", *runs} <= names
 
 
 def once(holds: Callable[[], bool], _seconds: float) -> bool:
