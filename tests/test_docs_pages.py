@@ -21,7 +21,6 @@ from tests import declared
 from tests.stacks import ROOT, run_program
 
 LONGEST_CELL: Final = 120
-LONGEST_README: Final = 100
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 _FENCE: Final = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`[^`\n]*`")
@@ -79,10 +78,6 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_table_cell_holds_a_few_words(page: str) -> None:
     assert long_cells((ROOT / page).read_text(encoding="utf-8")) == []
-
-
-def test_the_readme_is_one_page() -> None:
-    assert len(README.splitlines()) <= LONGEST_README
 
 
 def _printed(command: str) -> list[str]:

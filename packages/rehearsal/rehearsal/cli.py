@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
@@ -18,6 +19,7 @@ from rich.markup import escape
 from components.settings import SettingsError, from_stack_file
 from components.settings.problems import instead
 from components.settings.quotas import listed, quotas
+from gpu.commands.record import takes
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.changed_stacks import NoSuchCommit
 from rehearsal.engine.engine import EngineError, gate_for
@@ -60,40 +62,46 @@ StackArgument = Annotated[
 ]
 
 
-@app.command()
-def rehearse(
-    stack: StackArgument = "dev",
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the cluster running and print its KUBECONFIG.")] = False,
+@dataclass(frozen=True, kw_only=True)
+class RehearseOptions:
+    """The options of ``rehearse``."""
+
+    stack: StackArgument = "dev"
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the cluster running and print its KUBECONFIG.")] = False
     plugins: Annotated[
         Path | None,
         typer.Option("--plugins", help="A directory of real provider plugins to use instead of the simulated ones."),
-    ] = None,
+    ] = None
     apply: Annotated[
         Path | None,
         typer.Option("--apply", help="A folder of your own Kubernetes manifests to apply after `pulumi up`."),
-    ] = None,
+    ] = None
     account: Annotated[
         Path | None,
         typer.Option("--account", help="A file with your account's quotas, reservations, keys and permissions."),
-    ] = None,
+    ] = None
     day_two: Annotated[
         DayTwoSet | None,
         typer.Option("--day-two", help="Settings to change while a job runs.", show_default="brief; none with --keep"),
-    ] = None,
+    ] = None
     place: Annotated[
         Literal["outside", "inside"] | None,
         typer.Option("--from", help="Where the program runs.", show_default="inside a network only if it has to"),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0,
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0
     program: Annotated[
         Path | None,
         typer.Option("--program", help="The folder of another Pulumi program in Python; STACK is one of its stacks."),
-    ] = None,
+    ] = None
     base: Annotated[
         str | None,
         typer.Option("--base", help="The commit or tag that is deployed: update a stack of it while a job runs."),
-    ] = None,
-) -> None:
+    ] = None
+
+
+@app.command()
+@takes(RehearseOptions)
+def rehearse(asked: RehearseOptions) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
     from rehearsal.own_machines.command import on_own_machines
     from rehearsal.providers import account_limits
@@ -104,36 +112,36 @@ def rehearse(
     from rehearsal.scenario.manifests import ManifestsError, read
 
     console = _console()
-    if program is not None:
-        if keep or plugins or apply or account or day_two or place or seed or base:
+    if asked.program is not None:
+        if asked != RehearseOptions(stack=asked.stack, program=asked.program):
             _bad_input("--program goes with a stack's name alone: leave the other options out")
-        raise typer.Exit(rehearse_program(program, stack, console))
-    if plugins is not None and not plugins.is_dir():
-        _bad_input(f"--plugins {plugins}: no such directory")
-    if apply is not None:
+        raise typer.Exit(rehearse_program(asked.program, asked.stack, console))
+    if asked.plugins is not None and not asked.plugins.is_dir():
+        _bad_input(f"--plugins {asked.plugins}: no such directory")
+    if asked.apply is not None:
         try:
-            read(apply)
+            read(asked.apply)
         except ManifestsError as error:
             _bad_input(f"--apply: {error}")
-    chosen = resolve(stack)
-    if account is not None:
-        account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
+    chosen = resolve(asked.stack)
+    if asked.account is not None:
+        account_limits.read(asked.account, [quota.name for quota in quotas(chosen.settings)])
     if chosen.own_machines:
-        raise typer.Exit(on_own_machines(chosen, base, console))
-    with deployed(base) as version:
+        raise typer.Exit(on_own_machines(chosen, asked.base, console))
+    with deployed(asked.base) as version:
         options = Options(
             tools=provide(chosen.tools),
             gate=gate_for(ROOT, chosen.name),
             base=version,
-            plugins=plugins,
-            keep=keep,
-            apply=apply,
-            account=account,
+            plugins=asked.plugins,
+            keep=asked.keep,
+            apply=asked.apply,
+            account=asked.account,
             # What the account lacks fails every job: the first failure is enough.
-            fail_fast=account is not None,
-            seed=seed,
-            day_two=day_two or ("none" if keep else "brief"),
-            inside=chosen.only_from_inside if place is None else place == "inside",
+            fail_fast=asked.account is not None,
+            seed=asked.seed,
+            day_two=asked.day_two or ("none" if asked.keep else "brief"),
+            inside=chosen.only_from_inside if asked.place is None else asked.place == "inside",
         )
         finished = Rehearsal(chosen, options, console).run()
     if finished.retained is not None:

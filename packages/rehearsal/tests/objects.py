@@ -38,7 +38,7 @@ class Cluster:
         self.clock.moment += seconds
         return self
 
-    def node(
+    def node(  # noqa: PLR0913 - a record of a test
         self,
         name: str,
         pool: str,
@@ -72,7 +72,7 @@ class Cluster:
     def deleted(self, name: str, pool: str, *, size: int = 0) -> None:
         self.node(name, pool, size=size, change="DELETED")
 
-    def pod(
+    def pod(  # noqa: PLR0913 - a record of a test
         self,
         name: str,
         *,

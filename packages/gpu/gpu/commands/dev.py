@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,6 +18,7 @@ from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail
 from gpu.commands.following import states
 from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod
 from gpu.commands.offer import described, nodes_up, refuse_default_image, request_of
+from gpu.commands.record import PodOptions, takes
 from gpu.commands.submission import confirm_cluster
 from gpu.folder import IMAGE, pack
 from gpu.submit import create, whole_seconds
@@ -25,60 +26,62 @@ from gpu.submit import create, whole_seconds
 _RETAINED_SECONDS: Final = 60
 
 
-def dev(
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Its name; an existing one is entered again.")
-    ] = "dev",
-    gpus: options.Gpus = 1,
-    gpu: options.Gpu = None,
-    memory: options.Memory = None,
-    cpus: options.Cpus = None,
-    disk: options.Disk = None,
-    spot: options.Spot = None,
+@dataclass(frozen=True, kw_only=True)
+class DevOptions(PodOptions):
+    """The options of ``gpu dev``."""
+
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its name; an existing one is entered again.")] = (
+        "dev"
+    )
     image: Annotated[
         str,
         typer.Option("--image", metavar="IMAGE", show_default=False, help="Its image. Default: PyTorch with CUDA 12."),
-    ] = IMAGE,
-    sync: Annotated[bool, typer.Option("--sync", help="Copy this folder to /workspace.")] = False,
+    ] = IMAGE
+    sync: Annotated[bool, typer.Option("--sync", help="Copy this folder to /workspace.")] = False
     idle: Annotated[
         str, typer.Option("--idle", metavar="TIME", help="End when for so long no program ran and nobody used a shell.")
-    ] = "30m",
+    ] = "30m"
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="End so long after it started, in any case.")
-    ] = "8h",
-    team: options.Team = None,
-    context: options.Context = None,
-) -> None:
+    ] = "8h"
+    team: options.Team = None
+    context: options.Context = None
+
+
+@takes(DevOptions)
+def dev(asked: DevOptions) -> None:
     """Open a shell in a container with GPUs that ends when idle.
 
     Exit the shell and run the command again to come back.
     """
     kubectl()
-    cluster = ClusterClient(context, team)
+    name = asked.name
+    cluster = ClusterClient(asked.context, asked.team)
     existing = cluster.find(job_path(cluster.namespace, name))
     if existing is not None and not _is_dev(existing):
         fail(f"{name} is a job of another kind; choose another --name", EXIT_NO)
     if existing is None:
-        request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot)
+        request = request_of(asked)
         offer = cluster.offer()
         fit = place(offer, request)
-        if image == IMAGE:
+        if asked.image == IMAGE:
             refuse_default_image(fit)
         job_request = JobRequest(
             **vars(request),
             name=name,
             namespace=cluster.namespace,
-            command=until_idle(whole_seconds("--idle", idle)),
-            timeout_seconds=whole_seconds("--timeout", timeout),
-            files=pack(Path.cwd()).content if sync else b"",
+            command=until_idle(whole_seconds("--idle", asked.idle)),
+            timeout_seconds=whole_seconds("--timeout", asked.timeout),
+            files=pack(Path.cwd()).content if asked.sync else b"",
         )
-        confirm_cluster(cluster, offer, chosen=context is not None)
+        confirm_cluster(cluster, offer, chosen=asked.context is not None)
         err().print(escape(described(fit, request, nodes_up(cluster))))
-        job = replace(training_job(job_request, fit, image, offer), kept_seconds=_RETAINED_SECONDS)
+        job = replace(training_job(job_request, fit, asked.image, offer), kept_seconds=_RETAINED_SECONDS)
         for warning in create(cluster, job):
             err().print(f"[yellow]warning:[/] {escape(warning)}")
         err().print(
-            f"{name} ends after {idle} without use, at the latest after {timeout}; `gpu stop {name}` ends it now\n"
+            f"{name} ends after {asked.idle} without use, at the latest after {asked.timeout}; "
+            f"`gpu stop {name}` ends it now\n"
             f"VS Code attaches to pod {name}-… in {cluster.namespace} with its extensions Kubernetes and Dev Containers"
             f"; Jupyter: `gpu forward {name} 8888`; JetBrains: SSH, with sshd in the image",
             markup=False,

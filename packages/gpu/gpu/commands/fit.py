@@ -23,6 +23,7 @@ from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, err, fail, out, print_json, table_of
 from gpu.commands.following import events_around
 from gpu.commands.offer import as_json, by_pool, described, hourly_usd, list_nodes, node_of, nodes_up, request_of
+from gpu.commands.record import WorkerOptions, takes
 from gpu.start import Start, Usage, start_of, waits_for_node
 
 _AT_ONCE: Final = 16
@@ -53,34 +54,33 @@ class Place:
         return self.hourly_usd is None, self.hourly_usd or 0.0
 
 
-def fit(
-    gpus: options.Gpus = 1,
-    gpu: options.Gpu = None,
-    memory: options.Memory = None,
-    cpus: options.Cpus = None,
-    disk: options.Disk = None,
-    spot: options.Spot = None,
-    workers: options.Workers = 1,
-    everywhere: Annotated[bool, typer.Option("--all", help="Compare all clusters of your kubeconfig.")] = False,
-    context: options.Context = None,
-    json: options.Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class FitQuestion(WorkerOptions):
+    """The options of ``gpu fit``."""
+
+    everywhere: Annotated[bool, typer.Option("--all", help="Compare all clusters of your kubeconfig.")] = False
+    context: options.Context = None
+    json: options.Json = False
+
+
+@takes(FitQuestion)
+def fit(asked: FitQuestion) -> None:
     """Show where a job would run, its price and when it starts.
 
     Exit code 1 if no pool fits.
     """
-    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
-    if everywhere:
-        if context is not None:
+    request = request_of(asked)
+    if asked.everywhere:
+        if asked.context is not None:
             fail("--all asks all clusters, --context one; write one of them", EXIT_BAD_INPUT)
-        if not _compare(request, json=json):
+        if not _compare(request, json=asked.json):
             raise typer.Exit(EXIT_NO)
         return
-    cluster = ClusterClient(context)
+    cluster = ClusterClient(asked.context)
     offer = cluster.offer()
     fitting, others = fits(offer, request), misses(offer, request)
     nodes = nodes_up(cluster)
-    if json:
+    if asked.json:
         lacking = [{"pool": each.pool.name, "lacks": list(each.lacks)} for each in others]
         print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
     elif fitting:

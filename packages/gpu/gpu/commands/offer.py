@@ -16,6 +16,7 @@ from facts.jobs.job import AskError
 from gpu.cluster import ClusterClient, Object
 from gpu.commands import options
 from gpu.commands.common import dollars, out, print_json, table_of
+from gpu.commands.record import PodOptions, WorkerOptions
 from gpu.start import pool_of
 from gpu.submit import mebibytes, millicores
 
@@ -45,13 +46,16 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     console.print(table)
 
 
-def request_of(*, memory: str | None, cpus: str | None, disk: str | None, **same: Any) -> PodRequest:
-    """The options as a request; ``same`` are those that a request calls and writes the same. Raises AskError."""
+def request_of(pod: PodOptions) -> PodRequest:
+    """The options as a request. Raises AskError."""
     return PodRequest(
-        memory_mib=mebibytes("--memory", memory) if memory else 0,
-        milli_cpu=millicores("--cpus", cpus) if cpus else 0,
-        disk_mib=mebibytes("--disk", disk) if disk else 0,
-        **same,
+        gpus=pod.gpus,
+        gpu=pod.gpu,
+        memory_mib=mebibytes("--memory", pod.memory) if pod.memory else 0,
+        milli_cpu=millicores("--cpus", pod.cpus) if pod.cpus else 0,
+        disk_mib=mebibytes("--disk", pod.disk) if pod.disk else 0,
+        spot=pod.spot,
+        workers=pod.workers if isinstance(pod, WorkerOptions) else 1,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,61 +19,70 @@ from facts.jobs.trace import PATTERNS, generated, read_trace, written
 from gpu.cluster import ClusterClient
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, table_of
+from gpu.commands.record import takes
 
 _PERCENTILES: Final = (50, 95, 99)
 _Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")]
 
 
-def plan(
-    file: Annotated[Path, typer.Argument(metavar="TRACE", help="A CSV file of jobs (docs/traces.md).")],
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """The options of ``gpu plan``."""
+
+    file: Annotated[Path, typer.Argument(metavar="TRACE", help="A CSV file of jobs (docs/traces.md).")]
     cloud: Annotated[
         str | None, typer.Option("--cloud", metavar="NAME", help="gke, eks or aks. Default: the current cluster's.")
-    ] = None,
+    ] = None
     region: Annotated[
         str | None, typer.Option("--region", metavar="NAME", help="Default: one with representative prices.")
-    ] = None,
+    ] = None
     gpu: Annotated[
         str | None, typer.Option("--gpu", metavar="TYPE", help="Run all jobs on this type, whatever the trace names.")
-    ] = None,
+    ] = None
     max_wait: Annotated[
         int, typer.Option("--max-wait", min=0, metavar="MINUTES", help="How long 95 % of the jobs wait at most.")
-    ] = 15,
+    ] = 15
     spot_percent: Annotated[
         float | None,
         typer.Option(
             "--spot-percent", min=1, max=100, metavar="N", help="Price of spot machines in % of on-demand, if unknown."
         ),
-    ] = None,
-    first: Annotated[int | None, typer.Option("--first", min=1, metavar="N", help="Only the first N jobs.")] = None,
-    seed: _Seed = 0,
-    context: options.Context = None,
-    json: options.Json = False,
-) -> None:
+    ] = None
+    first: Annotated[int | None, typer.Option("--first", min=1, metavar="N", help="Only the first N jobs.")] = None
+    seed: _Seed = 0
+    context: options.Context = None
+    json: options.Json = False
+
+
+@takes(PlanOptions)
+def plan(asked: PlanOptions) -> None:
     """Recommend GPU pools for a list of jobs, and show their bill.
 
     It simulates the jobs on pools of several sizes, spot and on-demand, with several idle times. Without --cloud it
     compares with the pools of your cluster.
     """
-    offer = None if cloud else ClusterClient(context).offer()
-    place = cloud or (offer.cloud if offer else "")
+    offer = None if asked.cloud else ClusterClient(asked.context).offer()
+    place = asked.cloud or (offer.cloud if offer else "")
     if place not in catalog.clouds():
         fail(f"--cloud {place}: write one of {', '.join(catalog.clouds())}", EXIT_BAD_INPUT)
     known = catalog.of(place)
-    market = Market(place, region or (offer.region if offer else known.reference_region), spot_percent)
+    market = Market(place, asked.region or (offer.region if offer else known.reference_region), asked.spot_percent)
     if market.region not in known.regions:
         fail(f"--region {market.region}: {place} has no such region", EXIT_BAD_INPUT)
     try:
-        jobs = read_trace(file.read_text(encoding="utf-8"), str(file))[:first]
+        jobs = read_trace(asked.file.read_text(encoding="utf-8"), str(asked.file))[: asked.first]
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"{file}: {error}", EXIT_BAD_INPUT)
+        fail(f"{asked.file}: {error}", EXIT_BAD_INPUT)
     rows: dict[str, TraceCost] = {}
     if offer is not None:
+        types = types_of(offer.pools)
         rows[f"stack {offer.stack}"] = simulate(
-            resolved(jobs, types_of(offer.pools), gpu), market.design(offer.pools), seed
+            resolved(jobs, types, asked.gpu), market.design(offer.pools), asked.seed
         )
-    best = recommend(resolved(jobs, types_of(market.pools()), gpu), market, max_wait=60 * max_wait, seed=seed)
+    on_market, max_wait = resolved(jobs, types_of(market.pools()), asked.gpu), 60 * asked.max_wait
+    best = recommend(on_market, market, max_wait=max_wait, seed=asked.seed)
     rows["recommended"] = best.cost
-    if json:
+    if asked.json:
         print_json({"stackFile": best.stack_file(), "costs": {name: _as_json(each) for name, each in rows.items()}})
         return
     console = out()
@@ -80,8 +90,8 @@ def plan(
         f"{counted(len(jobs), 'job')} in {best.cost.hours / 24:.1f} days, {place} {market.region}, list prices"
     )
     console.print(outcome_table(rows))
-    if best.cost.beyond(60 * max_wait):
-        console.print(f"No pools keep 95 % of the waits below {max_wait} minutes; these come nearest.")
+    if best.cost.beyond(max_wait):
+        console.print(f"No pools keep 95 % of the waits below {asked.max_wait} minutes; these come nearest.")
     if not any(pool.spot for pool in market.pools()):
         console.print(
             f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."

@@ -19,7 +19,7 @@ from rich.markup import escape
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
-from facts.jobs.fit import Fit
+from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
 from facts.jobs.plan import place, slow_network, team_of, training_job
 from facts.jobs.sweep import parse
@@ -31,24 +31,21 @@ from gpu.commands.fit import ClusterChoice, choose
 from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
 from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
-from gpu.folder import IMAGE, pack
+from gpu.commands.record import WorkerOptions, takes
+from gpu.folder import IMAGE, FolderArchive, pack
 from gpu.submit import check_notify, create, name_for, notify_manifests, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
 
 
-def submit(
-    ctx: typer.Context,
+@dataclass(frozen=True, kw_only=True)
+class Submission(WorkerOptions):
+    """The options of ``gpu submit``."""
+
+    ctx: typer.Context
     command: Annotated[
         list[str] | None, typer.Argument(metavar="COMMAND", help="After --: the program and its arguments.")
-    ] = None,
-    gpus: options.Gpus = 1,
-    gpu: options.Gpu = None,
-    memory: options.Memory = None,
-    cpus: options.Cpus = None,
-    disk: options.Disk = None,
-    spot: options.Spot = None,
-    workers: options.Workers = 1,
+    ] = None
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,14 +54,14 @@ def submit(
             help="One run per value: lr=1e-3,1e-4 or seed=0..9; several options combine. Each parameter is an "
             "environment variable of the program and replaces {lr} in its arguments.",
         ),
-    ] = None,
+    ] = None
     at_once: Annotated[
         int | None, typer.Option("--at-once", min=1, metavar="N", help="Runs of a sweep that may run at the same time.")
-    ] = None,
+    ] = None
     image: Annotated[
         str | None,
         typer.Option("--image", metavar="IMAGE", help="Run this image, without the folder unless you write --sync."),
-    ] = None,
+    ] = None
     sync: Annotated[
         bool | None,
         typer.Option(
@@ -72,24 +69,24 @@ def submit(
             help="Copy the folder into the container, or build an image of it. Default: build if it has a Dockerfile "
             "or you name a --registry.",
         ),
-    ] = None,
+    ] = None
     registry: Annotated[
         str | None, typer.Option("--registry", metavar="HOST/PATH", help="Registry to push to. Default: the stack's.")
-    ] = None,
-    file: FileOption = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="The job's name. Default: generated.")
-    ] = None,
+    ] = None
+    file: FileOption = None
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The job's name. Default: generated.")] = (
+        None
+    )
     env: Annotated[
         list[str] | None,
         typer.Option("--env", "-e", metavar="NAME=VALUE", help="Environment variable of the program: NAME=value."),
-    ] = None,
-    env_file: EnvFileOption = None,
-    mount: MountOption = None,
+    ] = None
+    env_file: EnvFileOption = None
+    mount: MountOption = None
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="TIME", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
-    ] = None,
+    ] = None
     priority: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +94,7 @@ def submit(
             metavar="LEVEL",
             help="low, normal or high: whose pods get the next free node. Default: the team's.",
         ),
-    ] = None,
+    ] = None
     notify: Annotated[
         str | None,
         typer.Option(
@@ -106,13 +103,13 @@ def submit(
             envvar="GPU_NOTIFY",
             help="Webhook, as Slack has them, that gets a message when the job has ended.",
         ),
-    ] = None,
+    ] = None
     retries: Annotated[
         int | None,
         typer.Option(
             "--retries", min=0, metavar="N", help="Retries after the program failed; a reclaimed node does not count."
         ),
-    ] = None,
+    ] = None
     grace: Annotated[
         int | None,
         typer.Option(
@@ -121,7 +118,7 @@ def submit(
             metavar="SECONDS",
             help="Seconds from SIGTERM to SIGKILL; on spot nodes at most the cloud's notice.",
         ),
-    ] = None,
+    ] = None
     service_account: Annotated[
         str | None,
         typer.Option(
@@ -129,98 +126,130 @@ def submit(
             metavar="NAME",
             help="Service account of the pods. Default: that of the stack's checkpoints.",
         ),
-    ] = None,
-    team: options.Team = None,
-    context: options.Context = None,
+    ] = None
+    team: options.Team = None
+    context: options.Context = None
     cluster: Annotated[
         ClusterChoice | None,
         typer.Option(metavar="WHICH", help="Of all clusters of your kubeconfig: soonest or cheapest."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")
-    ] = False,
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")] = (
+        False
+    )
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Exit after submitting, without following the output.")
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster or a large sweep.")
-    ] = False,
-    json: options.Json = False,
-) -> None:
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster or a large sweep.")] = (
+        False
+    )
+    json: options.Json = False
+
+
+@takes(Submission)
+def submit(asked: Submission) -> None:
     """Run a program on GPUs, with this folder or an image.
 
     Creates a Job on the cheapest pools that fit, and shows its output.
     """
-    refuse_mount(mount)
-    program = command_of(ctx, command)
-    if not program and image is None:
+    refuse_mount(asked.mount)
+    program = command_of(asked.ctx, asked.command)
+    if not program and asked.image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
-    build = _builds(image, registry, sync)
-    synced = sync or (image is None and not build)
-    console = err()
-    script = script_of(program)
+    build, console = _builds(asked.image, asked.registry, asked.sync), err()
+    archive = _folder(asked, script_of(program), console, build=build)
+    request = request_of(asked)
+    target = _target(asked, request)
+    job_request = _job_request(asked, request, program, target.namespace, archive)
+    offer = target.offer()
+    team_of(offer, job_request)  # before anything is built
+    fit = place(offer, request)
+    if asked.image is None and not (build and Path("Dockerfile").is_file()):
+        refuse_default_image(fit)
+    if asked.dry_run:
+        _print_manifests(asked, job_request, fit, offer, build=build)
+        return
+    if asked.notify:
+        check_notify(target, asked.notify)
+    confirmed = asked.context is not None or asked.cluster is not None or asked.yes
+    confirm_cluster(target, offer, chosen=confirmed)
+    console.print(escape(described(fit, request, nodes_up(target))))
+    if price := sweep_price(training_job(job_request, fit, "", offer), fit):
+        _confirm_sweep(price, console, yes=asked.yes)
+    if archive is not None and archive.files:
+        console.print(f"syncing this folder: {archive}")
+    registry = asked.registry or offer.registry
+    image = asked.image or (_built(registry, job_request.name, fit.platform, console) if build else IMAGE)
+    job = training_job(job_request, fit, image, offer)
+    _warn(job, fit, offer, console)
+    for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
+        console.print(f"[yellow]warning:[/] {escape(warning)}")
+    hints = ", ".join(f"`gpu {verb} {job.name}{target.option}`" for verb in ("why", "logs", "stop"))
+    console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
+    if asked.json:
+        created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
+        print_json({**created, **as_json(fit, request, None)})
+    elif not asked.detach:
+        follow(target, job.name)
+
+
+def _folder(asked: Submission, script: str | None, console: Console, *, build: bool) -> FolderArchive | None:
+    """This folder, if it is copied into the container; ``script`` is the program's file in it. Raises AskError."""
+    synced = bool(asked.sync) or (asked.image is None and not build)
     if script is not None and (synced or build) and not Path(script).is_file():
         _missing(script, console, synced=synced)
     archive = pack(Path.cwd()) if synced else None
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
-    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
-    if cluster is not None and context is not None:
+    return archive
+
+
+def _target(asked: Submission, request: PodRequest) -> ClusterClient:
+    """The cluster that gets the job."""
+    if asked.cluster is None:
+        return ClusterClient(asked.context, asked.team)
+    if asked.context is not None:
         fail("--cluster chooses among all clusters, --context names one; write one of them", EXIT_BAD_INPUT)
-    target = ClusterClient(context, team) if cluster is None else choose(cluster, team, request)
-    job_request = JobRequest(
+    return choose(asked.cluster, asked.team, request)
+
+
+def _job_request(
+    asked: Submission, request: PodRequest, program: tuple[str, ...], namespace: str, archive: FolderArchive | None
+) -> JobRequest:
+    """The options as a job. Raises AskError."""
+    return JobRequest(
         **vars(request),
-        name=name or name_for(program, image),
-        namespace=target.namespace,
+        name=asked.name or name_for(program, asked.image),
+        namespace=namespace,
         command=program,
-        sweep=parse(sweep or ()),
-        at_once=at_once,
-        retries=retries,
-        timeout_seconds=whole_seconds("--timeout", timeout) if timeout else None,
-        priority=priority,
-        grace_seconds=grace,
-        env=variables(env_file, env or []),
-        service_account=service_account,
+        sweep=parse(asked.sweep or ()),
+        at_once=asked.at_once,
+        retries=asked.retries,
+        timeout_seconds=whole_seconds("--timeout", asked.timeout) if asked.timeout else None,
+        priority=asked.priority,
+        grace_seconds=asked.grace,
+        env=variables(asked.env_file, asked.env or []),
+        service_account=asked.service_account,
         files=archive.content if archive else b"",
     )
-    offer = target.offer()
-    team_of(offer, job_request)  # before anything is built
-    fit = place(offer, request)
-    if image is None and not (build and Path("Dockerfile").is_file()):
-        refuse_default_image(fit)
-    if notify and dry_run:
+
+
+def _print_manifests(asked: Submission, request: JobRequest, fit: Fit, offer: Offer, *, build: bool) -> None:
+    """What would be created, except what holds the webhook's URL."""
+    if asked.notify:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
-    elif notify:
-        check_notify(target, notify)
-    if dry_run:
-        tag = images.tag_for(registry or offer.registry or _PLACEHOLDER, job_request.name)
-        planned = image or (tag if build else IMAGE)
-        job = training_job(job_request, fit, planned, offer)
-        budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
-        typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
-        return
-    confirm_cluster(target, offer, chosen=context is not None or cluster is not None or yes)
-    console.print(escape(described(fit, request, nodes_up(target))))
-    if price := sweep_price(training_job(job_request, fit, "", offer), fit):
-        _confirm_sweep(price, console, yes=yes)
-    if archive is not None and archive.files:
-        console.print(f"syncing this folder: {archive}")
-    image = image or (_built(registry or offer.registry, job_request.name, fit.platform, console) if build else IMAGE)
-    job = training_job(job_request, fit, image, offer)
+    tag = images.tag_for(asked.registry or offer.registry or _PLACEHOLDER, request.name)
+    job = training_job(request, fit, asked.image or (tag if build else IMAGE), offer)
+    budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
+    typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
+
+
+def _warn(job: TrainingJobSpec, fit: Fit, offer: Offer, console: Console) -> None:
+    """Say what the job will lack."""
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
     if (slow := slow_network(job, fit)) is not None:
         console.print(f"[yellow]warning:[/] {escape(slow)}")
-    for warning in _created(target, job, offer, notify_manifests(job, notify) if notify else ()):
-        console.print(f"[yellow]warning:[/] {escape(warning)}")
-    hints = ", ".join(f"`gpu {verb} {job.name}{target.option}`" for verb in ("why", "logs", "stop"))
-    console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
-    if json:
-        created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
-        print_json({**created, **as_json(fit, request, None)})
-    elif not detach:
-        follow(target, job.name)
 
 
 def _created(

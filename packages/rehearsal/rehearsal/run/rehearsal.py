@@ -247,11 +247,8 @@ class Rehearsal(Recorder[RunRecord]):
             self._developer(),
             self._timeline,
             self._wait,
-            self._sandbox.reclaim,
-            self._sandbox.maintain,
+            self._sandbox,
             self._stack.settings.maintenance.window,
-            self._sandbox.break_gpu,
-            self._sandbox.run_cron_jobs,
         )
 
     def _day_two(self, engine: Engine) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from components.settings.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
@@ -10,10 +11,29 @@ from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Wait
+from rehearsal.simulation import Night
 from rehearsal.work import maintenance, reclaim, repair, services, sweep
 from rehearsal.work.jobs import Workplace
 
 __all__ = ["checks"]
+
+
+class Cloud(Protocol):
+    """What a cloud does to machines, and what runs in the cluster by itself."""
+
+    def reclaim(self, node: str) -> None:
+        """Take the machine of a node back."""
+
+    def maintain(self) -> tuple[Night | None, Mapping[str, str]]:
+        """Let the maintenance come."""
+        ...
+
+    def break_gpu(self, node: str) -> None:
+        """Let a GPU of a node fail."""
+
+    def run_cron_jobs(self) -> Sequence[str]:
+        """Run the programs of CronJobs; returns what each writes."""
+        ...
 
 
 def checks(
@@ -22,23 +42,18 @@ def checks(
     developer: Api,
     timeline: Timeline,
     wait: Wait,
-    reclaim_machine: Callable[[str], None],
-    maintain: maintenance.Maintain,
+    cloud: Cloud,
     window: str,
-    break_gpu: Callable[[str], None],
-    run_cron_jobs: Callable[[], Sequence[str]],
 ) -> list[Check]:
     """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
 
-    ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name, ``maintain``
-    lets the cloud's maintenance come, which the stack declares for ``window`` (such as ``sunday 02:00 4 h``).
-    ``break_gpu``: a GPU of a node fails. ``run_cron_jobs`` runs the programs of CronJobs, and returns what each writes.
+    ``declared``: the stack's services. The stack declares maintenance for ``window`` (such as ``sunday 02:00 4 h``).
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
     there = Workplace(offer, api, developer, timeline, wait)
-    results += maintenance.play(there, maintain, window)
+    results += maintenance.play(there, cloud.maintain, window)
     if offer.checkpoints is not None:
-        results += [sweep.play(there), reclaim.play(there, reclaim_machine)]
-        results.append(repair.play(there, break_gpu, run_cron_jobs))
+        results += [sweep.play(there), reclaim.play(there, cloud.reclaim)]
+        results.append(repair.play(there, cloud.break_gpu, cloud.run_cron_jobs))
     return results

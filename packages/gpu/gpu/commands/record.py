@@ -1,0 +1,57 @@
+"""Commands whose options are the fields of a record, instead of a function with a parameter for each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from inspect import Parameter, Signature
+from typing import Any, TypeVar, get_type_hints
+
+from gpu.commands import options
+
+R = TypeVar("R")
+
+
+def takes(record: type[R]) -> Callable[[Callable[[R], None]], Callable[..., None]]:
+    """Make a command of typer from a function of one ``record``, a dataclass.
+
+    Each field is an option or an argument, as its annotation says, with the field's default.
+    """
+    hints = get_type_hints(record, include_extras=True)
+    known = {each.name: each.default for each in fields(record)}  # type: ignore[arg-type]
+    parameters = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is MISSING else default)
+        for name, default in known.items()
+    ]
+
+    def command_of(function: Callable[[R], None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def command(**values: Any) -> None:
+            function(record(**values))
+
+        signature = Signature([each.replace(annotation=hints[each.name]) for each in parameters])
+        vars(command).update(__signature__=signature)
+        command.__annotations__ = {name: hints[name] for name in known}
+        return command
+
+    return command_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodOptions:
+    """What a pod requests, as options of a command."""
+
+    gpus: options.Gpus = 1
+    gpu: options.Gpu = None
+    memory: options.Memory = None
+    cpus: options.Cpus = None
+    disk: options.Disk = None
+    spot: options.Spot = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(PodOptions):
+    """The same of pods that run together."""
+
+    workers: options.Workers = 1
