@@ -164,7 +164,7 @@ class AwsServer:
             call = wire.read(http)
         except wire.NotAwsError as error:
             return _plain(501, str(error))
-        caller = self._callers.of(call.access_key)
+        caller = self._callers.of(call.access_key, call.session_token)
         if caller is None:
             self._note(call, call.access_key, "denied", missing="credentials that AWS gave out")
             return call.denied("The security token included in the request is invalid.")
@@ -173,9 +173,7 @@ class AwsServer:
     def _answered(self, call: wire.Call, caller: identities.Caller) -> Response:
         there = replace(self._account, region=call.region)
         with self._account.store.held():
-            rights = (
-                needed(identities.Operation(there, call.params), call.service, call.operation) if caller.role else []
-            )
+            rights = needed(identities.Operation(there, call.params), call.service, call.operation)
             if rights is None:
                 return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
@@ -209,7 +207,7 @@ class AwsServer:
         return self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
 
     def _refusal(self, caller: identities.Caller, rights: Iterable[identities.Right]) -> str:
-        return refusal(caller, self._roles.get(caller.role), rights) if caller.role else ""
+        return refusal(caller, self._roles.get(caller.role), rights)
 
     def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:
         """Log one call with the time, in UTC. ``who`` is an ARN, or an unknown access key.
