@@ -142,12 +142,18 @@ class Processes:
         return self._watchdog.pid
 
     def start(
-        self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, *, may_end: bool = False
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        env: Mapping[str, str] | None = None,
+        *,
+        folder: Path | None = None,
+        may_end: bool = False,
     ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
 
-        ``may_end``: the caller watches it, so ``check`` ignores its end. Raises ProcessError: the program does not
-        exist.
+        It starts in ``folder``, or in this process's. ``may_end``: the caller watches it, so ``check`` ignores its end.
+        Raises ProcessError: the program does not exist.
         """
         program = Path(command[0])
         if not os.access(program, os.X_OK):
@@ -164,6 +170,7 @@ class Processes:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={**minimal, **(env or {})},
+                    cwd=folder,
                     start_new_session=True,
                 )
 
