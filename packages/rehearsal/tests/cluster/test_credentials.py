@@ -210,6 +210,16 @@ def test_certificates_come_as_data() -> None:
     assert len(context.get_ca_certs()) == 1, "only the cluster's own authority is trusted"
 
 
+def test_no_connection_changes_the_tls_context_that_all_threads_share() -> None:
+    context = Kubeconfig(ENTRY, USER).tls()
+    context.set_alpn_protocols(["from urllib3"])
+    connection = context.wrap_bio(ssl.MemoryBIO(), hello := ssl.MemoryBIO(), server_hostname="a")
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    assert b"\x08http/1.1" in (sent := hello.read())
+    assert b"urllib3" not in sent
+
+
 @cases
 def test_certificates_that_cannot_be_used(cluster: dict[str, str], user: dict[str, str]) -> None:
     with pytest.raises(KubeconfigError, match="a certificate or key cannot be used"):
