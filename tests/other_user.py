@@ -10,10 +10,11 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from types import TracebackType
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -21,8 +22,9 @@ UID: Final = 65534
 
 # Sends back the descriptor of what it was asked to open: a socket belongs to the user who made it, whoever uses it.
 _CHILD: Final = """
-import os, socket
-asked = socket.socket(fileno=0)
+import os, socket, sys
+asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+asked.connect(sys.argv[1])
 os.setgroups([]); os.setresgid(UID, UID, UID); os.setresuid(UID, UID, UID)
 asked.send(b"ready")
 while order := asked.recv(4096).decode():
@@ -50,19 +52,37 @@ class OtherUser:
     """A child process of that user; a context manager."""
 
     def __enter__(self) -> OtherUser:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sudo = () if os.geteuid() == 0 else ("sudo", "--non-interactive")
-        # Without -S and the environment: the code runs as root until it has changed its user.
-        command = [*sudo, sys.executable, "-I", "-S", "-c", _CHILD.replace("UID", str(UID))]
-        with theirs:
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as meeting:
+            meeting.bind(place := f"{folder}/s")
+            meeting.listen()
+            meeting.settimeout(0.2)
+            # Isolated and without site-packages: the code runs as root until it has changed its user.
+            command = [*sudo, sys.executable, "-I", "-S", "-c", _CHILD.replace("UID", str(UID)), place]
             try:
-                self._child = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.PIPE, text=True)
+                self._child = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
             except FileNotFoundError as error:
                 pytest.fail(f"this test needs root, or sudo without a password: {error}")
+            self._socket = self._met(meeting)
         if self._socket.recv(16) != b"ready":
-            assert self._child.stderr is not None
-            pytest.fail(f"this test needs root, or sudo without a password: {self._child.stderr.read()}")
+            self._fail()
         return self
+
+    def _met(self, meeting: socket.socket) -> socket.socket:
+        while True:
+            try:
+                connection = meeting.accept()[0]
+            except TimeoutError:
+                if self._child.poll() is not None:
+                    self._fail()
+                continue
+            connection.settimeout(None)
+            return connection
+
+    def _fail(self) -> NoReturn:
+        pytest.fail(f"this test needs root, or sudo without a password: {self._child.communicate()[0]}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._socket.close()

@@ -12,13 +12,13 @@ annotateSecrets).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import stat
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -28,7 +28,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from machines import NAME, VERSION
-from machines.callers import CallersUnknown, LocalCallers, OwnUserOnlyAsync, require_known_callers
+from machines.callers import CallersUnknown, LocalCallers, OwnUserOnlyAsync, StrangerError, require_known_callers
 from machines.differences import ResourceDiff
 from machines.errors import OperationError, Problem
 from machines.resources import SECRETS, MachineResources
@@ -42,7 +42,8 @@ _KINDS: Final = provider_pb2.PropertyDiff
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates calls; ``engine`` is the engine's address for log lines, empty for none.
 
-    A connection has the keys that it was configured with, and no others."""
+    A connection has the keys that it was configured with, and no others.
+    """
 
     def __init__(self, callers: LocalCallers, engine: str = "") -> None:
         self._callers = callers
@@ -141,15 +142,14 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _resources(self, context: Any) -> MachineResources:
         """Those of this connection. Raises ``OperationError`` before it was configured."""
-        resources = self._configured.get(self._callers.connection(context.peer()))
-        if resources is None:
-            raise OperationError("this connection has not configured the provider; run the command again")
-        return resources
+        with contextlib.suppress(StrangerError, KeyError):
+            return self._configured[self._callers.connection(context.peer())]
+        raise OperationError("this connection has not configured the provider; run the command again")
 
     def _log(self, urn: str) -> EngineLog:
         return EngineLog(self._channel, urn)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _errors(
         self, context: Any, resource_type: str = "", inputs: Properties | None = None, name: str = ""
     ) -> AsyncIterator[None]:

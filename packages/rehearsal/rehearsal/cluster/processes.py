@@ -256,12 +256,6 @@ def free_ports(count: int) -> list[int]:
     return list(ports)
 
 
-def listens(port: int) -> bool:
-    """Whether something takes connections at that port of 127.0.0.1."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def _port_to_try() -> int:
     """One below the range that connections take theirs from; 0, any, where that range leaves no room."""
     try:

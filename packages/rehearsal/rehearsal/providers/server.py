@@ -20,7 +20,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
@@ -32,7 +32,7 @@ from grpc import ServicerContext
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from machines.callers import CallersUnknown, LocalCallers, OwnUserOnly, require_known_callers
+from machines.callers import CallersUnknown, LocalCallers, OwnUserOnly, StrangerError, require_known_callers
 from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
 from rehearsal.providers.differences import MISSING, covers, lookup, parse_path
 from rehearsal.providers.marshal import marshal, unmarshal
@@ -85,8 +85,9 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Handshake(self, request: pb.ProviderHandshakeRequest, context: ServicerContext) -> pb.ProviderHandshakeResponse:
         with self._errors("the handshake", context):
             instance = _Instance(self._provider.instance(), self._default)
+            connection = self._callers.connection(context.peer())
             with self._lock:
-                self._instances[self._callers.connection(context.peer())] = instance
+                self._instances[connection] = instance
                 while len(self._instances) > _INSTANCES:
                     self._instances.popitem(last=False)
             return pb.ProviderHandshakeResponse()
@@ -193,13 +194,11 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _instance(self, context: ServicerContext) -> _Instance:
         """The instance behind this connection."""
-        connection = self._callers.connection(context.peer())
-        with self._lock:
-            instance = self._instances.get(connection)
-            if instance is None:
-                raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
+        with self._lock, suppress(StrangerError, KeyError):
+            connection = self._callers.connection(context.peer())
             self._instances.move_to_end(connection)
-            return instance
+            return self._instances[connection]
+        raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
 
     def _outputs(self, resource_type: str, state: Properties) -> Struct:
         return marshal(state, self._provider.secret_outputs.get(resource_type, ()))

@@ -74,8 +74,9 @@ def trusting_ec2_alone(controller: Controller) -> None:
         (lambda controller: controller.know_token("default"), (), 404, ("kube-system/default",)),
         (lambda controller: controller.run_agent(0), (), 503, ("declare the EKS add-on eks-pod-identity-agent",)),
         (lambda controller: None, ("made-up",), 400, ("(InvalidTokenException)",)),
+        (lambda controller: None, ("",), 400, ("(InvalidTokenException)", "there is none")),
     ],
-    ids=["role without trust", "another service account", "no agent", "unknown token"],
+    ids=["role without trust", "another service account", "no agent", "unknown token", "no token"],
 )
 def test_who_gets_no_credentials(
     controller: Controller, change: Callable[[Controller], None], token: tuple[str, ...], status: int, words: Any
