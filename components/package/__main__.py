@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parents[2])  # the repository; this folder is no place for imports
+_ROOT = Path(__file__).resolve().parents[2]
+sys.path[:1] = [str(_ROOT), str(_ROOT / "packages" / "machines")]  # this folder is no place for imports
 
-from pulumi.provider import main  # noqa: E402
+from components.package.server import main  # noqa: E402
 
-from components.package.provider import PackageProvider  # noqa: E402
-
-main(PackageProvider(), sys.argv[1:])
+main(sys.argv[1:])

@@ -55,14 +55,15 @@ _CONNECT_SECONDS: Final = 10
 
 
 class MachineResources:
-    """The provider behind the protocol; one per plugin process."""
+    """The provider behind the protocol; one per connection of an engine."""
 
     def __init__(self) -> None:
         self._use(SshAccess())
         self._one_at_a_time = asyncio.Lock()
         self._existing = ExistingResources({})
 
-    def check_config(self, config: Properties) -> list[Problem]:
+    @staticmethod
+    def check_config(config: Properties) -> list[Problem]:
         """Problems of the provider's settings."""
         return [*configuration_problems(config), *problems_of_access(config)]
 

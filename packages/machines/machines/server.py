@@ -12,13 +12,13 @@ annotateSecrets).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import stat
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -28,6 +28,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from machines import NAME, VERSION
+from machines.callers import CallersUnknown, LocalCallers, OwnUserOnlyAsync, StrangerError, require_known_callers
 from machines.differences import ResourceDiff
 from machines.errors import OperationError, Problem
 from machines.resources import SECRETS, MachineResources
@@ -39,11 +40,25 @@ _KINDS: Final = provider_pb2.PropertyDiff
 
 
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    """Translates calls; ``engine`` is the engine's address for log lines, empty for none."""
+    """Translates calls; ``engine`` is the engine's address for log lines, empty for none.
 
-    def __init__(self, resources: MachineResources, engine: str = "") -> None:
-        self._resources = resources
+    A connection has the keys that it was configured with, and no others.
+    """
+
+    def __init__(self, callers: LocalCallers, engine: str = "") -> None:
+        self._callers = callers
+        self._configured: dict[int, MachineResources] = {}
         self._channel = grpc.aio.insecure_channel(engine) if engine else None
+
+    def cancel(self) -> None:
+        """Start no further phase on any connection."""
+        for resources in self._configured.values():
+            resources.cancel()
+
+    async def close(self) -> None:
+        """End the sessions of all connections."""
+        for resources in self._configured.values():
+            await resources.close()
 
     async def Handshake(self, request: Any, context: Any) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse()
@@ -56,7 +71,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     async def CheckConfig(self, request: provider_pb2.CheckRequest, context: Any) -> provider_pb2.CheckResponse:
         async with self._errors(context):
-            failures = self._resources.check_config(_configuration(request.news))
+            failures = MachineResources.check_config(_configuration(request.news))
             inputs = marshal(unmarshal(request.news), ("privateKey", "kubeconfig"))
             return provider_pb2.CheckResponse(inputs=inputs, failures=_failures(failures))
 
@@ -68,12 +83,14 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     async def Configure(self, request: provider_pb2.ConfigureRequest, context: Any) -> provider_pb2.ConfigureResponse:
         async with self._errors(context):
-            self._resources.configure(_configuration(request.args))
+            connection = self._callers.connection(context.peer())
+            resources = self._configured.setdefault(connection, MachineResources())
+            resources.configure(_configuration(request.args))
             return provider_pb2.ConfigureResponse(supportsPreview=True)
 
     async def Check(self, request: provider_pb2.CheckRequest, context: Any) -> provider_pb2.CheckResponse:
         async with self._errors(context):
-            inputs, failures = await self._resources.check(
+            inputs, failures = await self._resources(context).check(
                 request.type, unmarshal(request.news), self._log(request.urn)
             )
             return provider_pb2.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
@@ -81,16 +98,16 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Diff(self, request: provider_pb2.DiffRequest, context: Any) -> provider_pb2.DiffResponse:
         async with self._errors(context):
             olds, news = unmarshal(request.old_inputs), unmarshal(request.news)
-            diff = self._resources.diff(request.type, olds, unmarshal(request.olds), news)
+            diff = self._resources(context).diff(request.type, olds, unmarshal(request.olds), news)
             return _diff_response(diff, olds, news, frozenset(request.ignoreChanges))
 
     async def Create(self, request: provider_pb2.CreateRequest, context: Any) -> provider_pb2.CreateResponse:
         inputs = unmarshal(request.properties)
         async with self._errors(context, request.type, inputs):
             if request.preview:
-                state = self._resources.preview(request.type, {}, inputs)
+                state = self._resources(context).preview(request.type, {}, inputs)
                 return provider_pb2.CreateResponse(properties=marshal(state, SECRETS))
-            name, state = await self._resources.create(request.type, inputs, self._log(request.urn))
+            name, state = await self._resources(context).create(request.type, inputs, self._log(request.urn))
             return provider_pb2.CreateResponse(id=name, properties=marshal(state, SECRETS))
 
     async def Read(self, request: provider_pb2.ReadRequest, context: Any) -> provider_pb2.ReadResponse:
@@ -100,32 +117,39 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
                 raise OperationError(
                     "a machine cannot be imported: declare it, `pulumi up` continues what it finds there"
                 )
-            state = await self._resources.read(request.type, inputs, state, self._log(request.urn))
+            state = await self._resources(context).read(request.type, inputs, state, self._log(request.urn))
             return provider_pb2.ReadResponse(id=request.id, properties=marshal(state, SECRETS), inputs=request.inputs)
 
     async def Update(self, request: provider_pb2.UpdateRequest, context: Any) -> provider_pb2.UpdateResponse:
         olds, inputs = unmarshal(request.olds), unmarshal(request.news)
         async with self._errors(context, request.type, inputs, request.id):
             if request.preview:
-                state = self._resources.preview(request.type, olds, inputs)
+                state = self._resources(context).preview(request.type, olds, inputs)
             else:
-                state = await self._resources.update(request.type, olds, inputs, self._log(request.urn))
+                state = await self._resources(context).update(request.type, olds, inputs, self._log(request.urn))
             return provider_pb2.UpdateResponse(properties=marshal(state, SECRETS))
 
     async def Delete(self, request: provider_pb2.DeleteRequest, context: Any) -> Empty:
         async with self._errors(context):
             inputs, state = unmarshal(request.old_inputs), unmarshal(request.properties)
-            await self._resources.delete(request.type, inputs or state, state, self._log(request.urn))
+            await self._resources(context).delete(request.type, inputs or state, state, self._log(request.urn))
             return Empty()
 
     async def Cancel(self, request: Any, context: Any) -> Empty:
-        self._resources.cancel()
-        return Empty()
+        async with self._errors(context):
+            self._resources(context).cancel()
+            return Empty()
+
+    def _resources(self, context: Any) -> MachineResources:
+        """Those of this connection. Raises ``OperationError`` before it was configured."""
+        with contextlib.suppress(StrangerError, KeyError):
+            return self._configured[self._callers.connection(context.peer())]
+        raise OperationError("this connection has not configured the provider; run the command again")
 
     def _log(self, urn: str) -> EngineLog:
         return EngineLog(self._channel, urn)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _errors(
         self, context: Any, resource_type: str = "", inputs: Properties | None = None, name: str = ""
     ) -> AsyncIterator[None]:
@@ -228,12 +252,13 @@ def _diff_response(
 
 async def serve(engine: str) -> None:
     """Serve until the engine ends: it closes the standard input, or interrupts; a killed engine closes it as well."""
-    resources = MachineResources()
-    server = grpc.aio.server(options=_OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(resources, engine), server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    callers = LocalCallers()
+    servicer = _Servicer(callers, engine)
+    server = grpc.aio.server(options=_OPTIONS, interceptors=(OwnUserOnlyAsync(callers),))
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    callers.port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    print(port, flush=True)  # noqa: T201 - the engine reads it
+    print(callers.port, flush=True)  # noqa: T201 - the engine reads it
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -241,9 +266,9 @@ async def serve(engine: str) -> None:
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         loop.add_reader(0, lambda: None if os.read(0, 4096) else (loop.remove_reader(0), ended.set()))
     await ended.wait()
-    resources.cancel()
+    servicer.cancel()
     await server.stop(grace=4)  # the engine kills after 5
-    await resources.close()
+    await servicer.close()
 
 
 def main() -> None:
@@ -251,4 +276,8 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     if not arguments:
         sys.exit(f"{NAME}: the Pulumi engine starts this program; run `pulumi up` in the project's folder")
+    try:
+        require_known_callers(NAME)
+    except CallersUnknown as error:
+        sys.exit(str(error))
     asyncio.run(serve(arguments[0]))

@@ -86,6 +86,7 @@ class NotingFleet:
         return self.objects.get(path, [])
 
     def review_token(self, token: str, audience: str) -> dict[str, Any]:
+        assert token, "token is required for TokenReview in authentication"
         user = self.tokens.get((token, audience))
         return {"authenticated": True, "user": user} if user else {"error": "invalid bearer token"}
 

@@ -11,11 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from packages.gpu.tests.readme import ASKS, Session, comparable
+from packages.rehearsal.tests.listeners import Listener, listeners, wrong
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT
 from rehearsal.sandbox import client
+from tests.other_user import OtherUser
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,20 @@ class RetainedCluster:
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return Path(self.variables["KUBECONFIG"])
+
+    @property
+    def run_dir(self) -> Path:
+        """The folder of its run."""
+        return self.kubeconfig.parents[1]
+
+    def given_away(self, user: OtherUser) -> dict[Listener, frozenset[str]]:
+        """What another user gets of it, and should not; fails if a file of the run can be read."""
+        for file in ("sandbox.json", "control-plane/kubeconfig", "pulumi/home"):
+            with pytest.raises(PermissionError):
+                user.read(str(self.run_dir / file))
+        listening = [*listeners(client.processes(self.run_dir))]
+        assert {"etcd", "kube-apiserver", "sandbox"} <= {each.process for each in listening}
+        return wrong(listening, user)
 
     def output(self, command: str, code: int = 0) -> str:
         """What a command prints as its answer; it has to end with ``code``."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +18,8 @@ from components.package.provider import PackageProvider, settings_of
 from components.package.schema import package_schema
 from components.settings import SettingsError
 from tests import one_stack, recorder, research_lab
+from tests.other_user import UID, OtherUser
+from tests.provider_calls import refusals
 from tests.recorder import Recording
 from tests.stacks import ROOT, run_program, run_with
 
@@ -122,6 +126,18 @@ def test_every_output_of_a_stack_with_all_tools_is_an_output_of_the_component(cl
     assert outputs.keys() <= GPU_CLUSTER["properties"].keys()
     assert outputs.keys() >= set(GPU_CLUSTER["required"])
     assert GPU_CLUSTER["properties"]["kubeconfig"]["secret"]
+
+
+def test_no_call_of_another_user_is_answered() -> None:
+    command = [sys.executable, ROOT / "components" / "package", "127.0.0.1:1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as plugin, OtherUser() as user:
+        assert plugin.stdout is not None
+        answers = refusals(user, int(plugin.stdout.readline()))
+        plugin.terminate()
+    assert answers == dict.fromkeys(
+        answers, f"user {UID} may not call this server: it answers user {os.geteuid()} alone"
+    )
+    assert {"Construct", "GetSchema", "Call", "Handshake"} <= {*answers}
 
 
 def test_the_repository_has_no_symbolic_links_which_pulumi_package_add_refuses() -> None:

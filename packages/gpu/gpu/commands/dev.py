@@ -123,4 +123,9 @@ def forward(
     if wrong:
         fail(f"{', '.join(wrong)}: write a port, or two as in 8000:8888", EXIT_BAD_INPUT)
     pod = running_pod(cluster, name, index)
+    err().print(
+        "until Ctrl-C, other users of this computer and web pages in your browser can reach localhost too: "
+        "keep the program's own login on (Jupyter's token)",
+        markup=False,
+    )
     kubectl("--context", cluster.context, "--namespace", cluster.namespace, "port-forward", f"pod/{pod}", *ports)

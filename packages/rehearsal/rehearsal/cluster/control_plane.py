@@ -38,8 +38,8 @@ from facts.concepts.rest import resource_path
 from rehearsal.cluster import images
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_private
-from rehearsal.cluster.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
+from rehearsal.cluster.pki import NAME, Certificates, make_certificates, private_folder, write_private
+from rehearsal.cluster.processes import Child, PortTaken, ProcessError, Processes, free_ports
 from rehearsal.simulation import makers_rights
 
 _JOB_LABEL: Final = "batch.kubernetes.io/job-name"
@@ -65,6 +65,7 @@ def simulated_line(pod: Object) -> str:
 class ContainerLogs(ThreadingHTTPServer):
     """HTTPS on a free port of 127.0.0.1, answered by threads from the start until ``close``.
 
+    A client needs a certificate of the run's authority, as the API server has.
     ``folder`` has a file ``<uid>.log`` for each pod that prints something else than ``simulated_line``. ``find`` reads
     an object by its path.
     """
@@ -77,6 +78,8 @@ class ContainerLogs(ThreadingHTTPServer):
         self.find = find
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates.server, certificates.server_key)
+        context.load_verify_locations(certificates.ca)
+        context.verify_mode = ssl.CERT_REQUIRED
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self.serve_forever, name="container-logs", daemon=True)
         self._thread.start()
@@ -153,6 +156,9 @@ _DEFAULT_SERVICE_ACCOUNT: Final = "/api/v1/namespaces/default/serviceaccounts/de
 _PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 _CARRIED: Final = "CARRIED_IMAGES"
 """Stands in the stages for the images that kwok leaves to ``rehearsal/workloads``."""
+_KUBELET_PORT: Final = "KUBELET_PORT"
+"""Stands in the stages for the one port at which every node's kubelet answers."""
+_KWOK_STARTED: Final = "Watch all nodes"
 
 _ATTEMPTS: Final = 5
 _READY_SECONDS: Final = 240.0
@@ -182,9 +188,8 @@ class ControlPlane:
         missing = [name for name in _PROGRAMS if not os.access(tools / name, os.X_OK)]
         if missing:
             raise ProcessError(f"{tools} lacks {', '.join(missing)}. Run `make tools` to build the control plane.")
-        self._tools = tools
-        self._folder = (run_dir / "control-plane").absolute()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._tools = tools.absolute()
+        self._folder = private_folder((run_dir / "control-plane").absolute())
         self._owns_processes = processes is None
         self.processes = processes or Processes(run_dir / "logs")
         self._children: list[Child] = []
@@ -283,27 +288,28 @@ class ControlPlane:
 
     def _start_once(self) -> None:
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
-        etcd_port, peer_port, api_port, kubelet_port = free_ports(4)
-        self.port = self.port or api_port
+        self.port = self.port or free_ports(1)[0]
         for user in ("admin", "developer", "kwok", "system:kube-controller-manager", "system:kube-scheduler"):
             self.kubeconfig_for(user)
         self._write_files()
-        self._run("etcd", etcd_port=etcd_port, peer_port=peer_port)
-        self._run("kube-apiserver", etcd_port=etcd_port)
+        self._run("etcd")
+        self._run("kube-apiserver")
         api = self.api
         self._wait("the API server", api.ready)
         api.apply_manifest(makers_rights(everything=True))
         self._run("kube-controller-manager")
         self._run("kube-scheduler")
-        self._run("kwok", kubelet_port=kubelet_port, logs_port=self._container_logs.server_port)
-        self._wait("kwok", lambda: listens(kubelet_port))
+        kwok = self._run("kwok")
+        self._wait("kwok", lambda: _KWOK_STARTED in kwok.output())
         # The controller manager makes it; without it the API server refuses every pod.
         self._wait("the default service account", lambda: api.find(_DEFAULT_SERVICE_ACCOUNT) is not None)
 
-    def _run(self, name: str, **ports: int) -> None:
-        values = {**asdict(self._certificates), **ports, "folder": self._folder, "port": self.port, "name": NAME}
+    def _run(self, name: str) -> Child:
+        values = {**asdict(self._certificates), "folder": self._folder, "port": self.port, "name": NAME}
         flags = [flag.format_map(values) for flag in _FLAGS[name]]
-        self._children.append(self.processes.start(name, [self._tools / name, *flags]))
+        child = self.processes.start(name, [self._tools / name, *flags], folder=self._folder)
+        self._children.append(child)
+        return child
 
     def _wait(self, what: str, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _READY_SECONDS
@@ -325,4 +331,5 @@ class ControlPlane:
         gpus = parts.pop("node-gpus.yaml")
         devices = [gpus.replace(GPU_RESOURCE, each).replace("${maker}", maker) for maker, each in RESOURCES.items()]
         text = "---\n".join((*parts.values(), *devices)).replace(_CARRIED, images.expression())
+        text = text.replace(_KUBELET_PORT, str(self._container_logs.server_port))
         (self._folder / "stages.yaml").write_text(text)

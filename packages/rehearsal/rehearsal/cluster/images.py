@@ -19,13 +19,14 @@ class ImageBinary:
     """A binary in the place of an image. ``version`` is what it was built from, as its tags say it (``1.14.1``).
 
     ``port_variables`` are the variables that tell it where to listen: on a real node each pod has an address of its
-    own, here they share one.
+    own, here they share one. ``settings`` are the names of its own settings, as variables; a pod sets nothing else.
     """
 
     repository: str
     version: str
     binary: Path
     port_variables: tuple[str, ...]
+    settings: frozenset[str]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Reads a kubeconfig as ``kubectl`` does, and gets its user's bearer token: from there, a file or a credential plugin.
+"""Reads a kubeconfig, and gets its user's bearer token: from there, or of a credential plugin.
+
+``kubectl`` trusts a kubeconfig as a program: it runs the commands and reads the files that it names. Here it comes from
+the rehearsed program, over the port of the simulated provider. So only the simulated credential plugins
+run, from the run's own folder and with nothing of the kubeconfig in their environment, and no file is read.
 
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/,
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins, by which the
@@ -59,7 +63,12 @@ class Kubeconfig:
         if not entry.get("server"):
             raise KubeconfigError(f"kubeconfig: cluster {name!r} has no server; write the API server's URL")
         user = _entry(loaded, "users", "user", chosen["user"]) if chosen.get("user") else {}
-        return cls(entry, user, str(chosen.get("namespace") or "default"))
+        if files := sorted(key for key in _FILES for each in (entry, user) if each.get(key)):
+            raise KubeconfigError(
+                f"kubeconfig: {', '.join(files)}: a rehearsal reads no file that a kubeconfig names; write what "
+                "`kubectl config view --minify --flatten --raw` prints: it has their content"
+            )
+        return cls(entry, _harmless(user), str(chosen.get("namespace") or "default"))
 
     @property
     def server(self) -> str:
@@ -73,20 +82,24 @@ class Kubeconfig:
         in the file ``trusted``. Raises KubeconfigError: a certificate or key is missing or malformed.
         """
         try:
-            authority = _pem(self.cluster, "certificate-authority")
+            authority = _pem(self.cluster, "certificate-authority-data")
             anybody = None if authority or trusted is None else str(trusted)
             context = ssl.create_default_context(cadata=authority and authority.decode(), cafile=anybody)
             if self.cluster.get("insecure-skip-tls-verify"):
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            certificate = _pem(self.user, "client-certificate")
+            certificate = _pem(self.user, "client-certificate-data")
             if certificate is not None:
                 # Python reads client certificates from files only; this one is readable by its owner alone.
                 with tempfile.NamedTemporaryFile() as file:
-                    file.write(certificate + b"\n" + (_pem(self.user, "client-key") or b""))
+                    file.write(certificate + b"\n" + (_pem(self.user, "client-key-data") or b""))
                     file.flush()
                     context.load_cert_chain(file.name)
         except (OSError, ValueError) as error:  # among them ssl.SSLError and binascii.Error
             raise KubeconfigError(f"kubeconfig: a certificate or key cannot be used: {error}") from error
+        # urllib3 sets the protocols again for each connection. A thread that connects meanwhile reads freed memory, and
+        # the server refuses its hello (decode_error). https://github.com/urllib3/urllib3/blob/2.8.0/src/urllib3/util/ssl_.py
+        context.set_alpn_protocols(["http/1.1"])
+        vars(context)["set_alpn_protocols"] = lambda protocols: None
         return context
 
 
@@ -100,14 +113,28 @@ def _entry(kubeconfig: Mapping[str, Any], section: str, kind: str, name: Any) ->
 
 
 def _pem(entry: Mapping[str, Any], key: str) -> bytes | None:
-    if data := entry.get(f"{key}-data"):
-        return base64.b64decode("".join(data.split()), validate=True)
-    return Path(entry[key]).read_bytes() if entry.get(key) else None
+    data = entry.get(key)
+    return base64.b64decode("".join(data.split()), validate=True) if data else None
 
 
 _PLUGIN_SECONDS: Final = 30.0
+_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 PLUGINS: Final = {plugin.command: plugin for plugin in (of(cloud).credential_plugin for cloud in clouds())}
 """The programs that kubeconfigs of the simulated clouds name → what each has to be asked."""
+
+
+def _harmless(user: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A user's entry as any client may run it: only a simulated plugin, without variables of its own."""
+    if not user.get("exec"):
+        return user
+    command = user["exec"].get("command")
+    if command not in PLUGINS:
+        raise KubeconfigError(
+            f"kubeconfig: the credential plugin {command} is not simulated, and a rehearsal runs no other program that "
+            f"a kubeconfig names; it has {', '.join(sorted(PLUGINS))}"
+        )
+    return {**user, "exec": {key: value for key, value in user["exec"].items() if key != "env"}}
+
 
 # A shell script starts in two milliseconds; clients run it before every command.
 _SCRIPT: Final = """\
@@ -129,8 +156,8 @@ END
 class UserTokens:
     """Tokens of one user. Thread-safe.
 
-    A plugin's token is kept until it expires or is refused. Plugins are looked for in ``path`` and then on PATH (their
-    own entry's, if it has one). Of this process's environment they see PATH only: no cloud credentials of the user.
+    A plugin's token is kept until it expires or is refused. Plugins are looked for in ``path`` alone. Of this process's
+    environment they see PATH only: no cloud credentials of the user.
     """
 
     def __init__(self, kubeconfig: Kubeconfig, path: Sequence[Path] = ()) -> None:
@@ -148,13 +175,8 @@ class UserTokens:
         user = self._kubeconfig.user
         if user.get("token"):
             return str(user["token"])
-        if user.get("tokenFile"):
-            try:
-                return Path(user["tokenFile"]).read_text().strip()
-            except OSError as error:
-                raise KubeconfigError(f"the kubeconfig's tokenFile cannot be read: {error}") from error
         if not user.get("exec"):
-            if user.get("client-certificate") or user.get("client-certificate-data"):
+            if user.get("client-certificate-data"):
                 return ""
             raise KubeconfigError(
                 "the kubeconfig's user has neither a token nor a client certificate nor a credential plugin (exec)"
@@ -167,13 +189,9 @@ class UserTokens:
 
     def _ask(self, plugin: Mapping[str, Any]) -> tuple[str, datetime | None]:
         name = plugin["command"]
-        own = {pair["name"]: pair["value"] for pair in plugin.get("env") or ()}
-        search_path = os.pathsep.join([*map(str, self._path), own.get("PATH") or os.environ.get("PATH", os.defpath)])
-        program = shutil.which(name, path=search_path)
+        program = shutil.which(name, path=os.pathsep.join(map(str, self._path))) if name in PLUGINS else None
         if program is None:
-            raise KubeconfigError(
-                f"the credential plugin {name} is not on PATH. {plugin.get('installHint') or ''}".strip()
-            )
+            raise KubeconfigError(f"the rehearsal has no credential plugin {name} for this kubeconfig")
         cluster = {"cluster": dict(self._kubeconfig.cluster)} if plugin.get("provideClusterInfo") else {}
         request = {
             "apiVersion": plugin["apiVersion"],
@@ -183,7 +201,7 @@ class UserTokens:
         try:
             done = subprocess.run(
                 [program, *(plugin.get("args") or ())],
-                env={**own, "PATH": search_path, "KUBERNETES_EXEC_INFO": json.dumps(request)},
+                env={"PATH": os.environ.get("PATH", os.defpath), "KUBERNETES_EXEC_INFO": json.dumps(request)},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

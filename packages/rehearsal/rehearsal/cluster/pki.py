@@ -55,6 +55,13 @@ def make_certificates(folder: Path, service_ip: str) -> Certificates:
     return files
 
 
+def private_folder(path: Path) -> Path:
+    """Make a folder, or take the one that is there, and let nobody but its owner into it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
 def write_private(path: Path, content: str | bytes) -> None:
     """Write a file that only its owner may read, from its first byte on."""
     path.unlink(missing_ok=True)

@@ -142,12 +142,18 @@ class Processes:
         return self._watchdog.pid
 
     def start(
-        self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, *, may_end: bool = False
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        env: Mapping[str, str] | None = None,
+        *,
+        folder: Path | None = None,
+        may_end: bool = False,
     ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
 
-        ``may_end``: the caller watches it, so ``check`` ignores its end. Raises ProcessError: the program does not
-        exist.
+        It starts in ``folder``, or in this process's. ``may_end``: the caller watches it, so ``check`` ignores its end.
+        Raises ProcessError: the program does not exist.
         """
         program = Path(command[0])
         if not os.access(program, os.X_OK):
@@ -164,6 +170,7 @@ class Processes:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={**minimal, **(env or {})},
+                    cwd=folder,
                     start_new_session=True,
                 )
 
@@ -247,12 +254,6 @@ def free_ports(count: int) -> list[int]:
                 continue
             ports[probe.getsockname()[1]] = None
     return list(ports)
-
-
-def listens(port: int) -> bool:
-    """Whether something takes connections at that port of 127.0.0.1."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _port_to_try() -> int:

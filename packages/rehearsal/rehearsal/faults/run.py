@@ -33,7 +33,7 @@ def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int
     """
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     run_dir = (FOLDER / stack.name / f"{stamp}-{getpid()}").absolute()
-    run_dir.mkdir(parents=True)
+    run_dir.mkdir(mode=0o700, parents=True)
     report = run_dir / "report.txt"
 
     def say(text: str) -> None:

@@ -195,15 +195,12 @@ class KarpenterSupervisor:
         own = {} if self._own is None else dict(zip(_NODE_CLASS_VARIABLES, self._own.node_class, strict=True))
         self._child = child = self._control_plane.processes.start(
             "karpenter",
-            # Port 0: the metrics are not read, so any free port will do.
             [
                 self._tools / "karpenter",
                 f"--instance-types-file-path={self._file}",
                 # The clouds' autoscalers ignore preferences of pods, Karpenter does not:
                 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
                 f"--preference-policy={'Respect' if own else 'Ignore'}",
-                "--metrics-port=0",
-                "--health-probe-port=0",
             ],
             env={**_ENVIRONMENT, **own, "KUBECONFIG": str(kubeconfig)},
         )

@@ -22,6 +22,7 @@ from google.protobuf.message_factory import GetMessages
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.pool import POOL_LABEL
+from machines.callers import LocalCallers, OwnUserOnly
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet import group_nodes, machine_nodes
 from rehearsal.fleet.groups import Groups
@@ -133,9 +134,10 @@ class NodeGroupServer:
             "NodeGroupGetOptions": self._options,
         }
         handlers = {name: _handler(name, answer) for name, answer in answers.items()}
-        self._server = grpc.server(ThreadPoolExecutor(max_workers=8))
+        callers = LocalCallers()
+        self._server = grpc.server(ThreadPoolExecutor(max_workers=8), interceptors=[OwnUserOnly(callers)])
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.port = callers.port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
     def exhaust(self, pools: Collection[str]) -> None:

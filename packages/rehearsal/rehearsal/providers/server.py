@@ -20,7 +20,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
@@ -32,6 +32,7 @@ from grpc import ServicerContext
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 
+from machines.callers import CallersUnknown, LocalCallers, OwnUserOnly, StrangerError, require_known_callers
 from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
 from rehearsal.providers.differences import MISSING, covers, lookup, parse_path
 from rehearsal.providers.marshal import marshal, unmarshal
@@ -71,18 +72,22 @@ class _Instance:
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates calls. One plugin process is one connection, and starts with a handshake."""
 
-    def __init__(self, provider: Provider, log_file: Path | None, default: Provider | None) -> None:
+    def __init__(
+        self, provider: Provider, callers: LocalCallers, log_file: Path | None, default: Provider | None
+    ) -> None:
         self._provider = provider
+        self._callers = callers
         self._default = default
         self._log_file = log_file
-        self._instances: OrderedDict[str, _Instance] = OrderedDict()
+        self._instances: OrderedDict[int, _Instance] = OrderedDict()
         self._lock = threading.Lock()
 
     def Handshake(self, request: pb.ProviderHandshakeRequest, context: ServicerContext) -> pb.ProviderHandshakeResponse:
         with self._errors("the handshake", context):
             instance = _Instance(self._provider.instance(), self._default)
+            connection = self._callers.connection(context.peer())
             with self._lock:
-                self._instances[context.peer()] = instance
+                self._instances[connection] = instance
                 while len(self._instances) > _INSTANCES:
                     self._instances.popitem(last=False)
             return pb.ProviderHandshakeResponse()
@@ -189,12 +194,11 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _instance(self, context: ServicerContext) -> _Instance:
         """The instance behind this connection."""
-        with self._lock:
-            instance = self._instances.get(context.peer())
-            if instance is None:
-                raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
-            self._instances.move_to_end(context.peer())
-            return instance
+        with self._lock, suppress(StrangerError, KeyError):
+            connection = self._callers.connection(context.peer())
+            self._instances.move_to_end(connection)
+            return self._instances[connection]
+        raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
 
     def _outputs(self, resource_type: str, state: Properties) -> Struct:
         return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
@@ -278,7 +282,7 @@ def _change(before: bool, after: bool, replace: bool) -> pb.PropertyDiff.Kind.Va
 
 @dataclass(frozen=True)
 class Server:
-    """A provider being served on ``127.0.0.1:port``."""
+    """A provider being served on ``127.0.0.1:port`` to this process's user alone."""
 
     port: int
     _server: grpc.Server
@@ -290,7 +294,6 @@ class Server:
 
 def serve(
     provider: Provider,
-    host: str = "127.0.0.1",
     log_file: Path | None = None,
     default: Provider | None = None,
     interceptors: Sequence[grpc.ServerInterceptor] = (),
@@ -299,18 +302,24 @@ def serve(
 
     ``default`` answers for resource types that ``provider`` does not know; without one they are errors.
 
-    Any number of plugin processes may use the server, one after another or at once; each has its own
-    ``provider.instance()`` and configuration. Raises ``OSError`` if no port is free.
+    Any number of plugin processes of this user may use the server, one after another or at once; each has its own
+    ``provider.instance()`` and configuration. Raises ``OSError`` if no port is free, or if this machine does not tell
+    users apart.
     """
-    workers = ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider")
-    server = grpc.server(workers, interceptors=list(interceptors), options=_OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log_file, default), server)
     try:
-        port = server.add_insecure_port(f"{host}:0")
+        require_known_callers(f"the simulated {provider.name} provider")
+    except CallersUnknown as error:
+        raise OSError(str(error)) from error
+    workers, callers = ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider"), LocalCallers()
+    server = grpc.server(workers, interceptors=[OwnUserOnly(callers), *interceptors], options=_OPTIONS)
+    servicer = _Servicer(provider, callers, log_file, default)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    try:
+        callers.port = server.add_insecure_port("127.0.0.1:0")
     except RuntimeError as error:
-        raise OSError(f"the simulated {provider.name} provider found no free port on {host}: {error}") from error
+        raise OSError(f"the simulated {provider.name} provider found no free port: {error}") from error
     server.start()
-    return Server(port, server)
+    return Server(callers.port, server)
 
 
 # The engine closes a plugin's standard input when it ends, in whichever way, and interrupts it before.

@@ -146,7 +146,7 @@ class Recorder(ABC, Generic[R]):
         record, interrupted = self._record, ""
         with self._display:
             try:
-                self.run_dir.mkdir(parents=True)
+                self.run_dir.mkdir(mode=0o700, parents=True)
                 self._stages()
                 record.complete = True
             except KeyboardInterrupt:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY, private_folder
 from rehearsal.providers.echo import noted
 from rehearsal.sandbox import client
 from rehearsal.simulation import Night, UserInfo
@@ -122,7 +122,7 @@ class SandboxHandle:
         created first, ``account`` a file of what the account may have and do. ``packages`` are the plugins of another
         program, name → version.
         """
-        run_dir.mkdir(parents=True, exist_ok=True)
+        private_folder(run_dir)
         self.run_dir = run_dir
         self.log = run_dir / "sandbox.log"
         self.retained = False

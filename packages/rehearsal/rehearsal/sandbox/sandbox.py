@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import write_credential_plugins
+from rehearsal.cluster.pki import private_folder
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.broken_gpus import break_gpu
@@ -65,13 +66,14 @@ class Sandbox:
         self._fleet: KarpenterFleet | None = None
         self._ports: dict[str, int] = {}
         self._providers: list[Provider] = []
+        self._created: set[str] = set()
         self._written: dict[str, Any] = {}
         self._exhausted_pools = ExhaustedPools()
         self._call_faults = CallFaults()
 
     def __enter__(self) -> Sandbox:
         with self._stack as started:
-            self._run_dir.mkdir(parents=True, exist_ok=True)
+            private_folder(self._run_dir)
             (self._run_dir / "sandbox.json").unlink(missing_ok=True)
             control_plane_ready = self._start_control_plane(started)
             self._start_providers(started)
@@ -171,7 +173,9 @@ class Sandbox:
     def _cron(self) -> list[str]:
         """Run the programs of the cluster's CronJobs once; what each writes."""
         plane, folder = self._control_plane, self._run_dir / "cron-jobs"
-        return [] if plane is None else list(run_all(plane.api, plane.endpoint, plane.ca_pem_base64, folder))
+        if plane is None:
+            return []
+        return list(run_all(plane.api, plane.endpoint, plane.ca_pem_base64, folder, self._created))
 
     def _maintain(self) -> dict[str, Any]:
         """Let the cloud's maintenance window come; what it is, and what it did with GPU nodes."""
@@ -220,7 +224,7 @@ class Sandbox:
 
         providers: list[Provider] = [
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),
-            SimulatedKubernetes((self._plugins,), self._tools),
+            SimulatedKubernetes((self._plugins,), self._tools, self._created),
         ]
         others = {name: EchoProvider(name, version, self._run_dir) for name, version in self._packages.items()}
         defaults = {each.name: others.get(each.name) for each in providers}

@@ -208,6 +208,7 @@ def _with_edits(module: Module, go: Go, folder: Path) -> list[str]:
     for name in dict.fromkeys(edit.module for edit in module.edits):
         copy = folder / name
         shutil.copytree(_source(module, go, name), copy, copy_function=shutil.copyfile)
+        go_mod = re.sub(rf"^replace {re.escape(name)} => .*$", "", go_mod, flags=re.MULTILINE)
         go_mod += f"\nreplace {name} => {copy}\n"
     for edit in module.edits:
         file = folder / edit.module / edit.path

@@ -36,7 +36,10 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
 _SIZES: Final = {"program": "530 MB", "rehearsal": "790 MB", "dev": "1.1 GB"}
 
 _COMMANDS: Final[Mapping[str, str]] = {"gpu": "gpu", "gpucluster": "rehearsal"}
-"""Commands in ``.venv/bin`` → their packages, which Python finds by a path of its own."""
+"""Commands in ``.venv/bin`` → their packages."""
+
+_FOLDERS: Final = (*_COMMANDS.values(), "machines")
+"""Folders in ``packages/`` on Python's path; none of them is installed."""
 
 OLDEST_PYTHON: Final = (3, 10)
 
@@ -101,7 +104,7 @@ def _target(project: Path, purpose: str) -> dict[str, Any]:
 
 
 def _place(project: Path) -> dict[str, Any]:
-    return {"python": sys.version, "project": str(project.resolve()), "commands": [*_COMMANDS]}
+    return {"python": sys.version, "project": str(project.resolve()), "folders": [*_FOLDERS]}
 
 
 def _content(project: Path, lock: str) -> str:
@@ -135,9 +138,8 @@ def _install(project: Path, locks: Sequence[str], progress: Progress) -> None:
         sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python)]
         files = [str(uv), *(str(project / lock) for lock in locks)]
         run([str(environment / "bin" / "uv"), *sync, *files], "installing the Python packages", advice)
-    # Python finds the commands by this path; neither is installed.
     (site,) = environment.glob("lib/python*/site-packages")
-    folders = [f"{project.absolute()}/packages/{package}\n" for package in _COMMANDS.values()]
+    folders = [f"{project.absolute()}/packages/{folder}\n" for folder in _FOLDERS]
     (site / "gpucluster.pth").write_text("".join(folders))
     for command, package in _COMMANDS.items() if _GPU in locks else ():
         launcher = environment / "bin" / command

@@ -235,7 +235,7 @@ class Container(threading.Thread):
             tokens=None if cloud is None else cloud.path,
             free_ports=free_ports,
         )
-        command = [program.binary, *environments.arguments(self._container, declared)]
+        command = [program.binary, *environments.arguments(self._container, declared, program)]
         return host.processes.start(f"pods/{metadata['name']}", command, variables, may_end=True)
 
     def _watch(self) -> None:

@@ -14,6 +14,7 @@ files of the in-cluster mount              ``KUBECONFIG`` names a file with the 
 (``/var/run/secrets/kubernetes.io/…``)     (``tokenFile``); ``LEADER_ELECTION_NAMESPACE`` replaces the mount's file
                                            ``namespace``
 ``KUBERNETES_SERVICE_HOST``, ``…_PORT``    the API server's address on this machine
+any other variable, any flag               those of the program's own settings (``settings.yaml``)
 an address of the pod's own                this machine's; each variable that names a port gets a free one, and probes
                                            are sent there
 the image's file system and user           the binary, and a folder of the pod's own as ``HOME`` and ``TMPDIR``: no
@@ -118,9 +119,16 @@ def environment(pod: Object, container: Object, find: Find, node: Object) -> dic
     return variables
 
 
-def arguments(container: Object, variables: Mapping[str, str]) -> list[str]:
-    """The program's arguments: the rest of ``command``, then ``args``."""
+def arguments(container: Object, variables: Mapping[str, str], program: ImageBinary) -> list[str]:
+    """The program's arguments: the rest of ``command``, then ``args``.
+
+    Raises EnvironmentProblem: a flag sets none of the program's ``settings``.
+    """
     words = [*(container.get("command") or ())[1:], *(container.get("args") or ())]
+    for word in words:
+        flag = word.partition("=")[0]
+        if flag.startswith("-") and flag.lstrip("-").replace("-", "_").upper() not in program.settings:
+            raise EnvironmentProblem(f"the rehearsal does not run {program.repository} with {flag}; leave it out")
     return [expand(word, variables) for word in words]
 
 
@@ -213,11 +221,12 @@ def substitute(
 ) -> tuple[Environment, dict[int, int]]:
     """The process's environment, and declared port → port of this machine.
 
+    Of ``environment`` only the program's ``settings`` are in it: others would change how this machine runs a program.
     ``api_server`` is ``127.0.0.1:PORT``; ``tokens`` is the file for the injected token's audience.
     """
     host, _, port = api_server.rpartition(":")
     variables: Environment = {
-        **environment,
+        **{name: value for name, value in environment.items() if name in program.settings},
         "KUBERNETES_SERVICE_HOST": host,
         "KUBERNETES_SERVICE_PORT": port,
         "KUBECONFIG": str(kubeconfig),

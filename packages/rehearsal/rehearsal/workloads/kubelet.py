@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+import yaml
+
 from facts.jobs.job import INDEX_ANNOTATION
 from facts.jobs.runner import saved_in
 from rehearsal.cluster.api import Api, Object, pod_path
@@ -78,7 +80,8 @@ class SavedOutput:
 _log = logging.getLogger("rehearsal.workloads")
 _MODULE: Final = "github.com/aws/karpenter-provider-aws"
 _BINARY: Final = "karpenter-aws"
-_PORTS: Final = ("METRICS_PORT", "HEALTH_PROBE_PORT")
+_PORTS: Final = ("HEALTH_PROBE_PORT",)
+_SETTINGS: Final[Mapping[str, list[str]]] = yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text())
 
 
 class Kubelet(WatchingThread):
@@ -145,4 +148,4 @@ def programs(tools: Path) -> Mapping[str, ImageBinary]:
     if not binary.exists():
         return {}
     version = KARPENTER_AWS.version(_MODULE).removeprefix("v")
-    return {KARPENTER: ImageBinary(KARPENTER, version, binary, _PORTS)}
+    return {KARPENTER: ImageBinary(KARPENTER, version, binary, _PORTS, frozenset(_SETTINGS[KARPENTER]))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import ssl
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -33,11 +34,11 @@ def plugin(tmp_path: Path) -> Plugin:
     """Credentials of a plugin with this shell script; ``asked`` in its folder has a line for each time it ran."""
 
     def make(script: str, **entry: Any) -> UserTokens:
-        program = tmp_path / "plugins" / "auth"
+        program = tmp_path / "plugins" / "aws"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\necho asked >> '{tmp_path}/asked'\n{script}\n")
         program.chmod(0o755)
-        user = {"exec": {"apiVersion": VERSION, "command": "auth", "env": None, **entry}}
+        user = {"exec": {"apiVersion": VERSION, "command": "aws", "env": None, **entry}}
         return UserTokens(Kubeconfig(CLUSTER, user), [program.parent])
 
     return make
@@ -47,14 +48,8 @@ def asked(tmp_path: Path) -> int:
     return len((tmp_path / "asked").read_text().splitlines())
 
 
-def test_a_written_token_wins_and_a_file_is_read_again(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    file.write_text("first\n")
-    from_file = UserTokens(Kubeconfig(CLUSTER, {"tokenFile": str(file)}))
-    assert from_file.token() == "first"
-    file.write_text("second\n")
-    assert from_file.token() == "second"
-    assert UserTokens(Kubeconfig(CLUSTER, {"token": "t", "tokenFile": "/not/there"})).token() == "t"
+def test_a_written_token_is_used() -> None:
+    assert UserTokens(Kubeconfig(CLUSTER, {"token": "t"})).token() == "t"
 
 
 @cases
@@ -84,14 +79,54 @@ def test_an_expired_token_is_renewed(plugin: Plugin, tmp_path: Path, minutes: in
     assert asked(tmp_path) == runs
 
 
-def test_the_plugin_gets_its_environment_and_nothing_of_ours(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plugin_gets_no_variable_of_the_kubeconfig_and_none_of_ours(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     answer = credential("$1,$PROFILE,$AWS_SECRET_ACCESS_KEY,$PATH").replace('"', '\\"')
-    entry = {"args": ["get-token"], "env": [{"name": "PROFILE", "value": "dev"}, {"name": "PATH", "value": "/usr/bin"}]}
+    entry = {"args": ["get-token"], "env": [{"name": "PROFILE", "value": "dev"}, {"name": "PATH", "value": "/evil"}]}
     credentials = plugin(f'/bin/echo "{answer}"', **entry)
-    argument, profile, secret, search_path = credentials.token().split(",")
-    assert (argument, profile, secret) == ("get-token", "dev", "")
-    assert search_path.endswith("/plugins:/usr/bin")
+    assert credentials.token() == f"get-token,,,{os.environ['PATH']}"
+
+
+def test_only_simulated_plugins_run_and_only_from_the_run_s_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("sh", "aws"):
+        (elsewhere / name).write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
+        (elsewhere / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(elsewhere), prepend=":")
+    (tmp_path / "plugins").mkdir()
+    for command, folder in (("aws", "plugins"), ("sh", "elsewhere"), (str(elsewhere / "aws"), "plugins")):
+        user = {"exec": {"apiVersion": VERSION, "command": command}}
+        with pytest.raises(KubeconfigError, match="has no credential plugin"):
+            UserTokens(Kubeconfig(CLUSTER, user), [tmp_path / folder]).token()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["sh", "/bin/sh", "./aws", "../aws", "", None])
+def test_a_kubeconfig_with_another_command_is_refused(command: str | None) -> None:
+    text = kubeconfig("here", ENTRY, {"exec": {"apiVersion": VERSION, "command": command, "args": ["-c", "id"]}})
+    with pytest.raises(KubeconfigError, match=r"is not simulated.* it has aws, gke-gcloud-auth-plugin, kubelogin"):
+        Kubeconfig.parse(text)
+
+
+def test_variables_of_a_plugin_are_left_out_for_every_client() -> None:
+    plugin = {"apiVersion": VERSION, "command": "aws", "args": ["eks", "get-token"]}
+    written = kubeconfig("here", ENTRY, {"exec": {**plugin, "env": [{"name": "LD_PRELOAD", "value": "/tmp/evil.so"}]}})
+    assert Kubeconfig.parse(written).user == {"exec": plugin}
+
+
+@pytest.mark.parametrize("key", ["tokenFile", "client-key", "client-certificate", "certificate-authority"])
+def test_a_kubeconfig_that_names_a_file_is_refused(key: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("of the user")
+    cluster = {**ENTRY, key: str(file)} if key == "certificate-authority" else ENTRY
+    user = {} if key == "certificate-authority" else {"token": "t", key: str(file)}
+    with pytest.raises(KubeconfigError, match=f"{key}: a rehearsal reads no file .*--flatten --raw"):
+        Kubeconfig.parse(kubeconfig("here", cluster, user))
 
 
 @pytest.mark.parametrize("provided", [True, False])
@@ -165,21 +200,24 @@ def test_a_context_without_a_user_is_nobody() -> None:
     assert Kubeconfig.parse(loaded).user == {}
 
 
-def test_certificates_come_as_data_or_as_files(tmp_path: Path) -> None:
+def test_certificates_come_as_data() -> None:
     authority = trustme.CA()
     client = authority.issue_cert("client")
-    authority.cert_pem.write_to_path(tmp_path / "ca.crt")
-    client.cert_chain_pems[0].write_to_path(tmp_path / "client.crt")
-    client.private_key_pem.write_to_path(tmp_path / "client.key")
-    user = {"client-certificate": str(tmp_path / "client.crt"), "client-key": str(tmp_path / "client.key")}
-    files = Kubeconfig({**ENTRY, "certificate-authority": str(tmp_path / "ca.crt")}, user)
     pair = {"client-certificate-data": client.cert_chain_pems[0], "client-key-data": client.private_key_pem}
     user = {key: encoded(pem) for key, pem in pair.items()}
-    data = Kubeconfig({**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)}, user)
-    for each in (files, data):
-        context = each.tls()
-        assert context.verify_mode == ssl.CERT_REQUIRED
-        assert len(context.get_ca_certs()) == 1, "only the cluster's own authority is trusted"
+    context = Kubeconfig({**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)}, user).tls()
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert len(context.get_ca_certs()) == 1, "only the cluster's own authority is trusted"
+
+
+def test_no_connection_changes_the_tls_context_that_all_threads_share() -> None:
+    context = Kubeconfig(ENTRY, USER).tls()
+    context.set_alpn_protocols(["from urllib3"])
+    connection = context.wrap_bio(ssl.MemoryBIO(), hello := ssl.MemoryBIO(), server_hostname="a")
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    assert b"\x08http/1.1" in (sent := hello.read())
+    assert b"urllib3" not in sent
 
 
 @cases

@@ -241,7 +241,8 @@ def test_a_gpu_fails_when_the_autoscaler_has_seen_it(running: Running) -> None:
 
 
 def cron_jobs(running: Running) -> list[str]:
-    return list(run_all(running.api, running.endpoint, running.ca_pem_base64, running.run_dir / "cron-jobs"))
+    declared = {each["metadata"]["uid"] for each in running.api.list("/apis/batch/v1/namespaces/kube-system/cronjobs")}
+    return list(run_all(running.api, running.endpoint, running.ca_pem_base64, running.run_dir / "cron-jobs", declared))
 
 
 def reaper(running: Running, old: str = "", new: str = "") -> None:

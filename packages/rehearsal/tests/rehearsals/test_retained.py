@@ -16,6 +16,7 @@ from packages.gpu.tests.readme import ASKS, CLOUDS, README
 from packages.gpu.tests.test_package import installed, wheel
 from packages.rehearsal.tests.retained_cluster import RetainedCluster, retained_cluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
+from tests.other_user import OtherUser
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
@@ -31,6 +32,11 @@ def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedClust
     stack = Path(shutil.copy(README.stack, folder / f"{NAME}.yaml"))
     with retained_cluster(stack) as cluster:
         yield cluster
+
+
+def test_no_other_user_and_no_web_page_gets_anything(retained: RetainedCluster) -> None:
+    with OtherUser() as user:
+        assert retained.given_away(user) == {}
 
 
 def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:

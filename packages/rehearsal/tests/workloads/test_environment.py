@@ -15,7 +15,7 @@ from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import Injection
 from rehearsal.workloads.container import ContainerState, Ended, pod_status
 from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand, probe_url, substitute
-from rehearsal.workloads.kubelet import SavedOutput
+from rehearsal.workloads.kubelet import SavedOutput, programs
 from tests.tables import cases
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}
@@ -82,8 +82,14 @@ def test_a_variable_sees_those_before_it() -> None:
 
 def test_arguments_follow_the_programs_name() -> None:
     container = {"command": ["/bin/it", "serve"], "args": ["--level=$(LEVEL)"]}
-    assert arguments(container, {"LEVEL": "debug"}) == ["serve", "--level=debug"]
-    assert arguments({}, {}) == []
+    assert arguments(container, {"LEVEL": "debug"}, PROGRAM) == ["serve", "--level=debug"]
+    assert arguments({}, {}, PROGRAM) == []
+
+
+@pytest.mark.parametrize("flag", ["--kubeconfig=/tmp/evil", "-kubeconfig", "--log-output-paths=/root/.profile", "--"])
+def test_a_flag_that_is_no_setting_of_the_program_is_refused(flag: str) -> None:
+    with pytest.raises(EnvironmentProblem, match="the rehearsal does not run karpenter/controller with -"):
+        arguments({"args": ["serve", flag]}, {}, PROGRAM)
 
 
 OTHER = {"type": "PodScheduled", "status": "True"}
@@ -128,7 +134,9 @@ def test_what_others_wrote_stays() -> None:
     assert [each["type"] for each in status["conditions"]].count("Ready") == 1
 
 
-PROGRAM = ImageBinary(KARPENTER, "1.14.1", Path("/tools/karpenter"), ("METRICS_PORT", "HEALTH_PROBE_PORT"))
+PORTS = ("METRICS_PORT", "HEALTH_PROBE_PORT")
+SETTINGS = frozenset((*PORTS, "CLUSTER_NAME", "LEVEL"))
+PROGRAM = ImageBinary(KARPENTER, "1.14.1", Path("/tools/karpenter"), PORTS, SETTINGS)
 DECLARED = {"METRICS_PORT": "8080", "HEALTH_PROBE_PORT": "8081", "CLUSTER_NAME": "demo"}
 CONTAINER: dict[str, Any] = {"ports": [{"name": "http", "containerPort": 8081}]}
 
@@ -152,6 +160,28 @@ def test_settings_pass_unchanged_and_ports_are_free_ones() -> None:
     assert (variables["METRICS_PORT"], variables["HEALTH_PROBE_PORT"]) == ("40001", "40002")
     assert ports == {8080: 40001, 8081: 40002}
     assert (variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]) == ("127.0.0.1", "6443")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD",
+        "LD_AUDIT",
+        "PATH",
+        "BASH_ENV",
+        "BASH_FUNC_echo%%",
+        "ENV",
+        "PYTHONPATH",
+        "AWS_CONFIG_FILE",
+        "GODEBUG",
+    ],
+)
+def test_a_variable_that_is_no_setting_of_the_program_has_no_effect(name: str, tmp_path: Path) -> None:
+    assert name not in made({name: "/tmp/evil"})[0]
+    (tmp_path / "karpenter-aws").touch()
+    (karpenter,) = programs(tmp_path).values()
+    assert "CLUSTER_NAME" in karpenter.settings
+    assert name not in karpenter.settings
 
 
 def test_nothing_of_the_person_who_rehearses_is_read() -> None:

@@ -56,7 +56,8 @@ class Stage:
             injector=lambda namespace, account: Injection({"REGION": f"{namespace}/{account}"}, "cloud", "CLOUD_TOKEN"),
         )
         self.processes = control_plane.processes
-        program = ImageBinary(KARPENTER, "9.9.9", binary, ("METRICS_PORT", "HEALTH_PROBE_PORT"))
+        settings = frozenset(("HEALTH_PROBE_PORT", "MODE", "GREETING"))
+        program = ImageBinary(KARPENTER, "9.9.9", binary, ("METRICS_PORT", "HEALTH_PROBE_PORT"), settings)
         self.kubelet = Kubelet(host, {KARPENTER: program})
         self.kubelet.start()
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -118,14 +119,14 @@ def test_a_pod_is_ready_when_its_program_says_so_and_ends_with_it(stage: Stage) 
 
 
 def test_the_program_talks_to_the_api_server_as_its_own_service_account(stage: Stage) -> None:
-    stage.submit("robot", GREETING="$(HEALTH_PROBE_PORT)")
+    stage.submit("robot", GREETING="$(HEALTH_PROBE_PORT)", LD_PRELOAD="/tmp/evil.so", BASH_ENV="/tmp/evil.sh")
     environment_file = eventually("its environment", lambda: (stage.home("robot") / "seen.json").exists())
     assert environment_file
 
     environment = json.loads((stage.home("robot") / "seen.json").read_text())
     assert environment["GREETING"] == "8081", "settings are what the pod says, whatever port is substituted"
     assert environment["REGION"] == "default/default"
-    assert "AWS_PROFILE" not in environment
+    assert not {"AWS_PROFILE", "LD_PRELOAD", "BASH_ENV"} & {*environment}
     kubeconfig = json.loads(Path(environment["KUBECONFIG"]).read_text())
     token = Path(kubeconfig["users"][0]["user"]["tokenFile"]).read_text()
     for file, audiences in ((token, []), (Path(environment["CLOUD_TOKEN"]).read_text(), ["cloud"])):

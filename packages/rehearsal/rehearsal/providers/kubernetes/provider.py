@@ -39,7 +39,8 @@ _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "backgrou
 class SimulatedKubernetes(Provider):
     """One provider instance, and so one cluster.
 
-    ``path`` is searched first for the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one.
+    ``path`` has the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one. ``created`` gets the
+    UID of each object that this instance, or one made of it, creates.
     """
 
     name = "kubernetes"
@@ -48,8 +49,9 @@ class SimulatedKubernetes(Provider):
         "kubernetes:core/v1:SecretPatch": ("data", "stringData"),
     }
 
-    def __init__(self, path: Sequence[Path] = (), tools: Path | None = None) -> None:
+    def __init__(self, path: Sequence[Path] = (), tools: Path | None = None, created: set[str] | None = None) -> None:
         self.version = plugin_version(self.name)
+        self.created: set[str] = set() if created is None else created
         self._path = tuple(path)
         self._tools = tools
         self._config: Properties = {}
@@ -61,7 +63,7 @@ class SimulatedKubernetes(Provider):
 
     def instance(self) -> SimulatedKubernetes:
         """A provider of its own: each has another kubeconfig."""
-        return SimulatedKubernetes(self._path, self._tools)
+        return SimulatedKubernetes(self._path, self._tools, self.created)
 
     def check_config(self, news: Properties) -> list[CheckFailure]:
         """Refuse a kubeconfig that cannot be used, and what is not simulated."""
@@ -269,7 +271,10 @@ class SimulatedKubernetes(Provider):
         placed = self._placed(kind, manifest)
         if kind.patch or settings.is_on(self._config, "upsertExistingObjects"):
             return self._cluster.apply(kind, placed, manager=manager, force=self._forced(placed), dry_run=preview)
-        return self._cluster.create(kind, placed, dry_run=preview)
+        live = self._cluster.create(kind, placed, dry_run=preview)
+        if not preview:
+            self.created.add(str(live["metadata"]["uid"]))
+        return live
 
     def _forced(self, manifest: Properties) -> bool:
         return settings.is_on(self._config, "enablePatchForce") or objects.is_true(manifest, objects.PATCH_FORCE)

@@ -4,6 +4,7 @@ their temporary credentials."""
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 from facts.concepts.iam import AuthorizationRequest, Document, Value, trusts, unevaluated_operators
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import ADMINISTRATOR, Account, AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError
 from rehearsal.simulation import Fleet
 
 POD_IDENTITY_SERVICE: Final = "pods.eks.amazonaws.com"
@@ -152,37 +153,42 @@ _LONGEST_NAME: Final = 64
 
 @dataclass(frozen=True)
 class Caller:
-    """``arn`` is a user's or an assumed role's session; ``role`` is the role's ARN, ``""`` for the administrator.
+    """``arn`` is an assumed role's session; ``role`` is the role's ARN.
 
     ``tags`` are the session's, which policies see as ``aws:PrincipalTag/…``.
     """
 
     arn: str
-    role: str = ""
+    role: str
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Callers:
-    """The sessions of one account. Keys are believed, signatures are not checked: everything is on one machine."""
+    """The sessions of one account.
+
+    A session's token is its secret, which no other user of the machine learns; signatures are not checked.
+    """
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._lock = threading.Lock()
-        self._known = {ADMINISTRATOR: Caller(account.arn("iam", "user/simulated", everywhere=True))}
+        self._known: dict[str, tuple[str, Caller]] = {}
 
-    def of(self, access_key: str) -> Caller | None:
-        """Whose the key is; ``None`` for one that was never given out."""
+    def of(self, access_key: str, session_token: str) -> Caller | None:
+        """Whose the session is; ``None`` for a key that was never given out, or with another session's token."""
         with self._lock:
-            return self._known.get(access_key)
+            token, caller = self._known.get(access_key, ("", None))
+        return caller if secrets.compare_digest(token.encode(), session_token.encode()) else None
 
     def assume(self, role: str, session: str, tags: Mapping[str, str]) -> Mapping[str, Any]:
         """STS's credentials for the role; who may assume it is the caller's business. STS's errors come through."""
         answer = self._account.call(
             "sts", "AssumeRole", RoleArn=role, RoleSessionName=session[:_LONGEST_NAME], DurationSeconds=SESSION_SECONDS
         )
-        keys: Mapping[str, Any] = answer["Credentials"]
+        keys: Mapping[str, Any] = {**answer["Credentials"], "SessionToken": secrets.token_urlsafe(48)}
+        caller = Caller(answer["AssumedRoleUser"]["Arn"], role, dict(tags))
         with self._lock:
-            self._known[keys["AccessKeyId"]] = Caller(answer["AssumedRoleUser"]["Arn"], role, dict(tags))
+            self._known[keys["AccessKeyId"]] = keys["SessionToken"], caller
         return keys
 
 

@@ -133,7 +133,8 @@ class AwsServer:
 
     def _credentials(self, token: str) -> Mapping[str, Any]:
         """What the agent answers to a pod that presents ``token``. Raises PodIdentityError: the agent's refusal."""
-        status = self._fleet.review_token(token, AUDIENCE)
+        # The API server takes no review of an empty token.
+        status = self._fleet.review_token(token, AUDIENCE) if token else {"error": "there is none"}
         user = status.get("user") or {}
         namespace, _, service_account = str(user.get("username") or "").removeprefix(_SUBJECT).partition(":")
         if not status.get("authenticated") or not service_account:
@@ -164,7 +165,7 @@ class AwsServer:
             call = wire.read(http)
         except wire.NotAwsError as error:
             return _plain(501, str(error))
-        caller = self._callers.of(call.access_key)
+        caller = self._callers.of(call.access_key, call.session_token)
         if caller is None:
             self._note(call, call.access_key, "denied", missing="credentials that AWS gave out")
             return call.denied("The security token included in the request is invalid.")
@@ -173,9 +174,7 @@ class AwsServer:
     def _answered(self, call: wire.Call, caller: identities.Caller) -> Response:
         there = replace(self._account, region=call.region)
         with self._account.store.held():
-            rights = (
-                needed(identities.Operation(there, call.params), call.service, call.operation) if caller.role else []
-            )
+            rights = needed(identities.Operation(there, call.params), call.service, call.operation)
             if rights is None:
                 return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
@@ -209,7 +208,7 @@ class AwsServer:
         return self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
 
     def _refusal(self, caller: identities.Caller, rights: Iterable[identities.Right]) -> str:
-        return refusal(caller, self._roles.get(caller.role), rights) if caller.role else ""
+        return refusal(caller, self._roles.get(caller.role), rights)
 
     def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:
         """Log one call with the time, in UTC. ``who`` is an ARN, or an unknown access key.

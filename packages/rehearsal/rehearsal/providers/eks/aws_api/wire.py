@@ -48,6 +48,7 @@ class Call:
     operation: str
     region: str
     access_key: str
+    session_token: str = field(repr=False)
     params: Mapping[str, Any]
     protocol: str
     http: HttpRequest = field(repr=False, compare=False)
@@ -111,7 +112,8 @@ def read(http: HttpRequest) -> Call:
     except (UnknownServiceError, NotFound, NotImplementedError, RequestParserError) as error:
         what = f"{http.method} {http.path} for {service}"
         raise NotAwsError(f"{what} is not a known operation: {error}") from error
-    return Call(service, str(operation.name), region, access_key, params, protocol, http)
+    token = http.headers.get("X-Amz-Security-Token", "")
+    return Call(service, str(operation.name), region, access_key, token, params, protocol, http)
 
 
 def forward(call: Call, address: str) -> Any:

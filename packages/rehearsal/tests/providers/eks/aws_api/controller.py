@@ -82,6 +82,10 @@ class Controller:
         """A client with keys that nobody gave out."""
         return self._client(service, "AKIASTRANGER", "secret")
 
+    def impostor(self, service: str, key_id: str, token: str | None) -> Any:
+        """A client with a key that is somebody's."""
+        return self._client(service, key_id, "secret", token)
+
     def _client(self, service: str, key_id: str, key: str, token: str | None = None) -> Any:
         keys = {"aws_access_key_id": key_id, "aws_secret_access_key": key, "aws_session_token": token}
         return boto3.client(service, region_name=eks.REGION, endpoint_url=self.endpoint, **keys)

@@ -12,8 +12,10 @@ import pytest
 import urllib3
 from botocore.exceptions import ClientError
 
+from packages.rehearsal.tests.listeners import allowed, tcp_answers
 from packages.rehearsal.tests.providers.eks.account import POD_IDENTITY, PROFILE, QUEUE, VPC, trust
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
+from tests.other_user import OtherUser
 
 pytestmark = pytest.mark.slow
 
@@ -72,8 +74,9 @@ def trusting_ec2_alone(controller: Controller) -> None:
         (lambda controller: controller.know_token("default"), (), 404, ("kube-system/default",)),
         (lambda controller: controller.run_agent(0), (), 503, ("declare the EKS add-on eks-pod-identity-agent",)),
         (lambda controller: None, ("made-up",), 400, ("(InvalidTokenException)",)),
+        (lambda controller: None, ("",), 400, ("(InvalidTokenException)", "there is none")),
     ],
-    ids=["role without trust", "another service account", "no agent", "unknown token"],
+    ids=["role without trust", "another service account", "no agent", "unknown token", "no token"],
 )
 def test_who_gets_no_credentials(
     controller: Controller, change: Callable[[Controller], None], token: tuple[str, ...], status: int, words: Any
@@ -88,6 +91,25 @@ def test_who_gets_no_credentials(
 def test_unknown_keys_are_refused(controller: Controller) -> None:
     with pytest.raises(ClientError, match=r"UnauthorizedOperation.*security token .* is invalid"):
         controller.stranger("ec2").describe_vpcs()
+
+
+def test_nobody_is_the_administrator_or_another_session_without_its_token(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    (status, text), (_, other) = controller.ask_agent(), controller.ask_agent()
+    assert status == 200
+    keys, foreign = json.loads(text), json.loads(other)["Token"]
+    assert keys["Token"] != foreign
+    for key, token in (("simulated", None), (keys["AccessKeyId"], None), (keys["AccessKeyId"], foreign)):
+        with pytest.raises(ClientError, match=r"security token .* is invalid"):
+            controller.impostor("ec2", key, token).describe_vpcs()
+
+
+def test_another_user_and_a_web_page_get_refusals_only(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    with OtherUser() as user:
+        words = tcp_answers(int(controller.endpoint.rpartition(":")[2]), user)
+    assert words == {"400", "403", "501"}
+    assert ("sandbox", words) in allowed()
 
 
 def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def reap(sandbox: KarpenterSandbox) -> str:
     cluster = yaml.safe_load(sandbox.kubeconfig.read_text())["clusters"][0]["cluster"]
     folder = sandbox.run_dir / "cron-jobs"
     endpoint = cluster["server"].removeprefix("https://")
-    (output,) = run_all(sandbox.api, endpoint, cluster["certificate-authority-data"], folder)
+    declared = {each["metadata"]["uid"] for each in sandbox.api.list(f"/apis/batch/v1/{_SYSTEM}/cronjobs")}
+    (output,) = run_all(sandbox.api, endpoint, cluster["certificate-authority-data"], folder, declared)
     return output
 
 
