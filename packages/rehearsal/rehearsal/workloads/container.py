@@ -227,12 +227,12 @@ class Container(threading.Thread):
         variables, self._ports = environments.substitute(
             declared,
             program,
+            environments.ProcessFiles(
+                folder=folder, kubeconfig=kubeconfig, tokens=None if cloud is None else cloud.path
+            ),
             api_server=host.api_server,
             namespace=namespace,
-            folder=folder,
-            kubeconfig=kubeconfig,
             injected=injected,
-            tokens=None if cloud is None else cloud.path,
             free_ports=free_ports,
         )
         command = [program.binary, *environments.arguments(self._container, declared, program)]

@@ -34,6 +34,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -207,38 +208,45 @@ def _resource(reference: Object, pod: Object, container: Object, node: Object) -
 Environment = dict[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProcessFiles:
+    """A process's ``folder`` and ``kubeconfig``; ``tokens`` is the file for the injected token's audience."""
+
+    folder: Path
+    kubeconfig: Path
+    tokens: Path | None = None
+
+
 def substitute(
     environment: Mapping[str, str],
     program: ImageBinary,
+    files: ProcessFiles,
     *,
     api_server: str,
     namespace: str,
-    folder: Path,
-    kubeconfig: Path,
     injected: Injection,
-    tokens: Path | None,
     free_ports: Callable[[int], list[int]],
 ) -> tuple[Environment, dict[int, int]]:
     """The process's environment, and declared port → port of this machine.
 
     Of ``environment`` only the program's ``settings`` are in it: others would change how this machine runs a program.
-    ``api_server`` is ``127.0.0.1:PORT``; ``tokens`` is the file for the injected token's audience.
+    ``api_server`` is ``127.0.0.1:PORT``.
     """
     host, _, port = api_server.rpartition(":")
     variables: Environment = {
         **{name: value for name, value in environment.items() if name in program.settings},
         "KUBERNETES_SERVICE_HOST": host,
         "KUBERNETES_SERVICE_PORT": port,
-        "KUBECONFIG": str(kubeconfig),
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
+        "KUBECONFIG": str(files.kubeconfig),
+        "HOME": str(files.folder),
+        "TMPDIR": str(files.folder),
     }
     variables.setdefault("LEADER_ELECTION_NAMESPACE", namespace)
     # Like the clouds' webhooks, do not overwrite a variable that the container sets.
     for key, value in injected.env.items():
         variables.setdefault(key, value)
-    if tokens is not None:
-        variables.setdefault(injected.token_variable, str(tokens))
+    if files.tokens is not None:
+        variables.setdefault(injected.token_variable, str(files.tokens))
     ports: dict[int, int] = {}
     for variable, free in zip(program.port_variables, free_ports(len(program.port_variables)), strict=True):
         declared = variables.get(variable, "")

@@ -14,7 +14,15 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import Injection
 from rehearsal.workloads.container import ContainerState, Ended, pod_status
-from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand, probe_url, substitute
+from rehearsal.workloads.environment import (
+    EnvironmentProblem,
+    ProcessFiles,
+    arguments,
+    environment,
+    expand,
+    probe_url,
+    substitute,
+)
 from rehearsal.workloads.kubelet import SavedOutput, programs
 from tests.tables import cases
 
@@ -145,13 +153,12 @@ def made(declared: dict[str, str] | None = None, **changes: Any) -> tuple[dict[s
     usual: dict[str, Any] = {
         "api_server": "127.0.0.1:6443",
         "namespace": "kube-system",
-        "folder": Path("/run/pod"),
-        "kubeconfig": Path("/run/pod/kubeconfig"),
         "injected": Injection({}),
-        "tokens": None,
         "free_ports": lambda count: list(range(40001, 40001 + count)),
     }
-    return substitute({**DECLARED, **(declared or {})}, PROGRAM, **{**usual, **changes})
+    folder = Path("/run/pod")
+    files = ProcessFiles(folder=folder, kubeconfig=folder / "kubeconfig", tokens=changes.pop("tokens", None))
+    return substitute({**DECLARED, **(declared or {})}, PROGRAM, files, **{**usual, **changes})
 
 
 def test_settings_pass_unchanged_and_ports_are_free_ones() -> None:
