@@ -62,7 +62,7 @@ class Registration:
 class Recording:
     """What one program did. ``outputs`` are those of components and, under the stack's URN, of the program.
 
-    ``reads`` are resources that the program only looks at: name → id.
+    ``reads`` are resources that the program only looks at: name → id. ``states`` are the outputs of resources by URN.
     """
 
     resources: list[Registration] = field(default_factory=list)
@@ -70,6 +70,7 @@ class Recording:
     secret_outputs: dict[str, frozenset[str]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     reads: dict[str, str] = field(default_factory=dict)
+    states: dict[str, Properties] = field(default_factory=dict)
 
     def of_type(self, type_token: str) -> list[Registration]:
         return [resource for resource in self.resources if resource.type == type_token]
@@ -116,8 +117,8 @@ class Recording:
 class Cloud(mocks.Mocks):
     """Answers as the cloud would, with just enough outputs for other resources to refer to."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, deployed: Recording | None = None) -> None:
+        self._recording, self._deployed = recording, deployed
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, Properties]:
         outputs = dict(args.inputs)
@@ -159,6 +160,8 @@ class Cloud(mocks.Mocks):
         return f"{args.name}-id", outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
+        if args.token.startswith("pulumi:"):
+            return state_answer(args.token, self._deployed.states if self._deployed else {}), []
         self._recording.calls.append(args.token)
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
@@ -174,11 +177,18 @@ class Cloud(mocks.Mocks):
             return {}, [("", str(error))]
 
 
+def state_answer(token: str, states: Mapping[str, Properties]) -> Properties:
+    """What the engine answers about a stack with these resources, by URN."""
+    assert token == "pulumi:pulumi:readStackResourceOutputs", token
+    types = {urn: urn.split("::")[2].rpartition("$")[2] for urn in states}
+    return {"outputs": {urn: {"type": types[urn], "outputs": state} for urn, state in states.items()}}
+
+
 class RecordingMonitor(mocks.MockMonitor):
     """A mock engine that keeps what it is asked."""
 
-    def __init__(self, recording: Recording, new: Collection[str]) -> None:
-        super().__init__(Cloud(recording))
+    def __init__(self, recording: Recording, new: Collection[str], deployed: Recording | None = None) -> None:
+        super().__init__(Cloud(recording, deployed))
         self._recording = recording
         self._new = new
 
@@ -188,6 +198,7 @@ class RecordingMonitor(mocks.MockMonitor):
             response.id = ""
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(registration_of(response.urn, request))
+            self._recording.states[response.urn] = reveal(response.object)[0]
         return response
 
     def RegisterResourceOutputs(self, request: Any) -> Any:
@@ -206,17 +217,18 @@ def run(
     config: Mapping[str, str] | None = None,
     secrets: Collection[str] = (),
     new: Collection[str] | None = None,
+    deployed: Recording | None = None,
 ) -> Recording:
     """Run ``program`` as a stack and return what it registered; its exception, if it raises one.
 
     With ``new`` it is a preview, in which no resource of those types is there yet: their ids are unknown, and what a
-    preview cannot know is a ``pulumi.output.Unknown`` in the recording.
+    preview cannot know is a ``pulumi.output.Unknown`` in the recording. With ``deployed`` it updates that stack.
 
     It runs in a thread of its own, because it needs an event loop that is nobody else's.
     """
     recording = Recording()
     run_on(
-        RecordingMonitor(recording, new or ()),
+        RecordingMonitor(recording, new or (), deployed),
         program,
         project=project,
         stack=stack,
@@ -288,7 +300,7 @@ def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: 
         project=project,
         stack=stack,
         dry_run=preview,
-        organization=None,
+        organization="organization",
         callbacks=None,
     )
 

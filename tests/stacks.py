@@ -58,14 +58,18 @@ def settings_of(file: Path) -> Settings:
 
 
 def run_with(
-    config: dict[str, Any], stack: str, program: Callable[[], None] | None = None, secrets: Collection[str] = ()
+    config: dict[str, Any],
+    stack: str,
+    program: Callable[[], None] | None = None,
+    secrets: Collection[str] = (),
+    deployed: recorder.Recording | None = None,
 ) -> recorder.Recording:
     """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON.
 
-    The keys ``secrets`` are encrypted in the stack file.
+    The keys ``secrets`` are encrypted in the stack file. ``deployed`` is the update before.
     """
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
-    return recorder.run(program or _program, stack=stack, config=values, secrets=secrets)
+    return recorder.run(program or _program, stack=stack, config=values, secrets=secrets, deployed=deployed)
 
 
 def run_with_fault(file: Path, inject: Callable[[Callable[[], None]], None]) -> recorder.Recording:

@@ -125,6 +125,8 @@ class WorkloadResources:
     - ``pod_identity``: the identity of a service account (namespace, name); the annotations that it needs
     - ``grant_pull``: lets the nodes pull from a registry of another project or account; ``None`` where only that
       registry's owner can grant it
+    - ``rights_of_data``: rights to keys that the stack has deployed for the data of a component, by its name; they are
+      declared even if the stack file has the component no longer
     """
 
     registry: Callable[[str, Registry, pulumi.Resource], pulumi.Output[str]]
@@ -132,6 +134,7 @@ class WorkloadResources:
     share: Callable[[str, SharedVolume, pulumi.Resource], Share]
     pod_identity: Callable[[str, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
     grant_pull: Callable[[str, str, pulumi.Resource], None] | None = None
+    rights_of_data: Mapping[str, Callable[[pulumi.Resource], object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

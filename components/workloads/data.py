@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pulumi
 
@@ -38,10 +39,11 @@ class WorkloadArgs:
 class CheckpointBucket(pulumi.ComponentResource):
     """A private, encrypted bucket. No pod has access until a ``PodIdentity`` grants it."""
 
+    TOKEN: Final = "gpucluster:index:CheckpointBucket"
     bucket: Bucket
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:index:CheckpointBucket", name, None, opts)
+        super().__init__(self.TOKEN, name, None, opts)
         assert args.workloads.checkpoints is not None
         self.bucket = args.cluster.handle.workloads.bucket(name, args.workloads.checkpoints, self)
         self.register_outputs({"url": self.bucket.url})
@@ -50,13 +52,29 @@ class CheckpointBucket(pulumi.ComponentResource):
 class ContainerRegistry(pulumi.ComponentResource):
     """A registry; an image in it is ``<address>/<image>:<tag>``."""
 
+    TOKEN: Final = "gpucluster:index:ContainerRegistry"
     address: pulumi.Output[str]
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:index:ContainerRegistry", name, None, opts)
+        super().__init__(self.TOKEN, name, None, opts)
         assert args.workloads.registry is not None
         self.address = args.cluster.handle.workloads.registry(name, args.workloads.registry, self)
         self.register_outputs({"address": self.address})
+
+
+class RightsOfData(pulumi.ComponentResource):
+    """The rights to keys of a ``component``'s data that outlives it: the component as it was, without the rest."""
+
+    def __init__(
+        self,
+        name: str,
+        component: type[CheckpointBucket | ContainerRegistry],
+        cluster: Cluster,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(component.TOKEN, name, None, opts)
+        cluster.handle.workloads.rights_of_data[name](self)
+        self.register_outputs({})
 
 
 class PullRights(pulumi.ComponentResource):

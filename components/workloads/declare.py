@@ -41,6 +41,8 @@ def declare_workloads(
     checkpoints, volume, services = workloads.checkpoints, workloads.shared_volume, workloads.services
     if workloads.registry is not None:
         outputs["registry"] = data.ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
+    elif "registry" in cluster.handle.workloads.rights_of_data:
+        data.RightsOfData("registry", data.ContainerRegistry, cluster, opts)
     if workloads.pull_from:
         data.PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
     if checkpoints is not None:
@@ -48,6 +50,8 @@ def declare_workloads(
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
+    elif "checkpoints" in cluster.handle.workloads.rights_of_data:
+        data.RightsOfData("checkpoints", data.CheckpointBucket, cluster, opts)
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
     namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], user_namespaces)
     args = WorkloadArgs(cluster=cluster, namespaces={**user_namespaces, **namespaces}, after=(admin_pool,))

@@ -12,7 +12,7 @@ import yaml
 
 from components.clouds.aks import access, auto_provisioning, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
-from components.clouds.aks.encryption import Encryption, require_usable_key
+from components.clouds.aks.encryption import Encryption, refuse_other_keys, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.network import Network, profile
@@ -23,6 +23,7 @@ from components.clouds.aks.workloads.registry import grant_pull, registry
 from components.clouds.aks.workloads.share import share
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.declare import aks as declare
+from components.clouds.deployed import Deployed
 from components.clouds.raw import beside
 from components.settings import Settings
 from facts.catalog import of
@@ -73,6 +74,9 @@ class AksCluster(CloudCluster):
         existing = ExistingNetwork(settings, parent, new=new) if settings.network.existing else None
         if settings.network.private_endpoint and existing is None and new:
             raise pulumi.RunError(_UNREACHABLE)
+        deployed = Deployed(caseless=True)
+        if not new:
+            refuse_other_keys(name, settings, running_pools.secrets_key, deployed)
         require_usable_key(settings, parent)
         group = declare(
             "azure-native:resources:ResourceGroup",
@@ -83,9 +87,9 @@ class AksCluster(CloudCluster):
         )
         group_name: pulumi.Output[Any] = group.output("name")
         network = existing or Network(name, settings, group_name, parent)
-        identities = ClusterIdentities(name, settings, group_name, network.subnet, network.changed, parent)
+        identities = ClusterIdentities(name, settings, group_name, network.subnet, network.changed, deployed, parent)
         deployer = grant_deployer(name, settings, group, parent)
-        encryption = Encryption(name, settings, group_name, identities, parent)
+        encryption = Encryption(name, settings, group_name, identities, deployed, parent)
         rights = [*identities.ready, *encryption.ready]
         identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))

@@ -17,6 +17,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.identity import ClusterIdentities, ManagedIdentity
 from components.clouds.data_lookup import look_up, refuse
 from components.clouds.declare import aks as declare
+from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.problems import Problem
@@ -28,7 +29,77 @@ if TYPE_CHECKING:
 
 _PATH: Final = "security.kmsKey"
 _OTHERWISE: Final = "write security.diskKey, so that this key encrypts Secrets only"
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _RSA_BITS: Final = (2048, 3072, 4096)
+
+
+def refuse_other_keys(name: str, settings: Settings, running_secrets_key: str | None, deployed: Deployed) -> None:
+    """End the program if the stack file asks for other keys than those of the running cluster.
+
+    ``running_secrets_key`` is the URL of the key version that encrypts its Secrets. They stay under it until they are
+    written again, and Azure uses two keys at most; only the principal that rotates the key knows whether they were:
+    https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption#rotate-existing-keys-in-a-public-key-vault.
+    Azure replaces a cluster for another disk encryption set, and deletes its volumes:
+    https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
+
+    Raises:
+        pulumi.RunError: it does.
+    """
+    disks = list(_other_disks_key(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane")))
+    refuse(disks or _other_secrets_key(settings, running_secrets_key), settings)
+
+
+def _other_disks_key(settings: Settings, cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    security, own = settings.security, _own_set(settings)
+    running = cluster.get("diskEncryptionSetID") or ""
+    declared = security.disk_key or ("" if security.kms_key is None else own)
+    if not cluster or _same(declared, running):
+        return
+    with_own = _same(running, own)
+    key = "kmsKey" if security.disk_key is None and (with_own or declared == own) else "diskKey"
+    again = f"Write diskKey: {running}" if running else f"Take {key} out"
+    yield Problem(
+        f"security.{key}",
+        f"the running cluster encrypts its disks with {running or 'a key of Azure'}; for another key Azure would "
+        "replace it and delete its volumes",
+        f"{'Write kmsKey without diskKey again' if with_own else again}; for another key create a new cluster, in a "
+        "stack of its own",
+    )
+
+
+def _other_secrets_key(settings: Settings, running: str | None) -> Iterator[Problem]:
+    key = parse_key(settings.security.kms_key or "")
+    if running is None or (key is not None and _same(key.url, running)):
+        return
+    cluster = f"--name {settings.cluster_name} --resource-group {settings.cluster_name}"
+    if key is not None:
+        rotate = (
+            f"az aks update {cluster} --enable-azure-keyvault-kms "
+            f"--azure-keyvault-kms-key-vault-network-access Public --azure-keyvault-kms-key-id {key.url}"
+        )
+    else:
+        rotate = f"az aks update {cluster} --disable-azure-keyvault-kms"
+    yield Problem(
+        _PATH,
+        f"the running cluster encrypts its Secrets with {running}, and needs that key until all are written again",
+        f"Write that key again. Or run `{rotate}`, write all Secrets again, and then run `pulumi up`: "
+        "docs/operations.md#change-kmskey-on-aks",
+    )
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether both are one resource: Azure's ids have no case."""
+    return one.lower() == other.lower()
+
+
+def _own_set(settings: Settings) -> str:
+    """The id of the stack's own disk encryption set."""
+    group = f"/subscriptions/{settings.project}/resourceGroups/{settings.cluster_name}"
+    return f"{group}/providers/Microsoft.Compute/diskEncryptionSets/{_set_name(settings)}"
+
+
+def _set_name(settings: Settings) -> str:
+    return f"{settings.cluster_name}-disks"
 
 
 def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
@@ -116,49 +187,65 @@ class Encryption:
         settings: Settings,
         group: pulumi.Input[str],
         identities: ClusterIdentities,
+        deployed: Deployed,
         parent: pulumi.Resource,
     ) -> None:
-        self.ready: list[CustomResource] = []
         child = pulumi.ResourceOptions(parent=parent)
         security, control_plane = settings.security, identities.control_plane.principal
 
-        def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
+        def grant(
+            suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str], opts: pulumi.ResourceOptions
+        ) -> CustomResource:
             return roles.assignment(
-                f"{name}-{suffix}", settings, key=suffix, role=role, scope=scope, principal=principal, opts=child
+                f"{name}-{suffix}", settings, key=suffix, role=role, scope=scope, principal=principal, opts=opts
             )
 
-        if security.kms_key is not None:
-            key = parse_key(security.kms_key)
-            if key is None:
-                raise ValueError(f"'{security.kms_key}' is not the resource id of a key of Key Vault")
+        def grant_key(suffix: str, role: str, key: Key | None, principal: pulumi.Input[str]) -> list[CustomResource]:
+            """The role on the key, and on former ones."""
+            rights = deployed.key_rights(roles.ASSIGNMENT, f"{name}-{suffix}", "scope", key and key.id)
+            return [
+                grant(
+                    f"{suffix}{right.suffix}",
+                    role,
+                    right.key,
+                    principal,
+                    pulumi.ResourceOptions.merge(child, right.options),
+                )
+                for right in rights
+            ]
+
+        key = parse_key(security.kms_key or "")
+        if key is None and security.kms_key is not None:
+            raise ValueError(f"'{security.kms_key}' is not the resource id of a key of Key Vault")
+        self.ready: list[CustomResource] = grant_key("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key, control_plane)
+        if key is not None:
             self.kms = {"enabled": True, "keyId": key.url, "keyVaultNetworkAccess": "Public"}
-            self.ready.append(grant("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key.id, control_plane))
             if security.disk_key is None:
                 # An identity of its own, made before the set: one that Azure made with the set would have no right to
                 # the key.
                 owner = ManagedIdentity(name, settings, group, "disks", parent)
-                usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
+                usable = grant_key("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key, owner.principal)
                 active: aks.KeyForDiskEncryptionSet = {"keyUrl": key.url}
                 # Not of another subscription:
                 # https://learn.microsoft.com/python/api/azure-mgmt-compute/azure.mgmt.compute.models.keyfordiskencryptionset
                 if _in_own_subscription(key, settings):
                     active["sourceVault"] = {"id": key.vault_id}
-                owners = [roles.holding(owner.id, [usable])]
+                owners = [roles.holding(owner.id, usable)]
                 self.disks = declare(
                     "azure-native:compute:DiskEncryptionSet",
                     f"{name}-disks",
                     {
                         "resourceGroupName": group,
                         "location": settings.region,
-                        "diskEncryptionSetName": f"{settings.cluster_name}-disks",
+                        "diskEncryptionSetName": _set_name(settings),
                         "encryptionType": "EncryptionAtRestWithCustomerKey",
                         "identity": {"type": "UserAssigned", "userAssignedIdentities": owners},
                         "activeKey": active,
                         "tags": dict(settings.labels),
                     },
-                    pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
+                    pulumi.ResourceOptions(parent=parent, depends_on=usable),
                 ).id
         if security.disk_key is not None:
             self.disks = security.disk_key
         if self.disks is not None:
-            self.ready.append(grant("disks-set", roles.READER, self.disks, control_plane))
+            self.ready.append(grant("disks-set", roles.READER, self.disks, control_plane, child))

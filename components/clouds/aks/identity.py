@@ -6,12 +6,14 @@ https://learn.microsoft.com/azure/aks/managed-identity-overview
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import pulumi
 
 from components.clouds.aks import roles
 from components.clouds.declare import aks as declare
+from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.limits.aks.pools import RESERVATION
@@ -62,6 +64,7 @@ class ClusterIdentities:
         group: pulumi.Input[str],
         subnet: pulumi.Input[str],
         changed: Mapping[str, str],
+        deployed: Deployed,
         parent: pulumi.Resource,
     ) -> None:
         self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
@@ -89,9 +92,21 @@ class ClusterIdentities:
         self.ready += [grant(purpose, roles.NETWORK_CONTRIBUTOR, id) for purpose, id in changed.items()]
         # Azure requires this role, for the whole group: put a reservation into a group of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
-        for number, reservation_group in enumerate(reservation_groups(settings), start=1):
+        for number, reservation_group in _numbered(f"{name}-control-plane-reservations-", settings, deployed).items():
             key = f"reservations/{reservation_group.lower()}"
             self.ready.append(grant(f"reservations-{number}", roles.CONTRIBUTOR, reservation_group, key))
+
+
+def _numbered(name: str, settings: Settings, deployed: Deployed) -> Mapping[int, str]:
+    """The reservations' groups by the numbers in the names of their rights. A deployed right keeps its number: with
+    that of another one it would be created under the one name and then deleted under the other."""
+    taken = {int(end): id for end, id in deployed.ends(roles.ASSIGNMENT, name, "scope").items() if end.isdecimal()}
+    numbered: dict[int, str] = {}
+    for group in reservation_groups(settings):
+        own = (number for number, id in taken.items() if id.lower() == group.lower())
+        free = (number for number in count(1) if number not in taken and number not in numbered)
+        numbered[next(own, None) or next(free)] = group
+    return numbered
 
 
 def reservation_groups(settings: Settings) -> list[str]:

@@ -20,6 +20,8 @@ from components.settings import Settings
 if TYPE_CHECKING:
     from schemas import aks
 
+ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
+
 CONTRIBUTOR: Final = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 MANAGED_IDENTITY_OPERATOR: Final = "f1a07417-d97a-45cb-824c-7a7467783830"
@@ -75,7 +77,7 @@ def assignment(
     # Azure refuses to change an assignment, and two of one name cannot exist.
     replaced = pulumi.ResourceOptions(delete_before_replace=True)
     return declare(
-        "azure-native:authorization:RoleAssignment",
+        ASSIGNMENT,
         name,
         inputs,
         pulumi.ResourceOptions.merge(replaced, opts),

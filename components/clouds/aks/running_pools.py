@@ -38,7 +38,8 @@ RunningPool = pulumi.Output[Mapping[str, Any]] | None
 
 
 class RunningPools:
-    """The agent pools of a stack's cluster; none if it does not exist yet (``cluster_exists``).
+    """The agent pools of a stack's cluster; none if it does not exist yet (``cluster_exists``). ``secrets_key`` is the
+    URL of the key that encrypts its Secrets, ``None`` for Azure's own.
 
     Raises:
         Exception: Azure does not say whether there is such a cluster.
@@ -50,6 +51,8 @@ class RunningPools:
         self._parent = parent
         resource = _look_up(_CLUSTER, self._place, parent)
         self.cluster_exists = bool(resource)
+        kms = (resource.get("securityProfile") or {}).get("azureKeyVaultKms") or {}
+        self.secrets_key: str | None = kms.get("keyId") if kms.get("enabled") else None
         profiles = resource.get("agentPoolProfiles") or ()
         self._names = frozenset(profile["name"] for profile in profiles)
 

@@ -149,7 +149,7 @@ def _declare(name: str, addon: str, context: Context, options: pulumi.ResourceOp
     needs: list[pulumi.Resource] = []
     known = ADDONS[addon]
     if known.policies:
-        uses = disk_key.uses(settings.security.disk_key) if addon == _EBS else ()
+        uses = disk_key.uses(context.disk_keys) if addon == _EBS else ()
         document = policy.document(*uses) if uses else None
         role = ServiceRole(
             f"{name}-{addon}-role",

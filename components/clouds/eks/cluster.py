@@ -11,9 +11,10 @@ import pulumi
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.data_lookup import look_up
 from components.clouds.declare import eks as declare
+from components.clouds.deployed import Deployed
 from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools
 from components.clouds.eks.context import Context
-from components.clouds.eks.encryption import secrets_key
+from components.clouds.eks.encryption import refuse_other_key, secrets_key
 from components.clouds.eks.endpoint import kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
@@ -41,8 +42,11 @@ class EksCluster(CloudCluster):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         running = running_cluster(settings.cluster_name, parent)
         exists = running is not None
+        deployed = Deployed()
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_unreachable()
+        if exists:
+            refuse_other_key(name, settings, deployed)
         account = CallerIdentity(parent)
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)
@@ -63,7 +67,7 @@ class EksCluster(CloudCluster):
             service="eks.amazonaws.com",
             managed=CLUSTER_POLICIES,
         )
-        key, key_use = secrets_key(name, settings, role, parent)
+        key, key_use = secrets_key(name, settings, role, deployed, parent)
         logs = log_group(name, settings, parent, new=not exists)
         self.resource = declare(
             "aws:eks/cluster:Cluster",
@@ -98,6 +102,7 @@ class EksCluster(CloudCluster):
             groups=RunningGroups(
                 settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
             ),
+            disk_keys=disk_key.keys(name, settings, deployed),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
         self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
@@ -106,7 +111,7 @@ class EksCluster(CloudCluster):
         self._needs: Sequence[pulumi.Resource] = [
             *nodes.ready,
             *addons.before_nodes(name, self._context, parent),
-            *disk_key.grants(name, settings, account, parent),
+            *disk_key.grants(name, settings, account, deployed, parent),
         ]
 
     @property

@@ -20,8 +20,8 @@ class Context:
     """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
     role of its nodes.
 
-    ``groups`` are its existing node groups, if an autoscaler changes their sizes. ``file_mounts`` is the role of the
-    nodes' EFS driver for mounting the shared volume; ``None`` without one.
+    ``groups`` are its existing node groups, if an autoscaler changes their sizes. ``disk_keys`` encrypt its disks.
+    ``file_mounts`` is the role of the nodes' EFS driver for mounting the shared volume; ``None`` without one.
     """
 
     settings: Settings
@@ -31,6 +31,7 @@ class Context:
     control_plane: CustomResource
     minor: str
     groups: RunningGroups
+    disk_keys: tuple[str, ...] = ()
     file_mounts: ServiceRole | None = None
 
     @property

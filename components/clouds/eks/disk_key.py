@@ -13,6 +13,7 @@ from typing import Final
 import pulumi
 
 from components.clouds.declare import eks as declare
+from components.clouds.deployed import Deployed
 from components.clouds.eks import policy
 from components.clouds.eks.identity import CallerIdentity
 from components.settings import Settings
@@ -29,39 +30,47 @@ _OPERATIONS: Final = (
     "ReEncryptFrom",
     "ReEncryptTo",
 )
+_GRANT: Final = "aws:kms/grant:Grant"
 _ROLES: Final = "role/aws-service-role"
 _AUTO_SCALING: Final = f"{_ROLES}/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _SPOT: Final = f"{_ROLES}/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 
 
-def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> list[pulumi.Resource]:
+def grants(
+    name: str, settings: Settings, account: CallerIdentity, deployed: Deployed, parent: pulumi.Resource
+) -> list[pulumi.Resource]:
     """Grants for the account's service-linked roles to launch instances with such disks; none without a key.
 
     Auto Scaling's role launches those of node groups. The role for spot needs the key for every spot instance; AWS does
     not document whether also for Karpenter's instant fleets, where the grant is harmless. Both roles must exist before
     (docs/install-eks.md).
     """
-    key, pools = settings.security.disk_key, (settings.admin_pool, *settings.pools)
-    if key is None:
-        return []
+    pools = (settings.admin_pool, *settings.pools)
     grantees = {f"{name}-disk-key": _AUTO_SCALING}
     if any(pool.spot for pool in pools):
         grantees[f"{name}-disk-key-of-spot"] = _SPOT
     return [
         declare(
             "aws:kms/grant:Grant",
-            each,
+            f"{each}{right.suffix}",
             {
-                "keyId": key,
+                "keyId": right.key,
                 "granteePrincipal": pulumi.Output.format("arn:{0}:iam::{1}:{2}", account.partition, account.id, role),
                 "operations": list(_OPERATIONS),
             },
-            pulumi.ResourceOptions(parent=parent),
+            pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=parent), right.options),
         )
         for each, role in grantees.items()
+        for right in deployed.key_rights(_GRANT, each, "keyId", settings.security.disk_key)
     ]
 
 
-def uses(key: str | None) -> Sequence[policy.Statement]:
-    """Statements for a controller that creates encrypted disks; none without a key."""
-    return () if key is None else policy.statements("disk-key", key=key)
+def keys(name: str, settings: Settings, deployed: Deployed) -> tuple[str, ...]:
+    """The key of new disks and those of earlier ones, which must be attached again; sorted."""
+    rights = deployed.key_rights(_GRANT, f"{name}-disk-key", "keyId", settings.security.disk_key)
+    return tuple(sorted(right.key for right in rights))
+
+
+def uses(keys: Sequence[str]) -> Sequence[policy.Statement]:
+    """Statements for a controller that creates and attaches disks with these keys; none without a key."""
+    return policy.statements("disk-key", key=list(keys) if len(keys) > 1 else keys[0]) if keys else ()

@@ -50,7 +50,7 @@ def _node_role(settings: Settings) -> str:
     return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
 
 
-def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Pool]) -> str:
+def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Pool], disk_keys: Sequence[str]) -> str:
     """The controller's policy document; by names, which are known before the resources exist."""
     statements = policy.statements(
         "karpenter",
@@ -64,7 +64,7 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
     used: dict[str, bool] = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
     used["AllowSpotServiceLinkedRole"] = any(pool.spot for pool in pools)
     needed = (each for each in statements if used.get(each["Sid"], True))
-    return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
+    return policy.document(*needed, *disk_key.uses(disk_keys))
 
 
 class Karpenter:
@@ -98,7 +98,7 @@ class Karpenter:
             options,
         )
         policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda account: _rights(settings, account[0], account[1], pools)
+            lambda account: _rights(settings, account[0], account[1], pools, context.disk_keys)
         )
         role = ServiceRole(f"{name}-role", "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)

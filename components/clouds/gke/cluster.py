@@ -11,10 +11,17 @@ import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.declare import gke as declare
+from components.clouds.deployed import Deployed
 from components.clouds.gke import access, compute_class, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.existing_network import ExistingNetwork
-from components.clouds.gke.identity import NodeIdentity, grant_cluster_keys
+from components.clouds.gke.identity import (
+    STORAGE_AGENTS,
+    NodeIdentity,
+    grant_cluster_keys,
+    grant_data_key,
+    has_data_right,
+)
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
@@ -48,9 +55,10 @@ class GkeCluster(CloudCluster):
     """The ``CloudCluster`` of Google; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        deployed = Deployed()
         network = ExistingNetwork(settings, parent) if settings.network.existing else Network(name, settings, parent)
         identity = NodeIdentity(name, settings, parent)
-        needs = [*network.ready, *identity.ready, *grant_cluster_keys(name, settings, parent)]
+        needs = [*network.ready, *identity.ready, *grant_cluster_keys(name, settings, deployed, parent)]
         self.resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
@@ -64,7 +72,9 @@ class GkeCluster(CloudCluster):
             ),
             outputs=["endpoint", "masterAuth"],
         )
-        self._context = Context(settings=settings, control_plane=self.resource, node_account=identity.email)
+        self._context = Context(
+            settings=settings, control_plane=self.resource, node_account=identity.email, deployed=deployed
+        )
         self.authority = self.resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
         self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
         access.grant(name, settings, parent)
@@ -96,12 +106,18 @@ class GkeCluster(CloudCluster):
     def workloads(self) -> WorkloadResources:
         """Resources for jobs outside the cluster."""
         context = self._context
+        settings, deployed = context.settings, context.deployed
         return WorkloadResources(
             registry=partial(registry, context),
             bucket=partial(bucket, context),
             share=partial(share, context),
             pod_identity=partial(pod_identity, context),
             grant_pull=partial(grant_pull, context),
+            rights_of_data={
+                each: partial(grant_data_key, each, settings, deployed, retained=True)
+                for each in STORAGE_AGENTS
+                if has_data_right(each, deployed)
+            },
         )
 
     def basics(self, objects: AdminObjects) -> None:

@@ -7,17 +7,20 @@ from typing import Any
 
 import pulumi
 
+from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, and ``node_account``, the e-mail address of its nodes' account."""
+    """The cluster of a stack: its ``control_plane``, and ``node_account``, the e-mail address of its nodes' account;
+    ``deployed`` is what the stack's last update deployed."""
 
     settings: Settings
     control_plane: CustomResource
     node_account: pulumi.Output[Any]
+    deployed: Deployed
 
 
 def location(settings: Settings) -> str:

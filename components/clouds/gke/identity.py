@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.declare import gke as declare
+from components.clouds.deployed import Deployed
 from components.clouds.names import shortened
 from components.settings import Settings
 
@@ -20,6 +21,11 @@ STREAMING_ROLE: Final = "roles/serviceusage.serviceUsageConsumer"
 https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming#requirements,
 https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2251"""
 
+STORAGE_AGENTS: Final[Mapping[str, str]] = {"registry": "gcp-sa-artifactregistry", "checkpoints": "gs-project-accounts"}
+"""Component that stores data → the project of the service agent that encrypts it.
+https://cloud.google.com/storage/docs/encryption/customer-managed-keys, https://cloud.google.com/artifact-registry/docs/cmek"""
+
+_KEY_RIGHT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 _ACCOUNT_ID_LIMIT: Final = 30
 _ACCOUNT_SUFFIX: Final = "-nodes"
 
@@ -66,7 +72,9 @@ def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
             yield f"streams-from-{project}", STREAMING_ROLE, project
 
 
-def grant_cluster_keys(name: str, settings: Settings, parent: pulumi.Resource) -> list[pulumi.Resource]:
+def grant_cluster_keys(
+    name: str, settings: Settings, deployed: Deployed, parent: pulumi.Resource
+) -> list[pulumi.Resource]:
     """Grant GKE's service agent the use of ``security.kmsKey``, without which the cluster's creation fails, and Compute
     Engine's that of ``security.diskKey``, without which no node starts and no volume is created.
 
@@ -78,34 +86,62 @@ def grant_cluster_keys(name: str, settings: Settings, parent: pulumi.Resource) -
         "disk-key": ("compute-system", settings.security.disk_key),
     }
     return [
-        _grant_key(f"{name}-{suffix}", agent, settings, key, parent)
+        right
         for suffix, (agent, key) in users.items()
-        if key is not None
+        for right in _grant_keys(
+            f"{name}-{suffix}", agent, settings, deployed, key, pulumi.ResourceOptions(parent=parent)
+        )
     ]
 
 
-def grant_data_key(name: str, agent: str, settings: Settings, parent: pulumi.Resource) -> list[pulumi.Resource]:
-    """Grant a storage service's ``agent`` the use of ``security.dataKey``, if there is one; else nothing.
+def grant_data_key(
+    name: str, settings: Settings, deployed: Deployed, parent: pulumi.Resource, *, retained: bool
+) -> list[pulumi.Resource]:
+    """Grant the agent that stores the data of the component ``name`` the use of ``security.dataKey``, if there is one.
 
-    https://cloud.google.com/storage/docs/encryption/customer-managed-keys, https://cloud.google.com/artifact-registry/docs/cmek
+    Rights to keys of ``retained`` data stay after the stack: without them nobody could read it.
     """
+    options = pulumi.ResourceOptions(parent=parent, retain_on_delete=retained)
     key = settings.security.data_key
-    return [] if key is None else [_grant_key(f"{name}-key", agent, settings, key, parent)]
+    return _grant_keys(_data_right(name), STORAGE_AGENTS[name], settings, deployed, key, options)
 
 
-def _grant_key(name: str, agent: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """``agent`` is Google's project that holds the service agents of all projects."""
-    number = project_number(settings, parent)
+def has_data_right(name: str, deployed: Deployed) -> bool:
+    """Whether the agent that stores the data of the component ``name`` has a right of this stack to a key."""
+    return bool(deployed.key_rights(_KEY_RIGHT, _data_right(name), "cryptoKeyId", None))
+
+
+def _data_right(name: str) -> str:
+    return f"{name}-key"
+
+
+def _grant_keys(
+    name: str,
+    agent: str,
+    settings: Settings,
+    deployed: Deployed,
+    key: str | None,
+    options: pulumi.ResourceOptions,
+) -> list[pulumi.Resource]:
+    """The rights of Google's ``agent`` to ``key`` and to former keys; ``agent`` is the project that holds the agents of
+    all projects."""
+    rights = deployed.key_rights(_KEY_RIGHT, name, "cryptoKeyId", key)
+    if not rights:
+        return []
+    number = project_number(settings, options.parent)
     member = pulumi.Output.format("serviceAccount:service-{0}@{1}.iam.gserviceaccount.com", number, agent)
-    return declare(
-        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
-        name,
-        {"cryptoKeyId": key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": member},
-        pulumi.ResourceOptions(parent=parent),
-    )
+    return [
+        declare(
+            "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+            f"{name}{right.suffix}",
+            {"cryptoKeyId": right.key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": member},
+            pulumi.ResourceOptions.merge(options, right.options),
+        )
+        for right in rights
+    ]
 
 
-def project_number(settings: Settings, parent: pulumi.Resource) -> pulumi.Output[str]:
+def project_number(settings: Settings, parent: pulumi.Resource | None) -> pulumi.Output[str]:
     """The number by which Google's own accounts and pools name the stack's project."""
     project = pulumi.runtime.invoke_output(
         "gcp:organizations/getProject:getProject",

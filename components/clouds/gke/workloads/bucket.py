@@ -51,11 +51,12 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     }
     if settings.security.data_key is not None:
         inputs["encryption"] = {"defaultKmsKeyName": settings.security.data_key}
+    rights = grant_data_key(name, settings, context.deployed, parent, retained=setting.on_destroy == "keep")
     resource = declare(
         "gcp:storage/bucket:Bucket",
         name,
         inputs,
-        retained(setting, bucket_name, parent, *grant_data_key(name, "gs-project-accounts", settings, parent)),
+        retained(setting, bucket_name, parent, *rights),
         outputs=["url"],
     )
     return Bucket(name=resource.output("name"), url=resource.output("url"))

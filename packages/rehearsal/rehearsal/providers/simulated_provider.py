@@ -20,10 +20,12 @@ from rehearsal.providers.base import (
     Properties,
     Provider,
     ProviderError,
+    at,
     without_none,
 )
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.differences import Comparison, diff
+from rehearsal.providers.encrypted import ENCRYPTED
 from rehearsal.providers.resource import (
     CloudT,
     NestedResource,
@@ -72,7 +74,7 @@ class SimulatedProvider(Vendor[CloudT]):
 
     @override
     def inventory(self) -> list[str]:
-        return [f"{record.type} {record.id}" for record in self._cloud.store.everything()]
+        return [f"{each.type} {each.id}" for each in self._cloud.store.everything() if each.type != ENCRYPTED]
 
     @override
     def configure(self, config: Properties) -> None:
@@ -99,7 +101,7 @@ class SimulatedProvider(Vendor[CloudT]):
         more = (
             path
             for path, must in row.replaces_if.items()
-            if path in input_diff.changes and must(before.inputs.get(path), news.get(path))
+            if path in input_diff.changes and must(at(before.inputs, path), at(news, path))
         )
         replaces = (*input_diff.replaces, *more)
         first = bool(replaces) and self.deletes_first(row, request, before.inputs, news)

@@ -29,7 +29,7 @@ from rehearsal.providers.differences import Path as PropertyPath
 from rehearsal.providers.fixtures import create_fixtures
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes import manifest as objects
-from tests.recorder import Cloud, Recording, Registration
+from tests.recorder import Cloud, Recording, Registration, state_answer
 
 Op = Literal["create", "update", "replace", "delete", "retain", "refuse"]
 
@@ -114,6 +114,11 @@ class Deployment:
         ending, self.resources = [*self.resources.values()], {}
         self._delete(ending)
         return self._changes
+
+    @property
+    def cloud(self) -> Any:
+        """The provider of the simulated account."""
+        return self._providers[self._clouds[0]]
 
     def problems(self) -> list[str]:
         """What will not work in the simulated account."""
@@ -215,6 +220,8 @@ class Deployment:
         return dict(self._providers[type.partition(":")[0]].read(call, id, {}, inputs).state)
 
     def _invoke(self, token: str, arguments: Properties) -> tuple[Properties, str]:
+        if token.startswith("pulumi:"):
+            return state_answer(token, {urn: each.outputs for urn, each in self.resources.items()}), ""
         try:
             return self._providers[token.partition(":")[0]].invoke(token, arguments), ""
         except ProviderError as error:

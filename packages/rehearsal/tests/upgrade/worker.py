@@ -11,6 +11,7 @@ import runpy
 import sys
 import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,9 @@ class _NoMocks(mocks.Mocks):
 
 
 def _marshal(properties: dict[str, Any]) -> Any:
-    return asyncio.run(rpc.serialize_properties(properties, {}))
+    # The program also asks in the thread of its event loop.
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, rpc.serialize_properties(properties, {})).result()
 
 
 def main(project: Path, pipe: Connection) -> None:

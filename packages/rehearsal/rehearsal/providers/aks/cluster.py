@@ -22,6 +22,7 @@ from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_b
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, at, without_none
 from rehearsal.providers.cloud import Record, last_part
+from rehearsal.providers.encrypted import record_key, unreadable
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
 from rehearsal.simulation import UserInfo, makers_rights
 
@@ -70,6 +71,9 @@ def _require(pending: Pending[azure.Subscription]) -> None:
     require_nat(pending.cloud, pending.inputs)
     require_default_route(pending.cloud, pending.inputs)
     _require_link(pending.cloud, pending.inputs)
+    kms = at(pending.inputs, "securityProfile.azureKeyVaultKms") or {}
+    if kms.get("enabled"):
+        record_key(pending.cloud, pending.id, kms["keyId"], "the control plane's identity")
 
 
 def _require_pools_of_before(cloud: azure.Subscription, before: Record, inputs: Properties) -> None:
@@ -311,6 +315,18 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )
+
+
+def problems(cloud: azure.Subscription) -> list[str] | None:
+    """Secrets that a control plane cannot read: its identity needs a former key until they are written again, of which
+    nothing is known here: https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption."""
+
+    def may_use(cluster: str, key: str, _: str) -> bool:
+        record = azure.require(cloud, cluster, azure.CLUSTER)
+        known = identities.principals_of(cloud, record.inputs)
+        return any(identities.may_encrypt(cloud, principal, key) for principal in known)
+
+    return unreadable(cloud, may_use)
 
 
 def find_principals(cloud: azure.Subscription) -> dict[str, UserInfo]:

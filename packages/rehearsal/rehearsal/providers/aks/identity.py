@@ -27,6 +27,8 @@ ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
 """Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
 """Roles with permission to change networks: Network Contributor first."""
+ENCRYPTERS: Final = ("12338af0-0e69-4776-bea7-57ae8d297424", "14b46e9e-c2b7-41b4-b07b-48a6ebf60603")
+"""Key Vault Crypto User and Key Vault Crypto Officer."""
 READERS: Final = ("acdd72a7-3385-48ef-bd42-f606fba81ae7", *CONTRIBUTORS)
 """Roles with permission to read every resource: Reader first."""
 SIMULATED: Final = (
@@ -154,6 +156,18 @@ def has_role(cloud: azure.Subscription, principal: str, resource: str, roles: Co
         if covers and azure.same(grant.inputs["principalId"], principal) and role in roles:
             return True
     return False
+
+
+def may_encrypt(cloud: azure.Subscription, principal: str, url: str) -> bool:
+    """Whether a principal may encrypt and decrypt with the key at ``url``. The URL does not tell where the vault is."""
+    host, _, name, *_ = url.removeprefix("https://").split("/")
+    vault = f"/vaults/{host.partition('.')[0]}"
+    return any(
+        azure.same(grant.inputs["principalId"], principal)
+        and last_part(grant.inputs["roleDefinitionId"]) in ENCRYPTERS
+        and f"/{grant.inputs['scope'].strip('/')}".lower().endswith((vault.lower(), f"{vault}/keys/{name}".lower()))
+        for grant in cloud.store.all(ROLE_ASSIGNMENT)
+    )
 
 
 def require_scope(cloud: azure.Subscription, scope: str) -> None:

@@ -203,7 +203,9 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
     @override
     def problems(self) -> Iterable[str] | None:
         evaluated = [nodes.problems(self._cloud, each) for each in self._cloud.store.all(azure.CLUSTER)]
-        return next((problems for problems in evaluated if problems is not None), None)
+        evaluated.append(cluster.problems(self._cloud))
+        lists = [problems for problems in evaluated if problems is not None]
+        return [problem for problems in lists for problem in problems] if lists else None
 
     @override
     def current(self, row: SimulatedResource[azure.Subscription], record: Record) -> Record:

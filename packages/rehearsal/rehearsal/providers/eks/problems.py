@@ -23,12 +23,14 @@ from rehearsal.providers.eks.base.account import ADDON, Account, maker
 from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.node_joiner import default_route, way
 from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin, secrets_key
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
-from rehearsal.providers.eks.resources.iam import KEY, ROLE
+from rehearsal.providers.eks.resources.iam import GRANT, KEY, ROLE
 from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
 
 _PROGRAMS: Final = yaml.safe_load((Path(__file__).parent / "authorization" / "programs.yaml").read_text("utf-8"))
+_EBS_DRIVER: Final = "kube-system/ebs-csi-controller-sa"
+_AUTO_SCALING: Final = "/AWSServiceRoleForAutoScaling"
 _BALANCER: Final = "kube-system/aws-load-balancer-controller"
 _ROLE_TAG: Final = "kubernetes.io/role/"
 _EXIST: Final = ("pending", "available")
@@ -41,6 +43,7 @@ def problems(account: Account, roles: Roles) -> Iterator[str]:
     for cluster in account.store.all(CLUSTER):
         groups = [each.inputs for each in account.store.all(NODE_GROUP) if each.inputs["clusterName"] == cluster.id]
         yield from _rights(account, cluster, groups, roles)
+        yield from _secrets(account, cluster, roles)
         yield from _log_group(account, cluster)
         yield from _deployer(account, cluster)
         for group in account.store.all(DEFAULT_GROUP):
@@ -50,6 +53,7 @@ def problems(account: Account, roles: Roles) -> Iterator[str]:
         yield from _network(account, cluster, groups)
         for group in groups:
             yield from _template(account, group)
+            yield from _former_disks(account, cluster, group, roles)
     yield from _plans(account)
 
 
@@ -74,6 +78,52 @@ def _rights(account: Account, cluster: Record, groups: list[Properties], roles: 
             for call in (_with(each, known) for each in program["calls"]):
                 if call.get("undocumented") is None or _is_given(call, account, roles):
                     yield from _denied(who, arn, role, call, account)
+
+
+def _secrets(account: Account, cluster: Record, roles: Roles) -> Iterator[str]:
+    """Of the key that encrypts the cluster's Secrets, whatever was declared since: whether it works, and whether the
+    control plane's role lost it.
+
+    https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html
+    """
+    key, declared = secrets_key(account, cluster.id), at(cluster.inputs, "encryptionConfig.provider.keyArn")
+    if key is None:
+        return
+    if key.startswith(account.arn("kms", "key/")):
+        state = account.call("kms", "DescribeKey", KeyId=key)["KeyMetadata"]["KeyState"]
+        if state != "Enabled":
+            yield f"the cluster's Secrets are encrypted with {key}, whose state is {state}"
+    arn = cluster.inputs["roleArn"]
+    role, caller = roles.get(arn), Caller(arn, arn)
+    lost = _refused(caller, role, "kms:Decrypt", key, {}, account)
+    if lost and key != declared and not _refused(caller, role, "kms:Decrypt", declared or "*", {}, account):
+        yield f"the cluster's Secrets are encrypted with {key}: control plane: {lost}"
+
+
+def _former_disks(account: Account, cluster: Record, group: Properties, roles: Roles) -> Iterator[str]:
+    """Keys of earlier versions of a launch template: volumes of that time still have them, and so have nodes that are
+    busy. Auto Scaling and the EBS driver must not lose them with the next key.
+
+    https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html
+    """
+    template = group.get("launchTemplate") or {}
+    if not template.get("id"):
+        return
+    asked = {"LaunchTemplateId": template["id"]}
+    versions = account.call("ec2", "DescribeLaunchTemplateVersions", **asked)["LaunchTemplateVersions"]
+    disks = [
+        (each.get("Ebs") or {}) for one in versions for each in one["LaunchTemplateData"].get("BlockDeviceMappings", ())
+    ]
+    driver = account.pod_identity(cluster.id, *_EBS_DRIVER.split("/"))
+    for key in sorted({disk["KmsKeyId"] for disk in disks if disk.get("KmsKeyId")}):
+        grantees = [one.inputs["granteePrincipal"] for one in account.store.all(GRANT) if one.inputs["keyId"] == key]
+        if not any(each.endswith(_AUTO_SCALING) for each in grantees):
+            yield f"nodes of {group['nodeGroupName']} have disks under {key}, which Auto Scaling has no grant to use"
+        where = {"kms:GrantIsForAWSResource": "true"}
+        if driver and (
+            lost := _refused(Caller(driver, driver), roles.get(driver), "kms:CreateGrant", key, where, account)
+        ):
+            yield f"volumes under {key} cannot be attached: {_EBS_DRIVER}: {lost}"
 
 
 def _is_given(call: Mapping[str, Any], account: Account, roles: Roles) -> bool:

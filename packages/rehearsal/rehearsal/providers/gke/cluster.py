@@ -18,9 +18,10 @@ from typing import Any, Final
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Properties, ProviderError, at, without_none
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
+from rehearsal.providers.encrypted import forget_keys
 from rehearsal.providers.gke import rules
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, chosen, not_registered, region_of
-from rehearsal.providers.gke.iam import require_account, require_granted
+from rehearsal.providers.gke.iam import require_account, require_granted, service_agent
 from rehearsal.providers.gke.network import network_of, subnetwork_of
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL
 from rehearsal.providers.gke.nodes import GRANT, node_problem
@@ -33,6 +34,7 @@ PROTECTED: Final = (
     "Set it to false to proceed with cluster deletion."
 )
 DEFAULT_POOL: Final = "default-pool"
+_SECRETS_AGENT: Final = "container-engine-robot"
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
@@ -51,10 +53,12 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         _require_ranges(inputs, subnetwork)
     elif network.inputs.get("autoCreateSubnetworks") is False:
         raise bad_request(f"Network '{network.inputs['name']}' is in custom subnet mode: a subnetwork must be given.")
+    # GKE writes all Secrets again: https://docs.cloud.google.com/kubernetes-engine/docs/troubleshooting/troubleshoot-secrets
+    forget_keys(pending.cloud, pending.id, service_agent(inputs["project"], _SECRETS_AGENT))
     if at(inputs, "databaseEncryption.state") == "ENCRYPTED":
         # https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
         key = str(at(inputs, "databaseEncryption.keyName"))
-        require_granted(pending.cloud, inputs["project"], key, "container-engine-robot")
+        require_granted(pending.cloud, pending.id, inputs["project"], key, _SECRETS_AGENT)
     for pool in _inline_pools(inputs):
         account = at(pool.inputs, "nodeConfig.serviceAccount")
         if account and account != "default":

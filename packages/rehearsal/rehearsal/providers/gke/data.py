@@ -39,18 +39,19 @@ def _available(pending: Pending[SimulatedCloud]) -> None:
         raise api_error(HTTPStatus.CONFLICT, message, reason="conflict")
     key = at(pending.inputs, "encryption.defaultKmsKeyName")
     # https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys
-    require_customer_key(pending.cloud, pending.inputs["project"], key, "gs-project-accounts")
+    require_customer_key(pending.cloud, pending.id, pending.inputs["project"], key, "gs-project-accounts")
 
 
 def _repository_key(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/artifact-registry/docs/cmek"""
     key = pending.inputs.get("kmsKeyName")
-    require_customer_key(pending.cloud, pending.inputs["project"], key, "gcp-sa-artifactregistry")
+    require_customer_key(pending.cloud, pending.id, pending.inputs["project"], key, "gcp-sa-artifactregistry")
 
 
 def _grows_with_its_key(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
-    require_customer_key(pending.cloud, pending.inputs["project"], pending.inputs.get("kmsKeyName"), "cloud-filer")
+    project, key = pending.inputs["project"], pending.inputs.get("kmsKeyName")
+    require_customer_key(pending.cloud, pending.id, project, key, "cloud-filer")
     if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
         return
     if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rehearsal.providers.base import at
 from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.encrypted import record_key
 from rehearsal.providers.gke.cloud import TABLE, bad_request, in_region, not_found, project_number
 from rehearsal.providers.resource import Pending, SimulatedResource
 
@@ -68,24 +69,36 @@ def _known_key(pending: Pending[SimulatedCloud]) -> None:
 KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 
 
-def require_granted(cloud: SimulatedCloud, project: str, key: str, service: str) -> None:
-    """400 for a key that the project's agent of ``service`` may not use. Grants that others made are not simulated."""
-    agent = f"serviceAccount:service-{project_number(project)}@{service}.iam.gserviceaccount.com"
-    grants = cloud.store.all(KEY_GRANT)
-    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
+def require_granted(cloud: SimulatedCloud, holder: str, project: str, key: str, service: str) -> None:
+    """400 for a key that the project's agent of ``service`` may not use; else the agent encrypts the data of ``holder``
+    (an id) with it. Grants that others made are not simulated."""
+    agent = service_agent(project, service)
+    if not may_use(cloud, key, agent):
         raise bad_request(
             f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
             f"{agent}."
         )
+    record_key(cloud, holder, key, agent)
 
 
-def require_customer_key(cloud: SimulatedCloud, project: str, key: str | None, service: str) -> None:
+def service_agent(project: str, service: str) -> str:
+    """The member that is a project's agent of a Google service."""
+    return f"serviceAccount:service-{project_number(project)}@{service}.iam.gserviceaccount.com"
+
+
+def may_use(cloud: SimulatedCloud, key: str, member: str) -> bool:
+    """Whether a grant lets ``member`` encrypt and decrypt with a key."""
+    grants = cloud.store.all(KEY_GRANT)
+    return any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, member) for grant in grants)
+
+
+def require_customer_key(cloud: SimulatedCloud, holder: str, project: str, key: str | None, service: str) -> None:
     """400 for stored data whose key the project's agent of ``service`` may not use, or that a policy wants a key for.
 
     https://cloud.google.com/kms/docs/cmek-org-policy
     """
     if key is not None:
-        require_granted(cloud, project, key, service)
+        require_granted(cloud, holder, project, key, service)
     elif "non-cmek-services" in cloud.account_limits.policies:
         constraint = "constraints/gcp.restrictNonCmekServices"
         raise bad_request(f"Constraint {constraint} violated for projects/{project}: a CMEK key is required.")

@@ -82,7 +82,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         raise bad_request(wrong)
     _require_gpus_there(pending)
     _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
-    _require_disk_key(pending, cluster.inputs)
+    _require_disk_key(pending, cluster)
     # https://cloud.google.com/kubernetes-engine/docs/how-to/setup-multinetwork-support-for-pods
     more = at(pending.inputs, "networkConfig.additionalNodeNetworkConfigs")
     if more and not cluster.inputs.get("enableMultiNetworking"):
@@ -95,7 +95,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         require_account(pending.cloud, account)
 
 
-def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
+def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Record) -> None:
     """400 for a key of another region, or that Compute Engine's agent may not use.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
@@ -103,11 +103,12 @@ def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> 
     key = _config(pending).get("bootDiskKmsKey")
     if key is None:
         return
-    region = region_of(cluster["location"])
+    region = region_of(cluster.inputs["location"])
     match = rules.KEY.fullmatch(key)
     if match is None or match[1] != region:
         raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
-    require_granted(pending.cloud, cluster["project"], key, "compute-system")
+    # Volumes of the cluster's pods have the key, too, and outlive the pool.
+    require_granted(pending.cloud, cluster.id, cluster.inputs["project"], key, "compute-system")
 
 
 def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -14,6 +14,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Properties, Prov
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
+from rehearsal.providers.encrypted import unreadable
 from rehearsal.providers.gke import cloud as google
 from rehearsal.providers.gke import cluster, data, iam, network, node_pool, rules
 from rehearsal.providers.gke.network import SUBNETWORK
@@ -142,6 +143,10 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def principals(self) -> dict[str, UserInfo]:
         return cluster.find_principals(self._cloud)
+
+    @override
+    def problems(self) -> Iterable[str] | None:
+        return unreadable(self._cloud, lambda _, key, agent: iam.may_use(self._cloud, key, agent))
 
     @override
     def maintain(self) -> Night:

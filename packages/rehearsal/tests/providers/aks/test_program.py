@@ -51,6 +51,8 @@ class Sent(recorder.Cloud):
         return made.id, made.state
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        if args.token.startswith("pulumi:"):
+            return recorder.state_answer(args.token, {}), []
         try:
             return self.azure.provider.invoke(args.token, dict(args.args)), []
         except ProviderError as error:

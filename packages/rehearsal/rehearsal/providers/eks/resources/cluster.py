@@ -84,6 +84,11 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
     if new.get("enabledClusterLogTypes"):
         _make_log_group(account, id)
     account.call("eks", "UpdateClusterConfig", name=id, logging=params["logging"])
+    # AssociateEncryptionConfig, which moto lacks. For a cluster that has a key the provider sends nothing:
+    # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/cluster.go
+    if not live.encryption_config and params.get("encryptionConfig"):
+        _check_key(account, at(new, "encryptionConfig.provider.keyArn"))
+        live.encryption_config = params["encryptionConfig"]
 
 
 def upgrade(account: Account, name: str, version: str) -> None:
@@ -230,6 +235,12 @@ def maker_is_admin(cluster: Record) -> bool:
     return at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
 
 
+def secrets_key(account: Account, name: str) -> str | None:
+    """The ARN of the key that encrypts a cluster's Secrets; ``None`` for AWS's own."""
+    configuration = _live(account, name).encryption_config
+    return configuration[0]["provider"]["keyArn"] if configuration else None
+
+
 def no_cluster(name: str) -> AwsError:
     """EKS's error about a cluster that does not exist."""
     return AwsError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")
@@ -274,7 +285,23 @@ def _security_group(account: Account, name: str, vpc: str) -> str:
 def _as_it_runs(account: Account, record: Record) -> Properties:
     """EKS upgrades a cluster whose support ends, and so do people."""
     version = {"version": _live(account, record.id).version} if "version" in record.inputs else {}
-    return {**record.inputs, **version}
+    key = secrets_key(account, record.id)
+    encrypted = {"encryptionConfig": _encryption(key)} if key and "encryptionConfig" in record.inputs else {}
+    return {**record.inputs, **version, **encrypted}
+
+
+def _encryption(key: str) -> Properties:
+    return {"provider": {"keyArn": key}, "resources": ["secrets"]}
+
+
+def _disabled(before: Any, after: Any) -> bool:
+    """https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html: it cannot be turned off."""
+    return before is not None and after is None
+
+
+def _encrypted(pending: Pending[Account]) -> Properties | None:
+    key = secrets_key(pending.cloud, pending.id)
+    return None if key is None else _encryption(key)
 
 
 _USUAL_ACCESS: Final = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
@@ -299,12 +326,14 @@ ROWS: Final = (
         outputs={
             "accessConfig": lambda pending: {**_USUAL_ACCESS, **(pending.inputs.get("accessConfig") or {})},
             "certificateAuthority": _since_start("certificateAuthority"),
+            "encryptionConfig": _encrypted,
             "endpoint": _since_start("endpoint"),
             "identities": lambda pending: [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}],
             "vpcConfig": _network,
         },
         requires=_requires,
         require_deletable=_may_go,
+        replaces_if={"encryptionConfig.provider.keyArn": _disabled},
         lifecycle=Lifecycle("EKS Cluster", _start, _stop),
     ),
 )
