@@ -45,7 +45,7 @@ _HOLDS_AFTER_SECONDS: Final = 120.0
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://gpucluster.dev/azure-role-assignments")
 
 
-def assignment(
+def assignment(  # noqa: PLR0913 - the inputs of one resource
     name: str,
     settings: Settings,
     *,

@@ -39,7 +39,7 @@ _PLACEHOLDER: Final = "REGISTRY"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submission(WorkerOptions):
+class SubmitOptions(WorkerOptions):
     """The options of ``gpu submit``."""
 
     ctx: typer.Context
@@ -145,8 +145,8 @@ class Submission(WorkerOptions):
     json: options.Json = False
 
 
-@takes(Submission)
-def submit(asked: Submission) -> None:
+@takes(SubmitOptions)
+def submit(asked: SubmitOptions) -> None:
     """Run a program on GPUs, with this folder or an image.
 
     Creates a Job on the cheapest pools that fit, and shows its output.
@@ -192,7 +192,7 @@ def submit(asked: Submission) -> None:
         follow(target, job.name)
 
 
-def _folder(asked: Submission, script: str | None, console: Console, *, build: bool) -> FolderArchive | None:
+def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build: bool) -> FolderArchive | None:
     """This folder, if it is copied into the container; ``script`` is the program's file in it. Raises AskError."""
     synced = bool(asked.sync) or (asked.image is None and not build)
     if script is not None and (synced or build) and not Path(script).is_file():
@@ -203,7 +203,7 @@ def _folder(asked: Submission, script: str | None, console: Console, *, build: b
     return archive
 
 
-def _target(asked: Submission, request: PodRequest) -> ClusterClient:
+def _target(asked: SubmitOptions, request: PodRequest) -> ClusterClient:
     """The cluster that gets the job."""
     if asked.cluster is None:
         return ClusterClient(asked.context, asked.team)
@@ -213,7 +213,7 @@ def _target(asked: Submission, request: PodRequest) -> ClusterClient:
 
 
 def _job_request(
-    asked: Submission, request: PodRequest, program: tuple[str, ...], namespace: str, archive: FolderArchive | None
+    asked: SubmitOptions, request: PodRequest, program: tuple[str, ...], namespace: str, archive: FolderArchive | None
 ) -> JobRequest:
     """The options as a job. Raises AskError."""
     return JobRequest(
@@ -233,7 +233,7 @@ def _job_request(
     )
 
 
-def _print_manifests(asked: Submission, request: JobRequest, fit: Fit, offer: Offer, *, build: bool) -> None:
+def _print_manifests(asked: SubmitOptions, request: JobRequest, fit: Fit, offer: Offer, *, build: bool) -> None:
     """What would be created, except what holds the webhook's URL."""
     if asked.notify:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)

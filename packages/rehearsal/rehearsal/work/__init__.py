@@ -18,7 +18,7 @@ from rehearsal.work.jobs import Workplace
 __all__ = ["checks"]
 
 
-class Cloud(Protocol):
+class CloudEvents(Protocol):
     """What a cloud does to machines, and what runs in the cluster by itself."""
 
     def reclaim(self, node: str) -> None:
@@ -42,7 +42,7 @@ def checks(
     developer: Api,
     timeline: Timeline,
     wait: Wait,
-    cloud: Cloud,
+    cloud: CloudEvents,
     window: str,
 ) -> list[Check]:
     """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
