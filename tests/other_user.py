@@ -20,7 +20,7 @@ import pytest
 
 UID: Final = 65534
 
-# Sends back the descriptor of what it was asked to open: a socket belongs to the user who made it, whoever uses it.
+# Sends back the descriptor of what it was asked to open: a socket belongs to the user who made it.
 _CHILD: Final = """
 import os, socket, sys
 asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

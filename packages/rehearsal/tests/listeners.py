@@ -76,12 +76,12 @@ def _unix_sockets() -> Iterator[list[str]]:
 
 
 def _inodes(pid: int) -> set[int]:
-    found: set[int] = set()
+    inodes: set[int] = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
             if match := re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink())):
-                found.add(int(match[1]))
-    return found
+                inodes.add(int(match[1]))
+    return inodes
 
 
 def wrong(listening: Iterable[Listener], user: OtherUser) -> dict[Listener, frozenset[str]]:

@@ -99,7 +99,7 @@ class Kubeconfig:
         # urllib3 sets the protocols again for each connection. A thread that connects meanwhile reads freed memory, and
         # the server refuses its hello (decode_error). https://github.com/urllib3/urllib3/blob/2.8.0/src/urllib3/util/ssl_.py
         context.set_alpn_protocols(["http/1.1"])
-        vars(context)["set_alpn_protocols"] = lambda protocols: None
+        vars(context)["set_alpn_protocols"] = lambda _: None
         return context
 
 

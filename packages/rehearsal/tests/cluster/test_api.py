@@ -72,31 +72,36 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     http.server_close()
 
 
-def plugin_user(script: str) -> dict[str, Any]:
-    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", script]}}
+def plugin_user(folder: Path, script: str) -> dict[str, Any]:
+    """A user whose credential plugin, in ``folder``, is this shell script."""
+    program = folder / "aws"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}}
 
 
 def test_a_refused_token_is_renewed_once(server: Server, tmp_path: Path) -> None:
     bad_then_good = f"t=bad; test -e {tmp_path}/ran && t=good; touch {tmp_path}/ran; "
-    api = Api(server.kubeconfig(plugin_user(bad_then_good + 'printf \'{"status": {"token": "%s"}}\' $t')))
+    user = plugin_user(tmp_path, bad_then_good + 'printf \'{"status": {"token": "%s"}}\' $t')
+    api = Api(server.kubeconfig(user), [tmp_path])
     api.get("/a")
     api.get("/b")
     assert [token for _, _, token in server.requests] == ["bad", "good", "good"]
 
 
-def test_a_token_refused_for_good_is_an_error_in_the_servers_words(server: Server) -> None:
-    for user in ({"token": "bad"}, plugin_user('echo \'{"status": {"token": "bad"}}\'')):
+def test_a_token_refused_for_good_is_an_error_in_the_servers_words(server: Server, tmp_path: Path) -> None:
+    for user in ({"token": "bad"}, plugin_user(tmp_path, 'echo \'{"status": {"token": "bad"}}\'')):
         server.requests.clear()
         with pytest.raises(ApiError, match=r"Unauthorized \(the kubeconfig's credentials were not accepted\)") as error:
-            Api(server.kubeconfig(user)).get("/a")
+            Api(server.kubeconfig(user), [tmp_path]).get("/a")
         assert error.value.status == 401
         assert len(server.requests) == 1
 
 
 def test_a_plugin_that_fails_later_is_a_refusal(server: Server, tmp_path: Path) -> None:
     once = f"test -e {tmp_path}/ran && echo logged out >&2 && exit 1; touch {tmp_path}/ran; "
-    api = Api(server.kubeconfig(plugin_user(once + 'echo \'{"status": {"token": "bad"}}\'')))
-    with pytest.raises(ApiError, match="the credential plugin sh failed: logged out") as error:
+    api = Api(server.kubeconfig(plugin_user(tmp_path, once + 'echo \'{"status": {"token": "bad"}}\'')), [tmp_path])
+    with pytest.raises(ApiError, match="the credential plugin aws failed: logged out") as error:
         api.get("/a")
     assert error.value.status == 401
 

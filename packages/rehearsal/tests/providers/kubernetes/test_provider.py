@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +296,7 @@ def test_custom_resources_follow_their_definition(provider: SimulatedKubernetes,
 
 
 def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Path) -> None:
-    plugin = tmp_path / "plugins" / "cluster-auth-plugin"
+    plugin = tmp_path / "plugins" / "gke-gcloud-auth-plugin"
     plugin.parent.mkdir()
     plugin.write_text(
         '#!/bin/sh\necho \'{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential",'
@@ -310,9 +309,8 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
     with_plugin, without = SimulatedKubernetes([plugin.parent]), SimulatedKubernetes()
     for each in (with_plugin, without):
         each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
-    assert plugin.name not in os.environ["PATH"]
     Resource(with_plugin, CONFIG_MAP).create(config_map("by-exec"))
-    with pytest.raises(ProviderError, match="credential plugin cluster-auth-plugin is not on PATH"):
+    with pytest.raises(ProviderError, match="the rehearsal has no credential plugin gke-gcloud-auth-plugin"):
         Resource(without, CONFIG_MAP, id="default/by-exec").refresh()
 
 
