@@ -133,8 +133,9 @@ class AwsServer:
 
     def _credentials(self, token: str) -> Mapping[str, Any]:
         """What the agent answers to a pod that presents ``token``. Raises PodIdentityError: the agent's refusal."""
-        # The API server takes no review of an empty token.
-        status = self._fleet.review_token(token, AUDIENCE) if token else {"error": "there is none"}
+        if not token:  # which the API server does not review
+            raise identities.PodIdentityError(400, "InvalidTokenException", "The token is not valid: there is none")
+        status = self._fleet.review_token(token, AUDIENCE)
         user = status.get("user") or {}
         namespace, _, service_account = str(user.get("username") or "").removeprefix(_SUBJECT).partition(":")
         if not status.get("authenticated") or not service_account:
