@@ -75,9 +75,9 @@ class AksCluster(CloudCluster):
         if settings.network.private_endpoint and existing is None and new:
             raise pulumi.RunError(_UNREACHABLE)
         deployed = Deployed(caseless=True)
+        require_usable_key(settings, parent)
         if not new:
             refuse_other_keys(name, settings, running_pools.secrets_key, deployed)
-        require_usable_key(settings, parent)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",

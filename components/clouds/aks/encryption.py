@@ -52,6 +52,13 @@ def refuse_other_keys(name: str, settings: Settings, running_secrets_key: str | 
 def _other_disks_key(settings: Settings, cluster: Mapping[str, Any]) -> Iterator[Problem]:
     security, own = settings.security, _own_set(settings)
     running = cluster.get("diskEncryptionSetID") or ""
+    if security.disk_key is not None and _same(security.disk_key, own):
+        yield Problem(
+            "security.diskKey",
+            "this is the set that the stack makes of kmsKey: with diskKey the stack would no longer make it",
+            "Take diskKey out",
+        )
+        return
     declared = security.disk_key or ("" if security.kms_key is None else own)
     if not cluster or _same(declared, running):
         return

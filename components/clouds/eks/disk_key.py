@@ -47,8 +47,10 @@ def grants(
     """
     pools = (settings.admin_pool, *settings.pools)
     grantees = {f"{name}-disk-key": _AUTO_SCALING}
-    if any(pool.spot for pool in pools):
-        grantees[f"{name}-disk-key-of-spot"] = _SPOT
+    of_spot = f"{name}-disk-key-of-spot"
+    # Also while the last spot instances still run: a right that is deployed stays.
+    if any(pool.spot for pool in pools) or deployed.ends(_GRANT, of_spot, "keyId"):
+        grantees[of_spot] = _SPOT
     return [
         declare(
             "aws:kms/grant:Grant",

@@ -114,7 +114,7 @@ class GkeCluster(CloudCluster):
             pod_identity=partial(pod_identity, context),
             grant_pull=partial(grant_pull, context),
             rights_of_data={
-                each: partial(grant_data_key, each, settings, deployed, retained=True)
+                each: partial(grant_data_key, each, settings, deployed)
                 for each in STORAGE_AGENTS
                 if has_data_right(each, deployed)
             },

@@ -88,22 +88,14 @@ def grant_cluster_keys(
     return [
         right
         for suffix, (agent, key) in users.items()
-        for right in _grant_keys(
-            f"{name}-{suffix}", agent, settings, deployed, key, pulumi.ResourceOptions(parent=parent)
-        )
+        for right in _grant_keys(f"{name}-{suffix}", agent, settings, deployed, key, parent)
     ]
 
 
-def grant_data_key(
-    name: str, settings: Settings, deployed: Deployed, parent: pulumi.Resource, *, retained: bool
-) -> list[pulumi.Resource]:
-    """Grant the agent that stores the data of the component ``name`` the use of ``security.dataKey``, if there is one.
-
-    Rights to keys of ``retained`` data stay after the stack: without them nobody could read it.
-    """
-    options = pulumi.ResourceOptions(parent=parent, retain_on_delete=retained)
-    key = settings.security.data_key
-    return _grant_keys(_data_right(name), STORAGE_AGENTS[name], settings, deployed, key, options)
+def grant_data_key(name: str, settings: Settings, deployed: Deployed, parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """Grant the agent that stores the data of the component ``name`` the use of ``security.dataKey``; none without."""
+    agent, key = STORAGE_AGENTS[name], settings.security.data_key
+    return _grant_keys(_data_right(name), agent, settings, deployed, key, parent)
 
 
 def has_data_right(name: str, deployed: Deployed) -> bool:
@@ -121,14 +113,20 @@ def _grant_keys(
     settings: Settings,
     deployed: Deployed,
     key: str | None,
-    options: pulumi.ResourceOptions,
+    parent: pulumi.Resource,
 ) -> list[pulumi.Resource]:
     """The rights of Google's ``agent`` to ``key`` and to former keys; ``agent`` is the project that holds the agents of
-    all projects."""
+    all projects.
+
+    They stay after the stack: an agent is the project's, so another stack with the same key has the same right, and
+    data that ``onDestroy`` keeps is read by it
+    (https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/google_kms_crypto_key_iam).
+    """
     rights = deployed.key_rights(_KEY_RIGHT, name, "cryptoKeyId", key)
     if not rights:
         return []
-    number = project_number(settings, options.parent)
+    options = pulumi.ResourceOptions(parent=parent, retain_on_delete=True)
+    number = project_number(settings, parent)
     member = pulumi.Output.format("serviceAccount:service-{0}@{1}.iam.gserviceaccount.com", number, agent)
     return [
         declare(

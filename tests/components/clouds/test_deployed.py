@@ -123,12 +123,24 @@ def test_another_cluster_may_have_another_key() -> None:
     assert another.only("aws:eks/cluster:Cluster").inputs["encryptionConfig"]["provider"]["keyArn"] == A
 
 
-@pytest.mark.parametrize(("on_destroy", "retained"), [("keep", True), ("delete", False)])
-def test_the_right_to_the_key_of_retained_data_outlives_the_stack(on_destroy: str, retained: bool) -> None:
+@pytest.mark.parametrize("on_destroy", ["keep", "delete"])
+def test_rights_of_googles_agents_outlive_the_stack(on_destroy: str) -> None:
+    """They are the project's: another stack with the same key has the same right."""
     workloads = {key: {"onDestroy": on_destroy} for key in ("registry", "checkpoints")}
-    recording = run("gke", workloads=workloads, security={"dataKey": GOOGLES[0], "kmsKey": GOOGLES[1]})
+    security = {"dataKey": GOOGLES[0], "kmsKey": GOOGLES[1], "diskKey": GOOGLES[1]}
+    recording = run("gke", workloads=workloads, security=security)
     rights = {each.name: each.retain_on_delete for each in recording.of_type(DATA_RIGHT)}
-    assert rights == {"registry-key": retained, "checkpoints-key": retained, "cluster-secrets-key": False}
+    names = ("registry-key", "checkpoints-key", "cluster-secrets-key", "cluster-disk-key")
+    assert rights == dict.fromkeys(names, True)
+
+
+def test_the_right_of_spot_instances_stays_while_the_last_ones_may_run() -> None:
+    spot = run("eks", security={"diskKey": A})
+    name = "cluster-disk-key-of-spot"
+    assert name in by_name(spot, GRANT, "keyId")
+    on_demand = [{**POOLS[0], "capacity": "on-demand"}]
+    assert by_name(run("eks", spot, security={"diskKey": A}, gpuPools=on_demand), GRANT, "keyId")[name] == A
+    assert name not in by_name(run("eks", security={"diskKey": A}, gpuPools=on_demand), GRANT, "keyId")
 
 
 def test_data_that_the_stack_file_has_no_longer_can_still_be_read() -> None:
@@ -178,6 +190,17 @@ def test_azures_names_of_rights_are_those_of_the_resources(monkeypatch: pytest.M
     monkeypatch.setitem(aks_answers.CALLS, answer, running("a"))
     with pytest.raises(pulumi.RunError, match=r"security\.kmsKey: .*needs that key until .*az aks update"):
         run("aks", second, security=security(AZURES[1]))
+
+
+def test_the_stacks_own_disk_encryption_set_is_no_disk_key() -> None:
+    """With it the stack would no longer declare the set that encrypts its disks."""
+    key = {"kmsKey": f"{AZURES[0]}/versions/{VERSION}"}
+    own = f"{SUBSCRIPTION}/gpu-one/providers/Microsoft.Compute/diskEncryptionSets/gpu-one-disks"
+    first = run("aks", security=key)
+    with pytest.raises(pulumi.RunError, match=r"security\.diskKey: .*Take diskKey out"):
+        run("aks", first, security={**key, "diskKey": own.upper().replace("/SUBSCRIPTIONS", "/subscriptions")})
+    with pytest.raises(pulumi.RunError, match=r"security\.diskKey: .*Take diskKey out"):
+        run("aks", first, security={**key, "diskKey": own})
 
 
 def test_a_right_to_reservations_has_one_name_whatever_else_is_reserved() -> None:

@@ -51,7 +51,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     }
     if settings.security.data_key is not None:
         inputs["encryption"] = {"defaultKmsKeyName": settings.security.data_key}
-    rights = grant_data_key(name, settings, context.deployed, parent, retained=setting.on_destroy == "keep")
+    rights = grant_data_key(name, settings, context.deployed, parent)
     resource = declare(
         "gcp:storage/bucket:Bucket",
         name,

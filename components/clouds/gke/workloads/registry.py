@@ -56,7 +56,7 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
             setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
-            *grant_data_key(name, settings, context.deployed, parent, retained=setting.on_destroy == "keep"),
+            *grant_data_key(name, settings, context.deployed, parent),
         ),
         outputs=["registryUri"],
     )

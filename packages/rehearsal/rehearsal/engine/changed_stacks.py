@@ -67,6 +67,7 @@ def checkout(base: str, folder: Path, *, exactly: bool = False) -> Iterator[Path
     ``exactly``: as it was in ``base`` itself. Raises ``NoSuchCommit``.
     """
     commit = base if exactly else _git("merge-base", base, "HEAD", base=base).decode().strip()
+    _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}", base=base)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="base-", dir=folder) as parent:
         project = Path(parent) / "project"
@@ -89,7 +90,10 @@ def _git(*arguments: str, base: str) -> bytes:
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
     if done.returncode != 0:
         why = done.stderr.decode(errors="replace").strip()
-        raise NoSuchCommit(f"cannot compare with the commit '{base}': {why}\nFetch it with its history, then try again")
+        raise NoSuchCommit(
+            f"cannot use the commit '{base}': {why or 'this clone has none of that name'}\n"
+            "Fetch it with its history (`git fetch --unshallow` in a shallow clone), then try again"
+        )
     return done.stdout
 
 

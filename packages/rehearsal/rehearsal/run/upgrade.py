@@ -16,28 +16,16 @@ from rehearsal.engine.stack import ROOT
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import NodeRecord, PodRecord
 
-_HOLDING: Final = frozenset(
-    {
-        "AKSNodeClass",
-        "EC2NodeClass",
-        "Namespace",
-        "NamespacePatch",
-        "Node",
-        "NodePatch",
-        "NodePool",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Secret",
-        "StorageClass",
-    }
+_HARMLESS: Final = frozenset(
+    {"ConfigMap", "CronJob", "ResourceQuota", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 )
-"""Kinds of objects that hold data, or pods."""
+"""Kinds of objects whose end takes no data, no right and no running pod along."""
 
 
 def holds(type: str) -> bool:
     """Whether data, rights or a running job may be lost with a resource of that type: everything outside the cluster,
-    and some objects in it."""
-    return not type.startswith("kubernetes:") or type.rpartition(":")[2] in _HOLDING
+    and most objects in it."""
+    return not type.startswith("kubernetes:") or type.rpartition(":")[2] not in _HARMLESS
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,7 @@ class DeployedVersion:
         pod, node = before
         ending = ending_steps(upgraded)
         lost = named(step for step in ending if holds(step.type))
-        title = f"The update from {self.name} replaces and deletes nothing that holds data or runs a job"
+        title = f"The update from {self.name} neither replaces nor deletes anything that holds data, rights or pods"
         yield Check("upgrade-nothing-lost", title, not lost, ", ".join(lost) or upgraded.outcome.summary)
         title = f"With a job running: the update from {self.name}"
         passed, detail = judged(job.pod(pod.uid), named(ending), ends=False, lost=job.lost_labels(pod, node))

@@ -103,7 +103,7 @@ def test_the_projects_own_stacks_are_listed() -> None:
 
 def test_a_base_that_is_no_commit_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-branch"]) == 2
-    assert "cannot compare with the commit 'no-such-branch'" in capsys.readouterr().err
+    assert "cannot use the commit 'no-such-branch'" in capsys.readouterr().err
 
 
 def test_nothing_changed_since_now(capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def test_the_command_prints_the_file_last_and_succeeds_if_the_gate_refuses() -> 
     ("arguments", "words"),
     [
         (("dve", "--base", "HEAD"), "did you mean dev?"),
-        (("dev", "--base", "no-such-branch"), "cannot compare with the commit 'no-such-branch'"),
+        (("dev", "--base", "no-such-branch"), "cannot use the commit 'no-such-branch'"),
         (("dev", "prod", "--events", str(FOLDER / "refused.jsonl")), "the one stack that it is of"),
         (("dev", "--events", "no-such-file"), "no-such-file"),
     ],

@@ -72,6 +72,7 @@ class Deployment:
         settings = stack.settings
         self.resources: dict[str, Resource] = {}
         self.outputs: Properties = {}
+        self.secret_outputs: frozenset[str] = frozenset()
         self._name = stack.name
         self.config: dict[str, Any] = yaml.safe_load(file.read_text())["config"]
         self._secrets = secrets
@@ -139,9 +140,12 @@ class Deployment:
 
     def _register(self, new: Registration, aliases: list[str]) -> tuple[str, Properties]:
         before = next((self.resources[urn] for urn in (new.urn, *aliases) if urn in self.resources), None)
+        twice = new.urn in self._registered or (before is not None and before.registration.urn in self._aliased)
         if before is not None:
             self._aliased.add(before.registration.urn)
         try:
+            if twice:
+                raise ProviderError(f"{new.urn} is registered twice, or under two names")
             resource = self._made(new, before) if new.custom else Resource(new, {}, "", {})
         except ProviderError as error:
             self._changes.append(Change("refuse", new.type, new.name, why=str(error)))
@@ -169,6 +173,8 @@ class Deployment:
         forced = [parse_path(path) for path in new.replace_on_changes]
         replaces = {*difference.replaces} | {p for p in paths if any(covers(each, parse_path(p)) for each in forced)}
         if replaces & {*paths}:
+            if before.registration.protect:
+                raise ProviderError(f"{new.urn} is protected and would be replaced")
             self._changes.append(Change("replace", new.type, new.name, tuple(paths)))
             if new.delete_before_replace or difference.delete_before_replace:
                 self._end(before)
@@ -227,9 +233,9 @@ class Deployment:
         except ProviderError as error:
             return {}, str(error)
 
-    def _export(self, urn: str, outputs: Properties) -> None:
+    def _export(self, urn: str, outputs: Properties, secret: frozenset[str]) -> None:
         if "::pulumi:pulumi:Stack::" in urn:
-            self.outputs = outputs
+            self.outputs, self.secret_outputs = outputs, secret
 
     def _of(self, resource: Resource | Registration) -> Any:
         """The provider of a resource: objects have one for each configuration."""

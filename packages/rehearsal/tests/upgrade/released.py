@@ -18,12 +18,15 @@ from rehearsal.engine.stack import ROOT
 _SECTION: Final = re.compile(r"^### Upgrading from (?P<version>\S+)\n(?P<text>.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 _COMMIT: Final = re.compile(r"\bcommit `([0-9a-f]{40})`")
 _CODE: Final = re.compile(r"`([^`]+)`")
-_EVERYWHERE: Final = "every cloud"
+EVERYWHERE: Final = "every cloud"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One change on purpose: ``codes`` are the resource types, inputs and rules that it names, ``where`` the clouds."""
+    """One change on purpose: ``codes`` are the resource types, inputs and rules that it names, ``where`` the clouds.
+
+    What is not updated but created, replaced or deleted has that word as a code.
+    """
 
     what: str
     codes: frozenset[str]
@@ -31,9 +34,12 @@ class Row:
 
     def explains(self, change: Change, cloud: str) -> bool:
         """Whether it names the type and, of an update, everything that differs."""
-        if cloud not in self.where and _EVERYWHERE not in self.where:
-            return False
-        return change.type in self.codes and all(self._names(path) for path in change.paths)
+        named = change.op == "update" or change.op in self.codes
+        return self.of(cloud) and named and change.type in self.codes and all(map(self._names, change.paths))
+
+    def of(self, cloud: str) -> bool:
+        """Whether it is about a cloud."""
+        return cloud in self.where or EVERYWHERE in self.where
 
     def _names(self, path: str) -> bool:
         return any(path == code or path.startswith((f"{code}.", f"{code}[")) for code in self.codes)

@@ -15,7 +15,7 @@ import yaml
 from facts import catalog
 from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.program import Program
-from packages.rehearsal.tests.upgrade.released import Row, program, released, rows, unexplained
+from packages.rehearsal.tests.upgrade.released import EVERYWHERE, Row, program, released, rows, unexplained
 from policies.offline import OfflineGate
 from policies.readers.resource import Declared
 from rehearsal.engine.changed_stacks import changed_project
@@ -52,7 +52,7 @@ def lost(changes: list[Change]) -> list[Change]:
     return [each for each in changes if each.op in ("replace", "delete", "retain") and holds(each.type)]
 
 
-def refused_by_the_gate(deployment: Deployment, stack: str) -> set[str]:
+def refused_by_the_gate(deployment: Deployment, stack: str, cloud: str) -> set[str]:
     """Rules that refuse what runs and that no row names, with today's configuration or the released one."""
     declared = [
         Declared(one.type, one.name, one.urn, each.inputs, dependencies=one.property_dependencies)
@@ -61,20 +61,22 @@ def refused_by_the_gate(deployment: Deployment, stack: str) -> set[str]:
     ]
     gates = [OfflineGate.of_file(gate_for(project, stack).config) for project in (released(), ROOT)]
     refused = {rule for gate in gates for rule, _, ends in gate.violations(declared) if ends}
-    return refused - {rule for row in rows() for rule in row.codes}
+    return refused - {rule for row in rows() if row.of(cloud) for rule in row.codes}
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_an_update_loses_nothing_and_does_what_the_changelog_says(stack: str, tmp_path: Path) -> None:
     deployment, cloud = deployed(stack, tmp_path), cloud_of(released() / stack)
-    assert refused_by_the_gate(deployment, stack_name(Path(stack))) == set()
-    problems = deployment.problems()
+    assert refused_by_the_gate(deployment, stack_name(Path(stack)), cloud) == set()
+    problems, outputs, secret = deployment.problems(), {*deployment.outputs}, deployment.secret_outputs
     changes = deployment.update(program(ROOT))
     assert [each for each in changes if each.op == "refuse"] == []
     assert lost(changes) == []
     assert unexplained(changes, cloud) == [], "write a row of the table `Upgrading from` in CHANGELOG.md"
     assert deployment.missing() == []
     assert deployment.problems() == problems
+    assert outputs <= {*deployment.outputs}, "people read the outputs"
+    assert secret <= deployment.secret_outputs
     assert deployment.update(program(ROOT)) == [], "a second update changes nothing"
 
 
@@ -96,13 +98,30 @@ def test_what_the_released_settings_accept_is_accepted(column: str, monkeypatch:
     assert accepted > len(table)
 
 
+def test_every_row_is_about_clouds_that_there_are() -> None:
+    assert rows()
+    known = {*catalog.PLUGINS, *catalog.OWN_MACHINES, EVERYWHERE}
+    assert [row for row in rows() if not row.where <= known] == []
+
+
+def test_other_versions_of_pulumis_packages_have_a_row() -> None:
+    """Both programs run with today's packages here, so what a new version changes shows in no other test."""
+    before, after = ({*(project / "requirements.txt").read_text().split()} for project in (released(), ROOT))
+    changed = {line.partition("=")[0] for line in before ^ after if line.startswith("pulumi")}
+    assert changed - {code for row in rows() for code in row.codes} == set()
+
+
 def test_a_change_without_a_row_is_unexplained() -> None:
     """A row explains the types, inputs and clouds that it names, and nothing else."""
     row = Row("", frozenset({"aws:eks/addon:Addon", "configurationValues"}), frozenset({"eks"}))
     update = Change("update", "aws:eks/addon:Addon", "vpc-cni", ("configurationValues",))
     assert row.explains(update, "eks")
     assert row.explains(replace(update, paths=("configurationValues.env[0]",)), "eks")
-    assert row.explains(replace(update, op="create", paths=()), "eks")
+    assert not row.explains(replace(update, op="create", paths=()), "eks")
+    assert not row.explains(replace(update, op="delete", paths=()), "eks")
+    created = Row("", frozenset({"aws:eks/addon:Addon", "create"}), frozenset({EVERYWHERE}))
+    assert created.explains(replace(update, op="create", paths=()), "eks")
+    assert not created.explains(replace(update, op="delete", paths=()), "eks")
     assert not row.explains(update, "gke")
     assert not row.explains(replace(update, paths=("configurationValues", "addonVersion")), "eks")
     assert not row.explains(replace(update, type="aws:eks/cluster:Cluster"), "eks")
