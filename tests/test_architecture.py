@@ -15,8 +15,8 @@ from tests.stacks import ROOT
 from tests.tables import cases
 
 PACKAGES = (
-    "components", "facts", "packages/gpu/gpu", "packages/machines/machines", "packages/rehearsal/rehearsal", "policies",
-    "schemas",
+    "components", "facts", "packages/cli/gpucluster", "packages/gpu/gpu", "packages/machines/machines",
+    "packages/proof/proof", "packages/rehearsal/rehearsal", "policies", "schemas",
 )  # fmt: skip
 REHEARSAL = ROOT / "packages" / "rehearsal"
 EVERYTHING, NOTHING = "everything", "nothing of ours"

@@ -172,7 +172,7 @@ def test_what_is_wrong_with_a_page_is_found(tmp_path: Path) -> None:
     assert long_cells(f"| {'a' * 120} | {'b' * 121} |\n") == ["b" * 121]
 
 
-LINKED_ONLY = ("packages/rehearsal/docs/", "packages/machines/", "docs/adr/0")
+LINKED_ONLY = ("packages/proof/docs/", "packages/rehearsal/docs/", "packages/machines/", "docs/adr/0")
 """Pages that other pages link; the navigation has only the page that lists them."""
 
 

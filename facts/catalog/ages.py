@@ -1,11 +1,7 @@
-"""``python -m facts.catalog.ages FILE…``: how old the tables of facts are, and what they are taken from.
-
-Each ``FILE`` has the columns of ``sources.csv`` (see ``tables.py``).
-"""
+"""How old the tables of facts are, and what they are taken from, by files with the columns of ``sources.csv``."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -38,7 +34,3 @@ def report(facts: Sequence[Row], today: date) -> list[str]:
     lines += [f"{row['dated']}  {row['table']}: without a source, general knowledge" for row in unproven]
     oldest = min(row["dated"] for row in facts)
     return [*lines, f"{counted(len(facts), 'source')} of facts, the oldest of {oldest}; {len(old)} older than a year."]
-
-
-if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in report([*dated_rows(map(Path, sys.argv[1:]))], date.today()))

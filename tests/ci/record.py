@@ -54,4 +54,4 @@ elif program == "make":
         sys.exit(int(os.environ.get("SCAN_EXIT", "0")))
     elif targets[0] not in ("setup", "tools", "preview"):
         # The environment is there; `true` in the place of Python makes none.
-        os.execv(os.environ["MAKE"], ["make", f"VENV={os.environ['VENV']}", "PYTHON=true", *arguments])
+        os.execv(os.environ["MAKE"], ["make", "PYTHON=true", *arguments])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ WORKFLOWS: Final = {file.stem: yaml.safe_load(file.read_text()) for file in (ROO
 _EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _FILES: Final = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 _RECORDER: Final = Path(__file__).with_name("record.py")
+_PACKAGES: Final = ("cli", "gpu", "machines", "proof", "rehearsal")
 _PROGRAMS: Final = ("az", "gh", "make", "pulumi", "sudo")
 _CONDITIONS: Final = {"!cancelled()": True, "!cancelled() && hashFiles('build/gate.sarif') != ''": True}
 _ALWAYS: Final = "cancelled()"
@@ -82,7 +84,6 @@ class Runner:
             "ANSWERS": json.dumps(self.answers),
             "ARTIFACTS": str(self.home / "artifacts"),
             "CALLS": str(self.home / "calls.jsonl"),
-            "VENV": str(ROOT / ".venv" / "bin"),
             "GITHUB_REPOSITORY": "o/r",
             "GITHUB_RUN_ID": "7",
             "GITHUB_SHA": "abc",
@@ -128,4 +129,12 @@ def copy_repository(folder: Path) -> Path:
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "all"], ["tag", "origin/main"]):
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
         subprocess.run(["git", *identity, *command], cwd=folder, check=True, capture_output=True)
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    # The copy's modules come first.
+    paths = os.pathsep.join(str(folder / part) for part in (".", *(f"packages/{name}" for name in _PACKAGES)))
+    python = f"#!/bin/sh\nPYTHONPATH={shlex.quote(paths)} exec {shlex.quote(sys.executable)}"
+    for name, command in (("python", f'{python} "$@"\n'), ("gpucluster", f'{python} -m gpucluster "$@"\n')):
+        (programs / name).write_text(command)
+        (programs / name).chmod(0o755)
     return folder

@@ -1,11 +1,10 @@
-"""The workflows run here, step by step: what they call, with which verdict and rights; what make refuses."""
+"""The workflows run here, step by step: what they call, with which verdict and rights."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -282,23 +281,3 @@ class TestSteps:
             "pulls/12": {"head": {"sha": head}},
             "issues/12/comments": comments,
         }
-
-
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    # Without what a make that runs these tests hands down.
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    command = ["make", "-n", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-
-@cases
-def test_a_misspelt_variable_or_value_is_refused(written: str, answer: str) -> None:
-    done = make("rehearse", written)
-    assert done.returncode != 0
-    assert answer in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("written", ["STACK=examples/gke-tips.yaml", "KEEP=1", "DAYTWO=all", "SEED=7", "ARGS=-k a=b c"])
-def test_what_a_target_takes_is_accepted(written: str) -> None:
-    assert make("rehearse", written).returncode == 0

@@ -19,8 +19,8 @@ from tests.recorder import Registration
 from tests.stacks import CONTROL_PLANES, run_program
 
 LOAD_BALANCER = {"loadBalancerRange": "10.99.0.200-10.99.0.220"}
-# A refresh leaves these out (Makefile): Helm has each release in a Secret, and to find it, it lists all Secrets of the
-# namespace.
+# A refresh leaves these out (gpucluster/commands/account.py): Helm has each release in a Secret, and lists all Secrets
+# of the namespace to find it.
 IN_SECRETS = {"kubernetes:core/v1:Secret", "kubernetes:helm.sh/v3:Release"}
 # The Kubernetes provider lists these to tell whether a Deployment, DaemonSet or Service is ready:
 # https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/await/deployment.go

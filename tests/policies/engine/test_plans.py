@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties
+from rehearsal.report.drift import drift_of
 from tests.policies.gated_project import Anything, gated, gated_project
 
 pytestmark = REAL_ENGINE
@@ -76,18 +75,19 @@ def test_drift_of_a_real_preview_is_listed_and_gone_after_the_update(
 ) -> None:
     monkeypatch.setenv("PULUMI_DEBUG_COMMANDS", "true")
 
-    def drift() -> str:
+    def drift() -> list[str]:
         events = project.directory / "events.jsonl"
         project.run("preview", "--refresh", "--stack=test", "--event-log", str(events))
-        read = [sys.executable, "-m", "rehearsal.report.drift", str(events)]
-        return subprocess.run(read, check=True, capture_output=True, text=True).stdout
+        lines = drift_of(events.read_text())
+        assert lines is not None
+        return lines
 
     project.up()
-    assert drift() == ""
+    assert drift() == []
     buckets.moved["first"] = "ASIA"
-    assert drift() == "- update `gcp:storage/bucket:Bucket` `first`: `location`\n"
+    assert drift() == ["- update `gcp:storage/bucket:Bucket` `first`: `location`"]
     refreshed = ["--refresh", "--suppress-progress"]
     gated(project, "preview", "--save-plan", "plan.json", *refreshed)
     gated(project, "up", "--yes", "--plan", "plan.json", *refreshed)
     assert buckets.moved == {}
-    assert drift() == ""
+    assert drift() == []

@@ -18,7 +18,7 @@ LONGEST: Final = 1800.0
 
 
 def rehearse(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "rehearsal", *arguments]
+    command = [sys.executable, "-m", "gpucluster", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

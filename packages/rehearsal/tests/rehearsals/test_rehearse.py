@@ -155,7 +155,7 @@ def test_no_network_is_needed() -> None:
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no network namespace of one's own")
     up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    command = [*inside, *up, sys.executable, "-m", "rehearsal", "rehearse", "examples/gke-tips.yaml"]
+    command = [*inside, *up, sys.executable, "-m", "gpucluster", "rehearse", "examples/gke-tips.yaml"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

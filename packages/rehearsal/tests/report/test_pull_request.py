@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from facts.catalog.changes import Effects
-from packages.rehearsal.tests.test_cli import run
+from packages.cli.tests.test_cli import run
 from rehearsal.engine.changed_stacks import checkout
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.events import read_events

@@ -21,7 +21,7 @@ from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
-from rehearsal.report.drift import main
+from rehearsal.report.drift import drift_of
 from rehearsal.report.record import Scope, StageTime, real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, cost_of, node_prices, unusable_machines, write_atomically
 from rehearsal.report.summary import Display, show, sparkline
@@ -272,20 +272,13 @@ def step(op: str, name: str, *changes: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_drift_is_what_an_update_would_change(
-    events: list[dict[str, Any]], lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "events.jsonl"
-    log.write_text("".join(f"{json.dumps(event)}\n" for event in events))
-    assert main([str(log)]) == 0
-    assert capsys.readouterr().out.splitlines() == lines
+def test_drift_is_what_an_update_would_change(events: list[dict[str, Any]], lines: list[str]) -> None:
+    assert drift_of("".join(f"{json.dumps(event)}\n" for event in events)) == lines
 
 
-def test_a_preview_that_did_not_end_is_no_agreement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "events.jsonl"
-    log.write_text(json.dumps(step("same", "a")))
-    assert main([str(log)]) == 1
-    assert "did not end" in capsys.readouterr().err
+def test_a_preview_that_did_not_end_is_no_agreement() -> None:
+    assert drift_of(json.dumps(step("same", "a"))) is None
+    assert drift_of("") is None
 
 
 PICTURES = ("rehearsal.svg", "rehearsal-dark.svg")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 from components.access import CLUSTER_RESOURCE_VIEWER, READER, bindings
 from components.clouds.base import Subject
 from components.settings.access import Access
+from gpucluster.commands.account import refresh_flags
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from packages.rehearsal.tests.simulated_cluster import eventually
@@ -21,7 +21,6 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.server import serve
-from tests.stacks import ROOT
 
 _HELM = shutil.which("helm")
 pytestmark = [
@@ -56,12 +55,6 @@ k8s.apps.v1.Deployment(
 CONFIG_MAP = "/api/v1/namespaces/default/configmaps/settings"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 PREVIEW = ("preview", "--stack=test", "--suppress-progress", "--diff")
-
-
-def without_secrets() -> list[str]:
-    """The flags of ``make drift`` and of ``REFRESH=1``."""
-    [flags] = re.findall(r"^IN_SECRETS = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    return ["--refresh", *(f"--exclude={glob}" for glob in shlex.split(flags))]
 
 
 def log_in(project: Project, name: str) -> None:
@@ -130,10 +123,10 @@ def test_a_refresh_without_them_finds_what_differs_in_the_cluster_and_its_plan_r
 ) -> None:
     plane.api.merge(CONFIG_MAP, {"data": {"color": "green"}})
     plan = project.directory / "plan.json"
-    shown = project.run(*PREVIEW, *without_secrets(), f"--save-plan={plan}")
+    shown = project.run(*PREVIEW, *refresh_flags(secrets=False), f"--save-plan={plan}")
     assert '"green" => "red"' in shown
     assert "1 to replace" in shown
     log_in(project, "admin")
-    project.run("up", "--stack=test", "--yes", "--suppress-progress", f"--plan={plan}", *without_secrets())
+    project.run("up", "--stack=test", "--yes", "--suppress-progress", f"--plan={plan}", *refresh_flags(secrets=False))
     assert plane.api.get(CONFIG_MAP)["data"] == {"color": "red"}
     log_in(project, "reader")

@@ -1,0 +1,1 @@
+"""The owner's command, ``gpucluster``: thin, it imports what it calls only when it calls it. ``make`` calls it, too."""

@@ -1,0 +1,125 @@
+"""What needs a cloud account: runs the ``pulumi`` on PATH, which is logged in, always with the gate.
+
+A plan limits the update to what was reviewed: https://www.pulumi.com/docs/iac/guides/basics/update-plans/
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import IO, Annotated, Final
+
+import typer
+
+from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackName, bad_input, say_error
+
+# Helm has each release in a Secret, and lists all Secrets of the namespace to find it, which a reader may not.
+IN_SECRETS: Final = ("**helm.sh/v3:Release::**", "**core/v1:Secret::**")
+_LONGEST: Final = 900_000
+"""Bytes of a plan as text; GitHub refuses a summary of more than 1 MiB."""
+
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Also undo drift: what was changed by hand.", envvar="REFRESH")
+]
+Secrets = Annotated[
+    bool, typer.Option("--secrets", help="With a refresh: also of charts and Secrets.", envvar="SECRETS")
+]
+
+
+def plan(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = False) -> None:
+    """Preview against the cloud account, with the gate: build/plan.json, plan.md and plan.events.jsonl."""
+    _remove("plan.*")
+    events = BUILD / "plan.events.jsonl"
+    flags = ["--diff", "--save-plan", "build/plan.json", *_update_flags(stack, refresh, secrets)]
+    command = [*_pulumi(), "preview", *flags, "--event-log", str(events)]
+    text = BUILD / "plan.txt"
+    with text.open("wb") as file:
+        code = _run(command, file)
+    (BUILD / "plan.md").write_bytes(_as_markdown(stack, text.read_bytes()))
+    raise typer.Exit(code)
+
+
+def deploy(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = False) -> None:
+    """Update the cloud account, with the gate, limited to the changes in build/plan.json."""
+    command = [*_pulumi(), "up", "--yes", "--plan", "build/plan.json", *_update_flags(stack, refresh, secrets)]
+    raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
+
+
+def drift(stack: StackName = "dev", secrets: Secrets = False) -> None:
+    """What differs between the program, the state and the cloud: build/drift.md, empty if nothing."""
+    from rehearsal.report.drift import drift_of
+
+    _remove("drift.*")
+    events = BUILD / "drift.events.jsonl"
+    flags = [*refresh_flags(secrets), "--suppress-progress", "--stack", stack, "--event-log", str(events)]
+    if code := _run([*_pulumi(), "preview", *flags]):
+        raise typer.Exit(code)
+    lines = drift_of(events.read_text(encoding="utf-8") if events.exists() else "")
+    if lines is None:
+        say_error(f"{events.relative_to(ROOT)}: the preview did not end, so nothing is known about drift")
+        raise typer.Exit(EXIT_FAIL)
+    text = "".join(f"{line}\n" for line in lines)
+    (BUILD / "drift.md").write_text(text, encoding="utf-8")
+    typer.echo(text, nl=False)
+
+
+def stack_place(stack: StackName = "dev") -> None:
+    """Check a stack file and print its cloud and region."""
+    from components.settings.__main__ import main
+
+    raise typer.Exit(main([f"Pulumi.{stack}.yaml"]))
+
+
+def refresh_flags(secrets: bool) -> list[str]:
+    """Flags of ``pulumi`` that compare with the cloud, by default without what only a Secret's reader can compare."""
+    return ["--refresh", *(() if secrets else (f"--exclude={glob}" for glob in IN_SECRETS))]
+
+
+def _update_flags(stack: str, refresh: bool, secrets: bool) -> list[str]:
+    """The same flags for the plan and for the update that it limits. Ends with 1 if the gate's file is not valid."""
+    from policies.config import file_for, main
+
+    if code := main([str(file_for(stack))]):
+        raise typer.Exit(code)
+    flags = ["--stack", stack, *(refresh_flags(secrets) if refresh else ())]
+    return [*flags, "--policy-pack", "policies", "--policy-pack-config", str(file_for(stack))]
+
+
+def _pulumi() -> list[str]:
+    if shutil.which("pulumi") is None:
+        bad_input("no pulumi on PATH: install it (https://www.pulumi.com/docs/install), or add the folder that "
+                  "`make engine` prints")  # fmt: skip
+    return ["pulumi", "--non-interactive", "--color", "never"]
+
+
+def _run(command: Sequence[str], copy: IO[bytes] | None = None) -> int:
+    """Run a preview, which prints as it goes; with ``copy``, into that file, too."""
+    environment = {**os.environ, "PULUMI_DEBUG_COMMANDS": "true"}
+    if copy is None:
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        output = typer.get_binary_stream("stdout")
+        for line in process.stdout:
+            copy.write(line)
+            output.write(line)
+            output.flush()
+    return process.returncode
+
+
+def _as_markdown(stack: str, text: bytes) -> bytes:
+    """The plan for people: in a fence, which no line of it can end."""
+    shortened = b"Shortened: read the whole in this job's log.\n" if len(text) > _LONGEST else b""
+    body = re.sub(rb"^ *~~~", b"    ~~~", text[:_LONGEST], flags=re.MULTILINE)
+    return b"### Update of stack %b\n%b~~~~~~diff\n%b\n~~~~~~\n" % (stack.encode(), shortened, body)
+
+
+def _remove(pattern: str) -> None:
+    BUILD.mkdir(exist_ok=True)
+    for file in BUILD.glob(pattern):
+        file.unlink()

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from gpucluster import app
+from gpucluster.commands import rehearsal
+from packages.rehearsal.tests.simulated_cluster import PATIENCE
+from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
+from tests.tables import cases
+
+GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, **environment: str) -> Ended:
+    """One command in this process, where everything is imported already."""
+    output, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, signals_restored():
+        patch.setattr(sys, "argv", ["gpucluster", *arguments])
+        with (
+            mock.patch.dict(os.environ, {"PATH": "/bin:/usr/bin", **environment}, clear=True),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+            pytest.raises(SystemExit) as ended,
+        ):
+            app.main()
+    return Ended(ended.value.code, output.getvalue(), errors.getvalue())
+
+
+@contextlib.contextmanager
+def signals_restored() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+_INTERRUPT = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "gpucluster.app":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("gpucluster", run_name="__main__")
+"""
+
+
+def test_ctrl_c_before_anything_runs_prints_no_traceback() -> None:
+    command = [sys.executable, "-c", _INTERRUPT]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize("command", [("preview", "dev"), ("rehearse", "dev")])
+def test_ctrl_c_ends_in_one_line(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(stack: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("rehearsal.engine.stack.resolve", interrupted)
+    ended = run(*command)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_quota_of_a_stack() -> None:
+    shown = run("quota", "dev")
+    assert shown.returncode == 0
+    assert "Quota that stack 'dev' needs on gke" in shown.stdout
+
+
+def test_help_explains_itself_to_a_newcomer() -> None:
+    command = [sys.executable, "-m", "gpucluster", "--help"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert shown.returncode == 0
+    for word in ("no cloud account", "rehearse", "preview", "quota", "stop", "fault", "bench", "--install-completion"):
+        assert word in shown.stdout
+
+
+@cases
+def test_help_shows_what_happens_without_an_option(command: str, default: str) -> None:
+    assert default in " ".join(run(command, "--help", TERMINAL_WIDTH="300").stdout.split())
+
+
+def test_a_stack_without_a_report_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(rehearsal, "_REPORTS", tmp_path)
+    refused = run("compare", "dev,prod", TERMINAL_WIDTH="300")
+    assert refused.returncode == 2
+    assert f"no report of dev in {tmp_path / 'dev'}: run `make rehearse STACK=dev` first" in refused.stderr
+
+
+def test_without_a_case_the_cases_are_listed() -> None:
+    shown = run("fault")
+    assert shown.returncode == 0
+    assert "minimum-one" in shown.stdout
+    assert "taint-removed" in shown.stdout
+
+
+@cases
+def test_bad_input_is_one_message_that_names_the_remedy(arguments: list[str], words: list[str]) -> None:
+    refused = run(*arguments)
+    assert refused.returncode == 2
+    for word in words:
+        assert word in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(GOOD.replace("us-central1\n", "us-centrall1\n").replace("maxNodes: 4", "maxNodes: 0"))
+    refused = run("rehearse", str(file))
+    assert refused.returncode == 2
+    assert "gpuPools[0].maxNodes" in refused.stderr
+    assert "us-central1" in refused.stderr
+    assert not (ROOT / "build" / "rehearsal" / "wrong").exists()
+
+
+def test_encrypted_values_need_the_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text(GOOD + "\n  other:token:\n    secure: v1:abc\n")
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
+    with pytest.raises(StackError, match="PULUMI_CONFIG_PASSPHRASE"):
+        resolve(str(file))
+
+
+def test_missing_tools_name_the_command_that_builds_them(tmp_path: Path) -> None:
+    refused = run("preview", "dev", GPUCLUSTER_TOOLS=str(tmp_path))
+    assert refused.returncode == 2
+    assert "make tools" in refused.stderr
+
+
+def test_a_stack_is_a_name_or_a_file() -> None:
+    assert locate("dev") == ROOT / "Pulumi.dev.yaml"
+    assert resolve("dev").name == "dev"
+    assert resolve("examples/gke-tips.yaml").name == "gke-tips"
+    assert {"dev", "prod", "examples/gke-tips.yaml"} <= set(available())
+
+
+def test_a_file_name_that_is_no_stack_name_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "my stack.yaml"
+    file.write_text(GOOD)
+    with pytest.raises(StackError, match="not a valid stack name"):
+        resolve(str(file))
+
+
+def test_lifting_protection_changes_one_key(tmp_path: Path) -> None:
+    from components.settings import from_stack_file
+
+    file = tmp_path / "Pulumi.prod.yaml"
+    file.write_text((ROOT / "Pulumi.prod.yaml").read_text())
+    before = from_stack_file(file)
+    without_protection(file)
+    after = from_stack_file(file)
+    assert (before.security.deletion_protection, after.security.deletion_protection) == (True, False)
+    assert (before.gpu_pools, before.network) == (after.gpu_pools, after.network)
