@@ -23,6 +23,7 @@ import yaml
 from tests.stacks import ROOT
 
 WORKFLOWS: Final = {file.stem: yaml.safe_load(file.read_text()) for file in (ROOT / ".github/workflows").glob("*.yml")}
+GITLAB: Final = yaml.safe_load((ROOT / "examples/ci/gitlab.yml").read_text())
 _EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _FILES: Final = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 _RECORDER: Final = Path(__file__).with_name("record.py")
@@ -53,6 +54,15 @@ class Runner:
         """Run a job's steps until one fails; returns the exit code of the first that does, else 0."""
         declared = WORKFLOWS[workflow]["jobs"][job]
         return self._steps(declared["steps"], self._filled(declared.get("env", {})), {})
+
+    def gitlab_job(self, name: str, stack: str) -> int:
+        """Run the script of a job of examples/ci/gitlab.yml, as GitLab does: in one shell, with its variables."""
+        job = GITLAB[name]
+        before = GITLAB[job["extends"]].get("before_script", []) if "extends" in job else []
+        folder = self.checkout / "project"
+        variables = {"STACK": stack, "CI_PROJECT_DIR": str(folder), "CI_MERGE_REQUEST_DIFF_BASE_SHA": "HEAD"}
+        folder.mkdir(exist_ok=True)
+        return self._run("\n".join([*before, *job["script"]]), {**variables, "GITLAB_TOKEN": "token"})
 
     def calls(self, program: str) -> list[str]:
         """The command lines of a recorder, in order."""

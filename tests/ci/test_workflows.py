@@ -281,3 +281,35 @@ class TestSteps:
             "pulls/12": {"head": {"sha": head}},
             "issues/12/comments": comments,
         }
+
+
+class TestGitLab:
+    """The example pipeline, with the same make targets."""
+
+    pytestmark = slow
+
+    def test_a_plan_is_handed_to_the_update(self, runner: Runner) -> None:
+        account = {"GCP_WORKLOAD_IDENTITY_PROVIDER": "projects/1", "GCP_SERVICE_ACCOUNT": "a@b"}
+        runner.environment |= account
+        assert runner.gitlab_job("plan", "dev") == 0
+        assert (runner.checkout / "build" / "plan.md").read_text().startswith("### Update of stack dev\n~~~~~~diff\n")
+        assert runner.gitlab_job("deploy-dev", "dev") == 0
+        plan, update = runner.calls("pulumi")
+        assert "preview --diff --save-plan build/plan.json --stack dev --policy-pack policies" in plan
+        assert "up --yes --plan build/plan.json --stack dev --policy-pack policies" in update
+
+    @pytest.mark.parametrize(("events", "code"), [([SUMMARY], 0), ([DRIFT, SUMMARY], 1), ([DRIFT], 1)])
+    def test_drift_fails(self, runner: Runner, events: list[str], code: int) -> None:
+        account = {"GCP_WORKLOAD_IDENTITY_PROVIDER": "projects/1", "GCP_SERVICE_ACCOUNT": "a@b"}
+        runner.environment |= {**account, "EVENTS": "\n".join(events)}
+        assert (runner.gitlab_job("drift", "dev") != 0) == bool(code)
+
+    def test_a_change_is_reported_and_a_looser_gate_fails(self, runner: Runner) -> None:
+        assert runner.gitlab_job("report", "prod") == 0
+        assert runner.calls("make") == ["pr-report STACK=prod BASE=HEAD", "preview STACK=prod"]
+        assert runner.gitlab_job("gate", "dev") == 0
+        file = runner.checkout / "policies" / "config" / "dev.json"
+        file.write_text(file.read_text().replace('"maxGpus": 64', '"maxGpus": 65', 1))
+        assert runner.gitlab_job("gate", "dev") != 0
+        runner.environment["GATE_LOOSENED_ON_PURPOSE"] = "1"
+        assert runner.gitlab_job("gate", "dev") == 0
