@@ -105,13 +105,13 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	$(GPUCLUSTER) quick
 
-test: setup-dev ## The tests required to merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
+test: setup-dev ## The tests required to merge: quick, longer ones, the gate in the real engine, a rehearsal per cloud; about 10 minutes
 	$(GPUCLUSTER) test
 
 test-clients: setup-dev ## A real JupyterHub and a real SkyPilot on a rehearsed cluster
 	$(GPUCLUSTER) test-clients
 
-test-all: setup-dev ## Everything: test, every stack, every fault, test-clients
+test-all: setup-dev ## Everything: test, every stack and every fault on real binaries, test-clients
 	$(GPUCLUSTER) test-all
 
 clients: setup-dev ## Install Checkov, JupyterHub and SkyPilot from their lock files, each in build/clients (CLIENT=: only one)

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     lengths: dict[Path, int] = {}
     for item in items:
-        length = sum(item.get_closest_marker(mark) is not None for mark in ("rehearsal", "exhaustive"))
+        length = item.get_closest_marker("rehearsal") is not None
         lengths[item.path] = max(length, lengths.get(item.path, 0))
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (-lengths[item.path], _REHEARSALS not in str(item.path), -tests[item.path], item.path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,9 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         yield submit
 
 
-real = pytest.mark.rehearsal
+def real(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks of what asks a real API server; it is shared, so all of it takes seconds."""
+    return pytest.mark.merge(pytest.mark.rehearsal(test))
 
 
 def in_mps(spec: dict[str, Any], container: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:

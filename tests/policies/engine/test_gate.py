@@ -51,6 +51,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
         yield made
 
 
+@pytest.mark.merge
 def test_a_good_stack_passes_preview_and_update(project: Project) -> None:
     project.write(**GOOD)
     previewed = gated(project, "preview")
@@ -59,6 +60,7 @@ def test_a_good_stack_passes_preview_and_update(project: Project) -> None:
     assert "[mandatory]" not in updated
 
 
+@pytest.mark.merge
 def test_a_daemon_set_without_the_spot_toleration_stops_the_preview(project: Project) -> None:
     project.write(**{**GOOD, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]})
     failed = gated(project, "preview", refused=True)
@@ -66,6 +68,7 @@ def test_a_daemon_set_without_the_spot_toleration_stops_the_preview(project: Pro
     assert "cloud.google.com/gke-spot=true:NoSchedule" in failed
 
 
+@pytest.mark.merge
 def test_what_a_preview_cannot_know_is_noted_then_and_refused_before_creation(project: Project) -> None:
     project.write(**{**GOOD, "minimum": 1, "late": True})
     previewed = gated(project, "preview")

@@ -70,7 +70,6 @@ def test_a_failed_measurement_does_not_discard_the_others() -> None:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.exhaustive
 def test_every_cloud_is_previewed_with_and_without_the_gate(tools: Path) -> None:
     goals = measure_previews(tools, 1)
     measured = {goal.name for goal in goals}

@@ -28,7 +28,6 @@ def test_a_pod_is_late_against_its_planned_submission_and_its_run_time(monkeypat
 
 
 @pytest.mark.rehearsal
-@pytest.mark.exhaustive
 def test_a_small_fleet_runs_all_jobs(
     tools: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,6 @@ from rehearsal.engine.stack import resolve
 
 
 @pytest.mark.rehearsal
-@pytest.mark.exhaustive
 def test_faults_leave_the_stack_as_without_them(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``make faults STACK=dev SEED=1 N=8``: it draws three kills, one in the update of a Kubernetes object.
 

@@ -20,7 +20,7 @@ from rehearsal.lab import isolation
 from rehearsal.lab.lab import base_root
 from rehearsal.sandbox.client import processes
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive, REAL]
+pytestmark = [pytest.mark.rehearsal, REAL]
 KINDS = ("cgroups", "processes", "mounts", "entries", "disks")
 ROOT = Path(__file__).parents[4]
 SYSCTLS = ("kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")

@@ -124,7 +124,6 @@ def test_a_project_from_the_template_passes_the_settings_check(cloud: str, langu
     assert {key.rpartition(":")[0] or "lab" for key in config} <= {"lab", ACCOUNTS[cloud].partition(":")[0]}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on PATH: it installs TypeScript and Pulumi's SDK")
 def test_the_program_in_typescript_agrees_with_the_types_of_the_sdk(languages: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"

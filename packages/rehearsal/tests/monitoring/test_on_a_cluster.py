@@ -31,7 +31,6 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 
 pytestmark = [
     pytest.mark.rehearsal,
-    pytest.mark.exhaustive,
     pytest.mark.usefixtures("tools"),
     pytest.mark.skipif(prometheus.PROGRAM is None, reason="prometheus is not on PATH (Debian's package prometheus)"),
 ]

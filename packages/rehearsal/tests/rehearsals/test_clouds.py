@@ -15,13 +15,11 @@ from tests.tables import cases
 pytestmark = pytest.mark.rehearsal
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_a_company_s_stack_passes(cloud: str) -> None:
     passes(f"examples/{cloud}-company.yaml")
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) -> None:
     passes(str(one_stack.file(cloud)))
@@ -31,11 +29,11 @@ def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) 
     "stack",
     [
         "examples/eks-spot.yaml",  # the longest first
-        "examples/aks-train-infer.yaml",
+        pytest.param("examples/aks-train-infer.yaml", marks=pytest.mark.merge),
         "examples/aks-node-auto-provisioning.yaml",
-        pytest.param("examples/eks-fabric.yaml", marks=pytest.mark.exhaustive),
+        "examples/eks-fabric.yaml",
         # Those of EKS and AKS are rehearsed for the sessions in docs/, and the research labs have all of them.
-        pytest.param("examples/gke-research.yaml", marks=pytest.mark.exhaustive),
+        "examples/gke-research.yaml",
     ],
 )
 def test_a_stack_passes(stack: str) -> None:
@@ -53,16 +51,13 @@ def test_the_research_lab_has_all_that_the_smaller_example_has() -> None:
     assert {**large, workloads: None} == {**small, workloads: None}
 
 
-@pytest.mark.parametrize(
-    "cloud", [pytest.param(each, marks=[] if each == "gke" else pytest.mark.exhaustive) for each in research_lab.CLOUDS]
-)
+@pytest.mark.parametrize("cloud", research_lab.CLOUDS)
 def test_a_research_lab_passes(cloud: str) -> None:
     report = passes(str(research_lab.file(cloud)))
     # Not left out: its service sleeps and wakes, and its training job outlives a node.
     assert {"service-demo", "sweep", "reclaimed-job"} <= {check["id"] for check in report["checks"]}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("autoscaler", catalog.of("eks").autoscalers)
 def test_aws_s_chips_pass_with_each_autoscaler_and_when_settings_change(autoscaler: str) -> None:
     config = yaml.safe_load((ROOT / "examples" / "eks-neuron.yaml").read_text())["config"]
@@ -70,7 +65,6 @@ def test_aws_s_chips_pass_with_each_autoscaler_and_when_settings_change(autoscal
     passes(str(stack), "--day-two", "brief")
 
 
-@pytest.mark.exhaustive
 @cases
 def test_a_job_survives_what_changes_around_it(stack: str, changes: str) -> None:
     passes(stack, "--day-two", changes)

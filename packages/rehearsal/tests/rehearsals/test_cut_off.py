@@ -19,7 +19,7 @@ from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.tools import provide
 from tests import one_stack
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive, pytest.mark.usefixtures("tools")]
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
 
 class _CutOff(Rehearsal):

@@ -13,7 +13,6 @@ from rehearsal.faults.runner import noticed_by, rehearse_without_gate
 
 
 @pytest.mark.rehearsal
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_rehearsal_notices_it_without_the_gate(case: Case, tools: Path) -> None:
     output = io.StringIO()

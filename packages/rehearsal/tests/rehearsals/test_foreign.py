@@ -30,7 +30,6 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.exhaustive
 @cases
 def test_another_program_scales_its_pool_from_zero_and_back(cloud: str, not_simulated: list[str]) -> None:
     folder = EXAMPLES / cloud

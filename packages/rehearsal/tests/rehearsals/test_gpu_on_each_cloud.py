@@ -16,7 +16,7 @@ from packages.rehearsal.tests.retained_cluster import retained_cluster
 
 __all__ = ["installed", "wheel"]
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive, pytest.mark.usefixtures("tools")]
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
 
 @pytest.mark.parametrize("cloud", ["eks", "aks"])

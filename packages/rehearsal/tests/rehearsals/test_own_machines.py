@@ -9,7 +9,7 @@ import pytest
 from packages.rehearsal.tests.lab import REAL
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 
 @REAL

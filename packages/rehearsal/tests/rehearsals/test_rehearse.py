@@ -40,10 +40,7 @@ NETWORK = "gcp:compute/network:Network"
 
 @pytest.mark.parametrize(
     "stack",
-    [
-        "dev",
-        *(pytest.param(f"examples/gke-{name}.yaml", marks=pytest.mark.exhaustive) for name in ("tips", "per-gpu-type")),
-    ],
+    [pytest.param("dev", marks=pytest.mark.merge), "examples/gke-tips.yaml", "examples/gke-per-gpu-type.yaml"],
 )
 def test_a_stack_passes_and_its_report_has_the_observations(stack: str) -> None:
     arguments = ("--day-two", "brief", "--base", commit()) if stack == "dev" else ()
@@ -52,7 +49,6 @@ def test_a_stack_passes_and_its_report_has_the_observations(stack: str) -> None:
     assert plain["pods"][0]["pool"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", ["outside", "inside"])
 def test_a_private_control_plane_is_built_from_a_laptop_outside_and_from_a_runner_inside(place: str) -> None:
     passes("prod", "--from", place)
@@ -109,7 +105,6 @@ def test_a_sandbox_that_dies_is_the_reason() -> None:
     assert client.processes(REPORTS / "gke-tips") == {}
 
 
-@pytest.mark.exhaustive
 def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
     stack = MANIFESTS.parent / "own-drivers.yaml"
     process = rehearse("rehearse", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none")
@@ -121,7 +116,6 @@ def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
     assert {pod["pool"] for pod in installer["pods"]} == {"gpu-1"}
 
 
-@pytest.mark.exhaustive
 def test_a_users_workloads_are_reported_with_their_node_or_reason() -> None:
     process = rehearse(
         "rehearse", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"), "--day-two", "none"
@@ -138,7 +132,6 @@ def test_a_users_workloads_are_reported_with_their_node_or_reason() -> None:
     assert failed == {"applied:Pod/too-much-memory", "applied:Pod/no-such-gpu"}
 
 
-@pytest.mark.exhaustive
 @cases
 def test_what_the_account_has_not_is_the_reason(account: str, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"
@@ -149,7 +142,6 @@ def test_what_the_account_has_not_is_the_reason(account: str, reason: str, tmp_p
     assert reason in finished.report.read_text().replace('\\"', '"'), finished.record.reasons
 
 
-@pytest.mark.exhaustive
 def test_no_network_is_needed() -> None:
     inside = ["unshare", "--net", "--map-root-user", "--"]
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
@@ -173,7 +165,6 @@ class _Meddled(Rehearsal):
         store.put(Record("projects/my-gcp-project/global/networks/litter", NETWORK, {}))
 
 
-@pytest.mark.exhaustive
 def test_drift_and_leftovers_of_others_fail_the_rehearsal(tmp_path: Path) -> None:
     options = Options(tools=folder(), gate=None, build=tmp_path)
     output = io.StringIO()
@@ -208,7 +199,6 @@ class _Edited(Rehearsal):
             results |= {f"{step.op} {step.name}" for step in altered}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("stack", "edit", "altered"),
     [

@@ -110,7 +110,6 @@ def test_a_developers_folder_travels_with_its_job(retained: RetainedCluster, tmp
 IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": {"suspend": True}}
 
 
-@pytest.mark.exhaustive
 def test_a_job_that_would_wait_for_ever_is_reported(retained: RetainedCluster) -> None:
     """A job for a pool that is not there, and one in a queue where there are none, which runs as soon as it is let."""
     shell = retained.as_developer().output

@@ -67,9 +67,7 @@ def test_a_comment_is_the_approved_one(case: str) -> None:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.parametrize(
-    "case", [case if case == "dearer-gpu" else pytest.param(case, marks=pytest.mark.exhaustive) for case in CASES]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_the_real_engine_approves(case: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = yaml.safe_load(DEV.file.read_text())
     CASES[case](content["config"])
@@ -124,7 +122,6 @@ def _chosen(mapping: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.exhaustive
 @pytest.mark.usefixtures("tools")
 def test_the_bases_own_program_is_deployed_first(tmp_path: Path) -> None:
     with checkout("HEAD", tmp_path) as base:

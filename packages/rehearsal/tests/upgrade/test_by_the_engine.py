@@ -21,11 +21,8 @@ pytestmark = pytest.mark.rehearsal
 @pytest.mark.parametrize(
     "example",
     [
-        "eks-karpenter",
-        *(
-            pytest.param(example, marks=pytest.mark.exhaustive)
-            for example in ("eks-t4", "aks-train-infer", "aks-node-auto-provisioning", "gke-research")
-        ),
+        pytest.param("eks-karpenter", marks=pytest.mark.merge),
+        *("eks-t4", "aks-train-infer", "aks-node-auto-provisioning", "gke-research"),
     ],
 )
 def test_a_job_survives_the_update_from_the_released_version(example: str, tmp_path: Path) -> None:
@@ -36,7 +33,6 @@ def test_a_job_survives_the_update_from_the_released_version(example: str, tmp_p
 
 
 @REAL
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("example", ["kubeadm", "existing"])
 def test_a_job_on_own_machines_survives_the_update(example: str) -> None:
     output, _ = (process := rehearse("rehearse", f"examples/{example}.yaml", "--base", commit())).communicate(

@@ -23,7 +23,7 @@ from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.tools import provide
 from tests.tables import beside
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive, pytest.mark.usefixtures("tools")]
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
 TABLE: Final[dict[str, Any]] = beside(str(Path(__file__).with_name("test_keys.py")))
 

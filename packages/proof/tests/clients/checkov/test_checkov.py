@@ -14,10 +14,10 @@ from proof.second_opinion.findings import answers, documents, scan, unanswered
 from rehearsal.engine.stack import resolve
 from rehearsal.run.preview import preview
 
+pytestmark = pytest.mark.rehearsal
 STACKS = ("dev", "prod", "examples/eks-research.yaml", "examples/aks-company.yaml")
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_finding_has_an_answer(stack: str, tools: Path) -> None:
     checkov = programs("checkov", Path(__file__).parents[1]) / "checkov"
@@ -28,7 +28,6 @@ def test_every_finding_has_an_answer(stack: str, tools: Path) -> None:
     assert unanswered(result.findings, answers(), date.today()) == []
 
 
-@pytest.mark.exhaustive
 def test_nodes_with_public_addresses_are_findings() -> None:
     checkov = programs("checkov", Path(__file__).parents[1]) / "checkov"
     everybody = {"masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}}

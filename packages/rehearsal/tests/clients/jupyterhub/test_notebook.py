@@ -32,7 +32,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.processes import Processes, free_ports
 from rehearsal.providers.base import merged
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 IDLE_SECONDS: Final = 15
 """So long a notebook stays idle here; what the settings call an hour."""

@@ -22,7 +22,7 @@ from packages.rehearsal.tests.retained_cluster import RetainedCluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, PODS, eventually
 from rehearsal.cluster.api import Api
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 POOL: Final = "t4-1"
 IMAGES: Final = """\

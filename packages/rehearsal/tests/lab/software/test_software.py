@@ -21,7 +21,7 @@ from rehearsal.tools.modules import KUBERNETES, LAB
 from rehearsal.tools.progress import Progress
 from tests.tables import cases
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 
 @pytest.fixture(scope="module")

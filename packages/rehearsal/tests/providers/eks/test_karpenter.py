@@ -29,7 +29,7 @@ from rehearsal.simulation import NO_NODE
 from tests.components import eks_specs
 from tests.tables import cases
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 POOL: Final = "t4-1"
 LONG: Final = 8

@@ -25,7 +25,6 @@ from rehearsal.providers.server import serve
 _HELM = shutil.which("helm")
 pytestmark = [
     *REAL_ENGINE,
-    pytest.mark.exhaustive,
     pytest.mark.skipif(_HELM is None, reason="helm is not on PATH (make tools builds it)"),
 ]
 

@@ -19,7 +19,7 @@ from packages.rehearsal.tests.simulated_cluster import JOBS, eventually, job
 from rehearsal.cluster.cron_jobs import run_all
 from tests.components import eks_specs
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 _SYSTEM: Final = "namespaces/kube-system"
 

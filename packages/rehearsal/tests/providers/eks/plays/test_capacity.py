@@ -27,7 +27,7 @@ from rehearsal.providers.eks.aws_api.gaps.launch import SPOT_ROLE
 from rehearsal.providers.eks.base.account import CapacityReservation
 from tests.components import eks_specs
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 ZONES: Final = eks_specs.THREE_ZONES
 RESERVED: Final = "cr-0123456789abcdef0"

@@ -34,7 +34,7 @@ from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Watcher
 from tests.components import eks_specs
 
-pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+pytestmark = [pytest.mark.rehearsal]
 
 SPOT: Final = "t4-1-spot"
 STEADY: Final = "t4-1"
