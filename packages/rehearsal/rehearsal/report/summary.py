@@ -132,8 +132,7 @@ def show(console: Console, record: report.RunRecord) -> None:
     _unusable_machines(console, record)
     show_checks(console, record)
     _figures(console, record)
-    checks = counted(len(record.checks), "check")
-    verdict(console, record, f"0 → N → 0 → N, {checks}, seed {record.seed}")
+    verdict(console, record, passed(len(record.checks), record.seed))
 
 
 def sparkline(series: list[int]) -> str:
@@ -147,6 +146,17 @@ def sparkline(series: list[int]) -> str:
 def hourly(usd: float | None) -> str:
     """A price per hour: ``$0.19/h``, or ``unknown``."""
     return "unknown" if usd is None else f"${usd:.2f}/h"
+
+
+def prices(idle: float | None, peak: float | None, most: float | None) -> str:
+    """The line about a stack's prices per hour in US dollars."""
+    maximum = hourly(most)
+    return f"List price: idle {hourly(idle)}, peak of this run {hourly(peak)}, all pools at their maximum {maximum}"
+
+
+def passed(checks: int, seed: int) -> str:
+    """What the verdict says of a run in which all checks passed."""
+    return f"0 → N → 0 → N, {counted(checks, 'check')}, seed {seed}"
 
 
 def say(console: Console, markup: str) -> None:
@@ -254,10 +264,7 @@ def _figures(console: Console, record: report.RunRecord) -> None:
         console.print(f"GPU pods waited (compressed time): {longest}, {counted(len(waited), 'pod')}", highlight=False)
     held = report.system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
-    idle, most, peak = (hourly(usd) for usd in (cost.idle_hourly, cost.max_hourly, cost.peak_hourly))
-    console.print(
-        f"List price: idle {idle}, peak of this run {peak}, all pools at their maximum {most}", highlight=False
-    )
+    console.print(prices(cost.idle_hourly, cost.peak_hourly, cost.max_hourly), highlight=False)
     if cost.unpriced:
         console.print(f"[dim](without {', '.join(cost.unpriced)}: price unknown)[/]", highlight=False)
 

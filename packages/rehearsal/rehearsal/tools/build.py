@@ -162,8 +162,11 @@ def _rewritten(path: Path, lines: Mapping[str, str]) -> str:
     return text
 
 
-def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
-    """Put all of ``module.files`` into ``folder``. Raises ToolsError with the command, its output and what to try."""
+def build(module: Module, go: Go, folder: Path, progress: Progress, place: str) -> None:
+    """Put all of ``module.files`` into ``folder``. ``place`` says how many come before and after.
+
+    Raises ToolsError with the command, its output and what to try.
+    """
     with tempfile.TemporaryDirectory() as edited:
         with progress.stage(f"{module.name}: download") as downloading:
 
@@ -173,7 +176,7 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
             flags = _with_edits(module, go, Path(edited)) if module.edits else []
             # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
             total = set(_run(module, go, ["list", "-deps", "-mod=readonly", *flags, "tool"], show))
-        expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
+        expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {place}"
         with progress.stage(f"{module.name}: build", expect) as building:
             compiled = 0
 

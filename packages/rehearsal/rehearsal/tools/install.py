@@ -206,9 +206,16 @@ def _compile(modules: Sequence[Module], plan: BuildPlan, environ: Mapping[str, s
     progress.say(f"to build: {names}; once, about {time} on 2 cores, kept in {plan.root}")
     toolchain = build.find_go(modules, plan.root, environ, progress)
     cache.require_space(_space(plan.root, modules, toolchain))
-    for module in modules:
+    for number, module in enumerate(modules, 1):
         with cache.new_folder(plan.root / module.folder) as folder:
-            build.build(module, toolchain, folder, progress)
+            build.build(module, toolchain, folder, progress, _place_in_line(number, modules))
+
+
+def _place_in_line(number: int, modules: Sequence[Module]) -> str:
+    """``2 of 5, then about 6 min for pulumi, kwok``."""
+    later = modules[number:]
+    left = f"then about {duration(60 * sum(each.minutes for each in later))} for {', '.join(m.name for m in later)}"
+    return f"{number} of {len(modules)}, {left if later else 'the last'}"
 
 
 def _place(source: Path, target: Path) -> None:

@@ -286,10 +286,11 @@ PICTURES = ("rehearsal.svg", "rehearsal-dark.svg")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the committed figures and pictures."""
-    for name in (picture.FIGURES.name, *PICTURES):
-        shutil.copy(picture.FIGURES.with_name(name), tmp_path / name)
+    """A copy of the committed figures, of the pictures and of README."""
+    for file in (picture.README, *(picture.FIGURES.with_name(name) for name in (picture.FIGURES.name, *PICTURES))):
+        shutil.copy(file, tmp_path / file.name)
     monkeypatch.setattr(picture, "FIGURES", tmp_path / picture.FIGURES.name)
+    monkeypatch.setattr(picture, "README", tmp_path / picture.README.name)
     return tmp_path
 
 
@@ -298,7 +299,7 @@ def run() -> dict[str, Any]:
     return content
 
 
-def test_the_committed_pictures_follow_from_the_committed_figures(folder: Path) -> None:
+def test_what_readme_shows_follows_from_the_committed_figures(folder: Path) -> None:
     assert picture.main(["--check"]) == 0
 
 
@@ -306,7 +307,7 @@ def test_the_committed_pictures_follow_from_the_committed_figures(folder: Path) 
 def test_an_outdated_picture_is_named(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / name).write_text("<svg/>")
     assert picture.main(["--check"]) == 1
-    assert capsys.readouterr().err == f"docs/{name} out of date: run `make docs`\n"
+    assert capsys.readouterr().err == f"{name} out of date: run `make docs`\n"
     assert (picture.main([]), picture.main(["--check"])) == (0, 0)
 
 
@@ -318,10 +319,26 @@ def test_both_pictures_have_the_pools_and_the_verdict() -> None:
 
 
 def test_figures_of_a_report_are_taken(folder: Path, tmp_path: Path) -> None:
-    checks = [{"passed": True, "title": "a"}, {"passed": False, "title": "b"}]
+    named = {"id": "destroy", "title": "Destroy", "detail": "all deleted", "passed": True}
+    checks = [
+        {"id": "a", "passed": True, "title": "a", "detail": "b"},
+        {**named, "more": 1},
+        {"id": "b", "passed": False},
+    ]
     report = run() | {"checks": checks, "verdict": "fail", "logs": "/tmp/logs"}
     source = tmp_path / "report.json"
     source.write_text(json.dumps(report))
     assert picture.main(["--from", str(source)]) == 0
-    assert run()["checks"] == [{"passed": True}, {"passed": False}]
+    assert run()["checks"] == [{"passed": True}, named, {"passed": False}]
     assert "logs" not in run()
+    lines = ["$ make rehearse", "…", "✓ Destroy: all deleted", "…"]
+    readme = picture.README.read_text()
+    assert "\n".join(lines) in readme
+    assert "\nFAIL dev: 0 → N → 0 → N, 3 checks, seed 0\n```\n" in readme
+
+
+def test_an_outdated_transcript_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture.README.write_text(picture.README.read_text().replace("PASS dev", "PASS prod"))
+    assert picture.main(["--check"]) == 1
+    assert capsys.readouterr().err == "README.md out of date: run `make docs`\n"
+    assert (picture.main([]), picture.main(["--check"])) == (0, 0)
