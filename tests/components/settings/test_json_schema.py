@@ -106,11 +106,11 @@ def test_every_meaning_is_of_a_key_that_exists() -> None:
 
 
 @pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
-def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
-    """So a "no" in the reference is about the wish."""
+def test_the_stack_that_settings_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
+    """So a "no" in the reference is about the setting."""
     assert docs.supports(column, {})
     assert not docs.supports(column, {"gpuPools": {"maxNodes": 0}})
-    # A section that no wish is about yet is asked for, too.
+    # A section that no setting is added to yet is asked for, too.
     assert not docs.supports(column, {"maintenance": {"hours": 0}})
 
 
