@@ -231,3 +231,17 @@ def test_a_broken_link_is_an_error(repository: Path, link: str) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         build(repository, repository.parent / "build")
     shutil.rmtree(repository.parent / "build")
+
+
+@pytest.mark.parametrize("diagram", sorted((ROOT / "docs" / "diagrams").glob("*.svg")), ids=lambda file: file.stem)
+def test_a_diagram_has_a_dark_colour_for_each_light_one(diagram: Path) -> None:
+    text = diagram.read_text(encoding="utf-8")
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    light, _, dark = style.partition("@media (prefers-color-scheme: dark)")
+    coloured = {name for name, rule in re.findall(r"([.\w]+) \{([^}]*)\}", light) if "#" in rule}
+    # Those of attributes: the ground and the heads of the arrows.
+    attributes = re.findall(r"<\w+ ([^>]*(?:fill|stroke)=\"#[^>]*)>", text)
+    coloured |= {f".{name}" for each in attributes for name in re.findall(r'class="(\w+)"', each)}
+    assert all("class=" in each for each in attributes)
+    assert {".ground", ".tip", ".box", "text"} <= coloured
+    assert coloured <= {name for name, rule in re.findall(r"([.\w]+) \{([^{}]*)\}", dark) if "#" in rule}
