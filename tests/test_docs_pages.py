@@ -105,6 +105,13 @@ def test_the_readme_shows_the_words_of_the_rule() -> None:
     assert remedy.strip().removeprefix("Fix: ") in section
 
 
+def test_no_page_watches_several_kinds_with_one_command() -> None:
+    """kubectl refuses that: "you may only specify a single resource type"."""
+    watched = [line for page in PAGES for line in (ROOT / page).read_text().splitlines() if " --watch" in line]
+    assert len(watched) >= 3
+    assert [line for line in watched if re.search(r"kubectl get \S+,", line)] == []
+
+
 def test_code_and_settings_name_pages_that_exist() -> None:
     """Messages and comments name pages as ``docs/….md``; those of other repositories come with their address."""
     pattern, files = r"(^|[^/A-Za-z0-9_.-])docs/[a-zA-Z0-9/_-]+\.md", ("*.py", "*.yaml", "*.yml", "Makefile")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.jobs.runner import until_idle, with_saved_log
+from facts.jobs.runner import until_idle, with_files, with_saved_log
 from packages.rehearsal.tests.kubernetes_cluster import Resource
 from packages.rehearsal.tests.simulated_cluster import (
     JOBS,
@@ -158,14 +158,23 @@ def test_a_log_says_what_is_simulated_and_a_command_is_refused(plane: ControlPla
     assert "simulates its machines" in refused.stderr
 
 
-def test_a_container_of_gpu_dev_runs_until_it_was_idle_for_long_enough(api: Api) -> None:
-    for name, command in (("dev", until_idle(1000)), ("saves", with_saved_log(until_idle(1000), "/shared/.logs/dev"))):
+def test_a_container_of_gpu_dev_and_one_that_sleeps_run_for_as_long_as_they_say(api: Api) -> None:
+    sleep, logs = ("sleep", "1000"), "/shared/.logs/dev"
+    commands = {
+        "dev": until_idle(1000),
+        "saves": with_saved_log(until_idle(1000), logs),
+        "sleeps": sleep,
+        "unpacks": with_files(sleep),
+        "saves-and-sleeps": with_saved_log(sleep, logs),
+        "saves-and-unpacks": with_saved_log(with_files(sleep), logs),
+    }
+    for name, command in commands.items():
         container = {"name": "main", "image": "example.com/image", "command": list(command)}
         api.create(PODS, {"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container]}})
-    eventually("both run", lambda: {phase(api, "dev"), phase(api, "saves")} == {"Running"})
+    eventually("all run", lambda: {phase(api, name) for name in commands} == {"Running"})
     api.create(PODS, pod("other", seconds=5))
     eventually("another program has ended", lambda: phase(api, "other") == "Succeeded")
-    assert (phase(api, "dev"), phase(api, "saves")) == ("Running", "Running")
+    assert {name: phase(api, name) for name in commands} == dict.fromkeys(commands, "Running")
 
 
 def test_who_made_the_cluster_has_all_rights_by_a_role_that_can_be_asked_for(plane: ControlPlane) -> None:
