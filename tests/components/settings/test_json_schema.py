@@ -103,6 +103,8 @@ def test_every_meaning_is_of_a_key_that_exists() -> None:
     assert StackFile in sections()
     keys = {each.__name__: {field.alias or name for name, field in each.model_fields.items()} for each in sections()}
     assert [(name, key) for name, each in MEANINGS.items() for key in each if key not in keys.get(name, ())] == []
+    ended = [(name, key) for name, each in MEANINGS.items() for key, meaning in each.items() if meaning.endswith(".")]
+    assert ended == [], "the page ends the sentence"
 
 
 @pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
