@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from facts.catalog.plugins import PLUGINS
 from schemas import FOLDER
+from schemas.sources import sdk
+from schemas.sources.collecting import SourceError, explained
 from schemas.stubs import stub
 from schemas.used import USED
 
@@ -24,7 +26,10 @@ _PLUGINS: Final = ("gcp", "aws", "azure-native", "kubernetes")
 
 
 def files(cloud: str) -> Iterator[tuple[Path, str]]:
-    """The files of one cloud's schema: path and content."""
+    """The files of one cloud's schema: path and content. Raises SourceError: a type or input needs an explanation."""
+    for token in USED[cloud]:
+        with explained(token, "Correct it in schemas/used.yaml: package:module/name:Name, as in the program"):
+            sdk.inputs_of(token)
     made = import_module(f"schemas.sources.{_SOURCES[cloud]}").made(USED[cloud])
     yield FOLDER / f"{cloud}.json", _json(made)
     yield FOLDER / f"{cloud}.pyi", stub(cloud, made)
@@ -36,13 +41,18 @@ def plugins() -> tuple[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the files; 1 if one is stale."""
+    """Write or check the files; 1 if one is stale or cannot be made."""
     parser = argparse.ArgumentParser(description="Make the schemas of the clouds' providers.")
     parser.add_argument("--check", action="store_true", help="write nothing, fail if a file is stale")
     parser.add_argument("clouds", nargs="*", default=list(USED), help=f"some of {', '.join(USED)}; all by default")
     options = parser.parse_args(arguments)
+    try:
+        made = [plugins(), *(file for cloud in options.clouds for file in files(cloud))]
+    except SourceError as error:
+        sys.stderr.write(f"schemas: {error}\n")
+        return 1
     stale = []
-    for path, content in (plugins(), *(file for cloud in options.clouds for file in files(cloud))):
+    for path, content in made:
         if options.check:
             fresh = path.exists() and path.read_text(encoding="utf-8") == content
             stale += [] if fresh else [path.name]

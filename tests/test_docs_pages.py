@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from components.outputs import cost
-from components.settings.quotas import listed
+from components.settings.quotas import UNLIMITED, listed
 from components.settings.read import from_stack_file
 from docs.site.build import HERE, build, linked_files, pages
 from policies.config import file_for
@@ -87,7 +87,7 @@ def _printed(command: str) -> list[str]:
 
 
 def test_the_readme_shows_the_quotas_that_are_printed() -> None:
-    printed = listed(from_stack_file(str(ROOT / "Pulumi.dev.yaml"))).splitlines()
+    printed = listed(from_stack_file(str(ROOT / "Pulumi.dev.yaml")), UNLIMITED).splitlines()
     assert [line for line in _printed("make quota STACK=dev") if line not in printed] == []
 
 
@@ -103,6 +103,14 @@ def test_the_readme_shows_the_words_of_the_rule() -> None:
     section = (ROOT / "docs" / "policies.md").read_text().partition(f"## {rule.split()[1]}\n")[2].partition("\n## ")[0]
     assert f"{title.strip()}." in section
     assert remedy.strip().removeprefix("Fix: ") in section
+
+
+def test_no_page_watches_several_kinds_with_one_command() -> None:
+    """kubectl refuses that: "you may only specify a single resource type"."""
+    lines = [line for page in PAGES for line in (ROOT / page).read_text().splitlines()]
+    watched = [line for line in lines if re.match(r"(\$ )?kubectl get .*--watch", line)]
+    assert len(watched) >= 3
+    assert [line for line in watched if "," in line] == []
 
 
 def test_code_and_settings_name_pages_that_exist() -> None:
@@ -231,3 +239,17 @@ def test_a_broken_link_is_an_error(repository: Path, link: str) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         build(repository, repository.parent / "build")
     shutil.rmtree(repository.parent / "build")
+
+
+@pytest.mark.parametrize("diagram", sorted((ROOT / "docs" / "diagrams").glob("*.svg")), ids=lambda file: file.stem)
+def test_a_diagram_has_a_dark_colour_for_each_light_one(diagram: Path) -> None:
+    text = diagram.read_text(encoding="utf-8")
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    light, _, dark = style.partition("@media (prefers-color-scheme: dark)")
+    coloured = {name for name, rule in re.findall(r"([.\w]+) \{([^}]*)\}", light) if "#" in rule}
+    # Those of attributes: the ground and the heads of the arrows.
+    attributes = re.findall(r"<\w+ ([^>]*(?:fill|stroke)=\"#[^>]*)>", text)
+    coloured |= {f".{name}" for each in attributes for name in re.findall(r'class="(\w+)"', each)}
+    assert all("class=" in each for each in attributes)
+    assert {".ground", ".tip", ".box", "text"} <= coloured
+    assert coloured <= {name for name, rule in re.findall(r"([.\w]+) \{([^{}]*)\}", dark) if "#" in rule}

@@ -193,9 +193,9 @@ class CloudCluster(NodePools, Protocol):
     authority: pulumi.Output[str]
     """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
     outlives_stack: bool = False
-    """Whether the cluster is there before and after the stack: then each object in it is deleted by itself."""
+    """Whether the cluster is there before and after the stack: then each object in it is deleted individually."""
     user: Subject | None = None
-    """Whom ``kubeconfig`` logs in, if the program decides about that user's rights; ``None`` if a cloud does."""
+    """The user that ``kubeconfig`` authenticates, if the program decides about its rights; ``None`` if a cloud does."""
 
     @property
     def name(self) -> pulumi.Output[str]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.pool import Upgrade
+
+UNLIMITED: Final = 100_000
+"""A width at which nothing is wrapped."""
 
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:
@@ -48,29 +56,62 @@ def used(settings: Settings) -> dict[str, tuple[str, ...]]:
     return {path: value if isinstance(value, tuple) else () for path, value in values.items() if value}
 
 
-def listed(settings: Settings) -> str:
-    """The quotas as a table, with the page where to request them."""
-    rows = [("needed", "", "quota", "in", "for")]
+def listed(settings: Settings, width: int | None = None) -> str:
+    """The quotas as a table, with the page where to request them.
+
+    ``width`` is by default that of the user's terminal; for a file or a pipe nothing is wrapped. A command is continued
+    by a backslash, an address stays whole.
+    """
+    width = width or (shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED)
+    known = catalog.of(settings.cloud)
+    head = f"Quota that stack '{settings.stack}' needs on {settings.cloud} with every pool at maxNodes, besides "
+    head += "the account's other usage:"
+    page = f"View and request quota: {known.quota_page.format(region=settings.region)}"
+    rights = [line for each in known.rights(settings.project, used(settings)) for line in _wrapped(each, width)]
+    table = _table(_rows(settings), width)
+    return "\n".join([*_wrapped(head, width), "", *table, "", page, *(["", *rights] if rights else [])])
+
+
+def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str, str]]:
+    """How many, of what unit, the quota, where, and for which pools."""
     for quota in quotas(settings):
         name = f"{quota.name} (or {quota.instead} if the account has none)" if quota.instead else quota.name
         users = ", ".join(quota.pools) or f"the cluster{', at least: more under load' if quota.at_least else ''}"
-        rows.append((str(quota.needed), quota.unit, name, quota.place, users))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = [
-        f"{row[0]:>{widths[0]}} {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
-        for row in rows
-    ]
-    known = catalog.of(settings.cloud)
-    page = known.quota_page.format(region=settings.region)
-    rights = [*known.rights(settings.project, used(settings))]
-    return "\n".join(
-        [
-            f"Quota that stack '{settings.stack}' needs on {settings.cloud} with every pool at maxNodes, besides the "
-            "account's other usage:",
-            "",
-            *lines,
-            "",
-            f"View and request quota: {page}",
-            *(["", *rights] if rights else []),
-        ]
+        yield str(quota.needed), quota.unit, name, quota.place, users
+
+
+def _table(rows: Iterable[tuple[str, str, str, str, str]], width: int) -> list[str]:
+    """A line for each quota, or where that is too wide a paragraph."""
+    lines = [("needed", "", "quota", "in", "for"), *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    amounts = [f"{needed:>{widths[0]}} {unit:<{widths[1]}}" for needed, unit, *_ in lines]
+    texts = [f"{quota:<{widths[2]}}  {place:<{widths[3]}}  {users}" for _, _, quota, place, users in lines]
+    whole = [f"{amount}  {text}" for amount, text in zip(amounts, texts, strict=True)]
+    if max(map(len, whole)) <= width:
+        return whole
+    result = []
+    for amount, (_, _, quota, place, users) in list(zip(amounts, lines, strict=True))[1:]:
+        indented = " " * (len(amount) + 2)
+        for start, text in ((f"{amount}  ", f"{quota} in {place}"), (indented, f"for {users}")):
+            result += textwrap.wrap(
+                text,
+                width,
+                initial_indent=start,
+                subsequent_indent=indented,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return result
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A sentence on as many lines as it takes; a command goes on after a backslash."""
+    is_command = line.startswith("gcloud ")
+    parts = textwrap.wrap(
+        line,
+        width - 2 if is_command else width,
+        subsequent_indent="  " if is_command else "",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return [f"{part} \\" for part in parts[:-1]] + parts[-1:] if is_command else parts or [""]

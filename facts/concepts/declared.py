@@ -93,7 +93,7 @@ class NodeGroup(Item):
     for_system_pods: Maybe[bool] = False
     """Whether its cloud keeps it for the cluster's own pods, so that it can never be empty."""
     account: Mapping[str, str] = field(default_factory=dict)
-    """What tells the cloud account that it is in from others, as far as that is known."""
+    """What identifies its cloud account, as far as that is known."""
     gpu_models: tuple[str, ...] = ()
     """The GPU models of its machine types, each once, as far as they are known."""
     scaling: ScalingGroup | None = None
@@ -101,7 +101,7 @@ class NodeGroup(Item):
     idle: IdleTime | None = None
     """How long its idle nodes stay; ``None`` where its declaration leaves that to the autoscaler."""
     unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
-    """Field that is ``UNKNOWN`` for good → why; a field that only the update will tell is not among them."""
+    """Permanently ``UNKNOWN`` fields, with the reason; a field that is known after the update is not among them."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
@@ -133,7 +133,7 @@ class PodRole(Item):
 
 @dataclass(frozen=True)
 class Workload(Item):
-    """Whatever makes pods: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
+    """A workload: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
 
     name: str
     namespace: str
@@ -230,11 +230,11 @@ class Reservation(Item):
 
 @dataclass(frozen=True)
 class DisruptionBudget(Item):
-    """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
+    """A PodDisruptionBudget. ``allows_eviction``: whether it can ever allow one."""
 
     namespace: str
     match_labels: Maybe[Mapping[str, str]]
-    lets_go: Maybe[bool]
+    allows_eviction: Maybe[bool]
 
 
 @dataclass(frozen=True)
@@ -253,8 +253,9 @@ class Cluster(Item):
     open_api: Maybe[bool] = False
     """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
     open_to_cloud: Maybe[bool] = False
+    """Whether the API server answers the machines of all customers of the cloud."""
     shut_api: Maybe[bool] = False
-    """Whether it answers all machines of the cloud's customers; whether it is public and answers no address at all."""
+    """Whether the API server is public, and answers no address at all."""
     local_accounts: Maybe[bool] = False
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
     network_policies: Maybe[bool] = True
@@ -268,7 +269,7 @@ class Cluster(Item):
     idle: IdleTime | None = None
     """How long the cloud's autoscaler leaves idle nodes; ``None`` for its own default, about ten minutes."""
     account: Mapping[str, str] = field(default_factory=dict)
-    """What tells the cloud account that it is in from others, as far as that is known."""
+    """What identifies its cloud account, as far as that is known."""
     resource: str = ""
 
     @property

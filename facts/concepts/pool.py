@@ -48,7 +48,7 @@ Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
 Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
 CapacityType = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
-"""How a cloud's machines are had, the surest and cheapest first."""
+"""Provisioning models of a cloud's machines; the most certain and cheapest first."""
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
 MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
@@ -72,7 +72,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class FlexStart:
-    """Machines lent without a date, each for ``max_run_hours`` at most; then it is gone with what runs there."""
+    """Capacity for up to ``max_run_hours`` once it is available; then the node and its pods are deleted."""
 
     max_run_hours: int
 
@@ -80,7 +80,7 @@ class FlexStart:
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """How many nodes of a pool are upgraded at a time: replaced by surplus ones (``max_surge``), or missing meanwhile
-    (``max_unavailable``); and how long their pods have to leave. ``None`` leaves it to the cloud's part."""
+    (``max_unavailable``); and how long their pods have to leave. ``None``: the default of components/clouds."""
 
     max_surge: int | None = None
     max_unavailable: int | None = None
@@ -186,7 +186,7 @@ class Pool:
     (``None``: as the cloud has it).
     ``fabric`` is what connects the nodes for jobs on several of them, which then are of one type and in one zone.
     ``compute_class`` is the ComputeClass that orders the pools of its entry by ``preference``.
-    ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
+    ``upgrade`` says how nodes are upgraded; ``None`` is the default of components/clouds.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
     ``owned`` machines are the user's own: no cloud rents them out, nothing scales them.
@@ -238,7 +238,7 @@ class Pool:
 
     @property
     def capacity_type(self) -> CapacityType:
-        """How its machines are had."""
+        """The provisioning model of its machines."""
         gpus = self.gpu_part
         if self.spot:
             return "spot"

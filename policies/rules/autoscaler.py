@@ -362,4 +362,4 @@ def _allows_eviction(budget: DisruptionBudget, workload: Workload) -> Maybe[bool
     if budget.match_labels is UNKNOWN or workload.pod_labels is UNKNOWN:
         return UNKNOWN
     labels = workload.pod_labels
-    return both((all(labels.get(key) == value for key, value in budget.match_labels.items()), budget.lets_go))
+    return both((all(labels.get(key) == value for key, value in budget.match_labels.items()), budget.allows_eviction))

@@ -51,7 +51,7 @@ def visible(stack: Stack) -> Iterator[Violation]:
 @rule(
     "gpu-claims-scale",
     title="Pools grow for what pods ask for",
-    why="Devices exist on running nodes only. For a pod with a claim no node is started, so it waits without an end.",
+    why="Devices exist on running nodes only. No node is started for a pod with a claim: it stays Pending.",
     remedy=(
         "Request nvidia.com/gpu in the limits of a container, and declare parts of GPUs on the pool. Karpenter 1.15 or "
         "newer plans for claims with settings.enableDRA."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,22 @@ import yaml
 
 from schemas.sources import sdk
 from schemas.sources.sdk import Raw
+
+
+class SourceError(ValueError):
+    """What stops the generator: the resource type and the input that it is about, and the file that has to say more."""
+
+
+@contextmanager
+def explained(what: str, remedy: str) -> Iterator[None]:
+    """Name ``what`` in an error raised here, and what to do; an error that is explained already passes unchanged."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except Exception as error:  # each library has its own for a name that does not exist
+        reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        raise SourceError(f"{what}: {reason}. {remedy}") from error
 
 
 @dataclass

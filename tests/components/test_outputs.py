@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
 from components.settings.fields import LabelValue
-from components.settings.quotas import listed
+from components.settings.quotas import UNLIMITED, listed
 from facts import catalog
 from facts.catalog.gke.quotas import quotas as google_quotas
 from facts.concepts.pool import Pool
@@ -173,9 +174,19 @@ def test_gateways_have_addresses(cloud: str) -> None:
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_the_list_to_ask_for_has_the_numbers_of_the_output(cloud: str) -> None:
     settings = from_stack_file(f"examples/{cloud}-company.yaml")
-    text = listed(settings)
+    text = listed(settings, UNLIMITED)
     for quota in quotas(settings):
         lines = [line for line in text.splitlines() if f"  {quota['quota']}" in line and f" {quota['where']} " in line]
         assert [str(quota["needed"]), quota["unit"]] in [line.split()[:2] for line in lines]
     (page,) = [line for line in text.splitlines() if line.startswith("View and request quota: https://")]
     assert "{" not in page
+    narrow = listed(settings, 80)
+    assert narrow.replace(" \\\n", "").split() != text.split()
+    assert [line for line in narrow.splitlines() if len(line) > 80 and "https://" not in line] == []
+    assert page in narrow.splitlines(), "an address stays whole"
+    for quota in quotas(settings):
+        assert re.search(
+            rf"^ *{quota['needed']} {quota['unit']} +{re.escape(quota['quota'][:20])}", narrow, re.MULTILINE
+        )
+    commands = [line for line in text.splitlines() if line.startswith("gcloud ")]
+    assert [line for line in narrow.replace(" \\\n  ", " ").splitlines() if line.startswith("gcloud ")] == commands

@@ -21,6 +21,7 @@ from rehearsal.providers.resource import SimulatedResource
 from schemas import FOLDER, generate, schema
 from schemas.sources import amazon, azure, google
 from schemas.sources.amazon import REQUESTS
+from schemas.sources.collecting import SourceError
 from schemas.used import USED
 from tests.stacks import ROOT
 
@@ -141,18 +142,77 @@ def test_a_stale_file_is_named_and_made_anew(
     assert made["objects"]["EnableServiceRequest"] == stored["objects"]["EnableServiceRequest"]
 
 
-def test_an_input_that_nobody_accounts_for_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"EnableServiceRequest": {"service": "service"}}
-    request = {"request": "serviceusage.v1 EnableServiceRequest", "table": table}
-    monkeypatch.setattr(google, "REQUESTS", {**google.REQUESTS, SERVICE: request})
-    with pytest.raises((KeyError, ValueError), match=r"service|EnableServiceRequest has no "):
-        google.made([SERVICE])
+TOPIC = "gcp:pubsub/topic:Topic"
+QUEUE = "aws:sqs/queue:Queue"
+GATEWAY = "azure-native:network:NatGateway"
+GOOGLE = "schemas/sources/google/names.yaml"
+AMAZON = "schemas/sources/amazon/names.yaml"
+AZURE = "schemas/sources/azure/models.yaml"
+
+
+def topic(request: str = "pubsub.v1 Topic", **table: Any) -> dict[str, Any]:
+    """The row of a Google topic, whose third input has no type in the API."""
+    return {"request": request, "table": {"Topic": {"project": {}, "deletionPolicy": {}, "tags": {}, **table}}}
+
+
+def queue(request: str = "sqs CreateQueue", **names: Any) -> dict[str, Any]:
+    return {"request": request, "names": {"CreateQueueRequest": names}}
+
+
+@pytest.mark.parametrize(
+    ("source", "token", "row", "about", "reason", "file"),
+    [
+        (google, TOPIC, {"request": "pubsub.v1 Topic", "table": {"Topic": {"project": {}}}},
+         "Topic.deletionPolicy", "the API's Topic has no deletionPolicy", GOOGLE),
+        (google, TOPIC, topic(), "UnstructuredInference.parameters", "string in pulumi-gcp, and any in", GOOGLE),
+        (google, TOPIC, topic(messageTransforms="nowhere"), "Topic.messageTransforms", "has no nowhere", GOOGLE),
+        (google, TOPIC, topic("pubsub.v1 Topik"), "", "there is no 'Topik'", GOOGLE),
+        (google, TOPIC, topic("pubsub.v9 Topic"), "", "pubsub.v9.json", GOOGLE),
+        (amazon, QUEUE, queue(delaySeconds={"like": "Nowhere"}),
+         "CreateQueueRequest.delaySeconds", "there is no 'Nowhere'", AMAZON),
+        (amazon, QUEUE, queue(name={"each": "Tag"}), "CreateQueueRequest.name", "none in pulumi-aws", AMAZON),
+        (amazon, QUEUE, queue("sqs MakeQueue"), "", "MakeQueue", AMAZON),
+        (amazon, QUEUE, queue("sqsx CreateQueue"), "", "sqsx", AMAZON),
+        (azure, GATEWAY, ["network", "NatGatewey"], "", "no attribute 'NatGatewey'", AZURE),
+    ],
+)  # fmt: skip
+def test_what_nobody_accounts_for_is_named_with_its_type_and_the_file_that_has_to_say_it(
+    source: ModuleType, token: str, row: Any, about: str, reason: str, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if source is azure:
+        monkeypatch.setattr(azure, "_MODELS", {"models": {token: row}, "required": {}})
+    else:
+        monkeypatch.setattr(source, "REQUESTS", {token: row})
+    with pytest.raises(SourceError) as raised:
+        source.made([token])
+    message = str(raised.value)
+    assert message.startswith(f"{token}: {about}: " if about else f"{token}: ")
+    assert reason in message
+    assert file in message
+    if about:
+        key = "table" if source is google else "names"
+        structure, _, name = about.partition(".")
+        assert message.endswith(
+            f"under {token} what becomes of it, for example {{{key}: {{{structure}: {{{name}: {{}}}}}}}}"
+        )
 
 
 @pytest.mark.parametrize(("source", "token"), [(google, "gcp:a/b:B"), (amazon, "aws:a/b:B")])
 def test_a_type_whose_request_nobody_names_is_named_with_the_place_to_say_it(source: ModuleType, token: str) -> None:
-    with pytest.raises(ValueError, match=f"{token}: say in names.yaml which request makes it"):
+    with pytest.raises(SourceError, match=f"{token}: say in {source.NAMES} which request makes it"):
         source.made([token])
+
+
+@pytest.mark.parametrize("token", ["gcp:pubsub/topic:Topc", "gcp:pubsubb/topic:Topic", "gcp:pubsub"])
+def test_a_type_that_the_sdk_does_not_have_is_one_line(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(generate, "USED", {"gke": (token,)})
+    assert generate.main(["--check", "gke"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"schemas: {token}: ")
+    assert "schemas/used.yaml" in error
+    assert error.count("\n") == 1
 
 
 def test_a_limit_of_nothing_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:

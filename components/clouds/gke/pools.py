@@ -98,7 +98,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/pull/825
         inputs["placementPolicy"] = {"type": "COMPACT", "tpuTopology": pool.gpus.topology}
         if pool.machine_type.startswith("tpu7x-"):
-            # Such a pool is deleted by itself: Google keeps a policy that a pool uses.
+            # Such a pool is deleted individually: Google keeps a policy that a pool uses.
             policy, deleted_with = _workload_policy(context, name, pool, opts), None
             # As Google's own autoscaler makes them (autoscaling_gke_client_v1beta1.go, TYPE_UNSPECIFIED):
             # https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/main/pkg/cloudprovider/gke/gkeclient

@@ -68,11 +68,11 @@ def read_budget(declared: Declared) -> Iterable[Item]:
     yield DisruptionBudget(
         namespace=declared.namespace,
         match_labels=known_texts(at(spec, "selector", "matchLabels")) if expressions in (None, []) else UNKNOWN,
-        lets_go=_lets_go(at(spec, "maxUnavailable"), at(spec, "minAvailable")),
+        allows_eviction=_allows_eviction(at(spec, "maxUnavailable"), at(spec, "minAvailable")),
     )
 
 
-def _lets_go(most_missing: Any, least_there: Any) -> Maybe[bool]:
+def _allows_eviction(most_missing: Any, least_there: Any) -> Maybe[bool]:
     if UNKNOWN in (most_missing, least_there):
         return UNKNOWN
     if most_missing is not None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 import botocore.session
 
 from schemas.sources import sdk
-from schemas.sources.collecting import Collection, name_of, required, table
+from schemas.sources.collecting import Collection, SourceError, explained, name_of, required, table
 from schemas.sources.sdk import Raw
 
+NAMES: Final = "schemas/sources/amazon/names.yaml"
 REQUESTS: Final = table(Path(__file__).with_name("names.yaml"))
 """Type token → the request that makes it; the file says what the keys mean."""
 EVERYWHERE: Final = ("region", "tags", "namePrefix")
@@ -41,17 +42,18 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """The schema of the resource types ``tokens``, in the form of the JSON file.
 
     Raises:
-        ValueError: a type of which ``names.yaml`` does not say which request makes it.
+        SourceError: a type or an input of which ``names.yaml`` does not say what becomes of it.
     """
     collection, resources = Collection(), {}
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
-            raise ValueError(f"{token}: say in names.yaml which request makes it")
-        service, operation = request["request"].split()
-        model = _service(service)
-        shape = model.shape_for(request.get("body") or model.operation_model(operation).input_shape.name)
-        root = _Merging(collection, model, request.get("names", {})).root(sdk.inputs_of(token), shape)
+            raise SourceError(f"{token}: say in {NAMES} which request makes it")
+        with explained(token, f"Correct its request in {NAMES}: a service and an operation of botocore's"):
+            service, operation = request["request"].split()
+            model = _service(service)
+            shape = model.shape_for(request.get("body") or model.operation_model(operation).input_shape.name)
+            root = _Merging(collection, token, model, request.get("names", {})).root(sdk.inputs_of(token), shape)
         resources[token] = {"api": f"{service}:{operation}", "object": root, "outputs": sdk.outputs_of(token)}
     resources, objects = collection.result(resources)
     sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")}
@@ -66,6 +68,7 @@ def _service(name: str) -> Any:
 @dataclass(frozen=True)
 class _Merging:
     collection: Collection
+    token: str
     model: Any
     names: Mapping[str, Mapping[str, str | Mapping[str, str]]]
 
@@ -77,7 +80,10 @@ class _Merging:
         def fill(made: dict[str, Any]) -> None:
             for each in sdk.arguments(cls):
                 name = {} if each.name in local else self._name(shape, each.name)
-                property = self._property(each, shape, name)
+                example = f"{{names: {{{shape.name}: {{{each.name}: {{}}}}}}}}"
+                remedy = f"Say in {NAMES} under {self.token} what becomes of it, for example {example}"
+                with explained(f"{self.token}: {shape.name}.{each.name}", remedy):
+                    property = self._property(each, shape, name)
                 is_needed = isinstance(name, str) and name in needed
                 made["properties"][each.name] = required(property, each.required or is_needed)
 
@@ -97,7 +103,8 @@ class _Merging:
             return {**self._merged(argument.type, shape.members[name]), "sent": name}
         if "each" in name:
             cls = sdk.block(sdk.elements(argument.type))
-            assert cls is not None
+            if cls is None:
+                raise ValueError("`each` is for a list of blocks, and it is none in pulumi-aws")
             each = self._object(cls, self.model.shape_for(name["each"]), ())
             return {"type": "list", "items": {"type": "object", "object": each}}
         if "like" not in name:
@@ -111,7 +118,7 @@ class _Merging:
         cls, inner, value = sdk.block(declared), sdk.elements(declared), sdk.values(declared)
         if inner is not None:
             if shape.type_name != "list":
-                raise ValueError(f"{declared} is {shape} in the API")
+                raise ValueError(f"it has type list in pulumi-aws, and {shape.type_name} in the API")
             return {"type": "list", "items": self._merged(inner, shape.member), **_lengths(shape)}
         if value is not None:
             if shape.type_name == "list":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from schemas.sources import sdk
 from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, model
-from schemas.sources.collecting import Collection, required, table
+from schemas.sources.collecting import Collection, SourceError, explained, required, table
 from schemas.sources.sdk import Raw
 
 _MODELS: Final = table(Path(__file__).with_name("models.yaml"))
@@ -30,7 +30,11 @@ _PACKAGES: Final = (
 
 
 def made(tokens: Iterable[str]) -> dict[str, Any]:
-    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    """The schema of the resource types ``tokens``, in the form of the JSON file.
+
+    Raises:
+        SourceError: a type or model that does not exist, or a limit of nothing.
+    """
     collection = Collection()
     resources = {
         token: {"api": sdk.api_version(token), "object": _root(collection, token), "outputs": sdk.outputs_of(token)}
@@ -47,12 +51,14 @@ def _require_limited(objects: Mapping[str, Any]) -> None:
     known = {(each["name"], key) for each in objects.values() for key in each["properties"]}
     missing = {(name, key) for name, limits in LIMITS.items() for key in limits} - known
     if missing:
-        raise ValueError(f"limits.yaml: there is no {', '.join(sorted('.'.join(each) for each in missing))}")
+        names = ", ".join(sorted(".".join(each) for each in missing))
+        raise SourceError(f"schemas/sources/azure/limits.yaml: there is no {names} in the types of schemas/used.yaml")
 
 
 def _root(collection: Collection, token: str) -> str:
     nothing = Model(token.rpartition(":")[2], dict)
-    root = model(*_MODELS["models"][token]) if token in _MODELS["models"] else nothing
+    with explained(token, "Correct its line under `models` in schemas/sources/azure/models.yaml"):
+        root = model(*_MODELS["models"][token]) if token in _MODELS["models"] else nothing
     return _Merging(collection).object(sdk.inputs_of(token), root, root=True)
 
 

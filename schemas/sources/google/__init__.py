@@ -13,9 +13,10 @@ from typing import Any, Final
 import googleapiclient
 
 from schemas.sources import sdk
-from schemas.sources.collecting import Collection, required, table
+from schemas.sources.collecting import Collection, SourceError, explained, required, table
 from schemas.sources.sdk import Raw
 
+NAMES: Final = "schemas/sources/google/names.yaml"
 REQUESTS: Final = table(Path(__file__).with_name("names.yaml"))
 """Type token → the request that makes it; the file says what the keys mean."""
 DOCUMENTS: Final = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
@@ -29,18 +30,19 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """The schema of the resource types ``tokens``, in the form of the JSON file.
 
     Raises:
-        ValueError: a type or an input of which ``names.yaml`` does not say what becomes of it.
+        SourceError: a type or an input of which ``names.yaml`` does not say what becomes of it.
     """
     collection, resources = Collection(), {}
     revisions = {}
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
-            raise ValueError(f"{token}: say in names.yaml which request makes it")
-        api, schema = request["request"].split()
-        merging = _Merging(collection, _document(api), request["table"])
-        revisions[api] = f"revision {_document(api)['revision']}"
-        root = merging.object(sdk.inputs_of(token), merging.schema(schema), schema)
+            raise SourceError(f"{token}: say in {NAMES} which request makes it")
+        with explained(token, f"Correct its request in {NAMES}: an API with its version, and a schema of its document"):
+            api, schema = request["request"].split()
+            merging = _Merging(collection, token, _document(api), request["table"])
+            revisions[api] = f"revision {_document(api)['revision']}"
+            root = merging.object(sdk.inputs_of(token), merging.schema(schema), schema)
         resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
     packages = {each: importlib.metadata.version(each) for each in ("pulumi-gcp", "google-api-python-client")}
     resources, objects = collection.result(resources)
@@ -64,6 +66,7 @@ class _Node:
 @dataclass(frozen=True)
 class _Merging:
     collection: Collection
+    token: str
     document: Mapping[str, Any]
     table: Mapping[str, Mapping[str, str | Mapping[str, Any]]]
 
@@ -75,7 +78,10 @@ class _Merging:
         def fill(made: dict[str, Any]) -> None:
             arguments = list(sdk.arguments(cls))
             for each in arguments:
-                made["properties"][each.name] = required(self._property(each, schema, name), each.required)
+                example = f"{{table: {{{name}: {{{each.name}: {{}}}}}}}}"
+                remedy = f"Say in {NAMES} under {self.token} what becomes of it, for example {example}"
+                with explained(f"{self.token}: {name}.{each.name}", remedy):
+                    made["properties"][each.name] = required(self._property(each, schema, name), each.required)
             reached = {self._target(each.name, schema, name) for each in arguments}
             rest = {key: each for key, each in schema["properties"].items() if key not in reached}
             _note(made, "server", (key for key, each in rest.items() if each.get("readOnly")))
@@ -90,7 +96,7 @@ class _Merging:
     def _property(self, argument: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
         rule = self.table.get(name, {}).get(argument.name)
         if rule is None and argument.name not in schema.get("properties", {}):
-            raise ValueError(f"{name} has no {argument.name}: say in names.yaml what becomes of it")
+            raise ValueError(f"the API's {name} has no {argument.name}")
         if isinstance(rule, Mapping):
             if "refused" in rule:
                 return {**sdk.scalar(argument.type), "refused": rule["refused"]}
@@ -98,6 +104,8 @@ class _Merging:
             return {**plain, "enum": rule["values"]} if "values" in rule else plain
         node = _Node(schema, name)
         for part in (rule or argument.name).split("."):
+            if part not in node.schema.get("properties", {}):
+                raise ValueError(f"the API's {node.name} has no {part}")
             node = self._resolved(node.schema["properties"][part], f"{node.name}.{part}")
         return self._merged(argument.type, node)
 
@@ -132,7 +140,7 @@ def _scalar(declared: Raw, schema: Mapping[str, Any]) -> Raw:
         # JSON has no 64-bit integers, so the APIs carry them as strings.
         return {"type": "integer", "format": form}
     if kind != declared["type"]:
-        raise ValueError(f"{declared} is {schema} in the API")
+        raise ValueError(f"it has type {declared['type']} in pulumi-gcp, and {kind} in the API")
     attributes = {"enum": schema.get("enum"), "format": form, "pattern": schema.get("pattern")}
     return {"type": kind, **{key: value for key, value in attributes.items() if value}}
 

@@ -103,14 +103,16 @@ def test_every_meaning_is_of_a_key_that_exists() -> None:
     assert StackFile in sections()
     keys = {each.__name__: {field.alias or name for name, field in each.model_fields.items()} for each in sections()}
     assert [(name, key) for name, each in MEANINGS.items() for key in each if key not in keys.get(name, ())] == []
+    ended = [(name, key) for name, each in MEANINGS.items() for key, meaning in each.items() if meaning.endswith(".")]
+    assert ended == [], "the page ends the sentence"
 
 
 @pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
-def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
-    """So a "no" in the reference is about the wish."""
+def test_the_stack_that_settings_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
+    """So a "no" in the reference is about the setting."""
     assert docs.supports(column, {})
     assert not docs.supports(column, {"gpuPools": {"maxNodes": 0}})
-    # A section that no wish is about yet is asked for, too.
+    # A section that no setting is added to yet is asked for, too.
     assert not docs.supports(column, {"maintenance": {"hours": 0}})
 
 

@@ -72,12 +72,12 @@ def test_what_a_cloud_does_not_support_is_refused(cloud: str, case: dict[str, An
     ("cloud", "case"),
     [
         pytest.param(cloud, case, id=f"{cloud}: {case['id']}")
-        for file in ("wishes", "first_try")
+        for file in ("requests", "first_try")
         for case in FILES[file]["cases"]
         for cloud in case.get("clouds", one_stack.CLOUDS)
     ],
 )
-def test_a_wish_is_expressed_or_answered(cloud: str, case: dict[str, Any]) -> None:
+def test_a_request_is_expressed_or_refused_with_an_answer(cloud: str, case: dict[str, Any]) -> None:
     check(problems(with_changes(own_keys(cloud), case), case.get("account", account(cloud))), case)
 
 

@@ -53,7 +53,7 @@ def only_job(recording: recorder.Recording) -> dict[str, Any]:
     [{}, {"workers": 2, "spot": True}, {"sweep": Sweep({"lr": ("1", "2")}), "at_once": 1}],
     ids=["one", "workers", "sweep"],
 )
-def test_it_is_what_gpu_submit_would_make_of_the_same_wish(cloud: str, shape: dict[str, Any]) -> None:
+def test_it_is_what_gpu_submit_would_make_of_the_same_request(cloud: str, shape: dict[str, Any]) -> None:
     settings = settings_of(cloud)
     asked = JobRequest(name="train", namespace="default", command=("python", "train.py"), **shape)
     there = offer(settings, settings.gpu_pools, (), {"checkpoints": URL})
@@ -222,7 +222,7 @@ def test_keda_comes_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> 
     assert keda.CHART.name not in [each.inputs["chart"] for each in only(cloud).of_type(RELEASE)]
 
 
-@pytest.mark.parametrize("wish", [{"gpus": 8}, {"spot": False}], ids=str)
-def test_a_service_that_fits_no_pool_is_reported_with_its_key(wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("changes", [{"gpus": 8}, {"spot": False}], ids=str)
+def test_a_service_that_fits_no_pool_is_reported_with_its_key(changes: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"workloads.services: demo: no pool fits"):
-        with_service("gke", **wish)
+        with_service("gke", **changes)

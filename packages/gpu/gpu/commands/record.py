@@ -19,10 +19,14 @@ def takes(record: type[R]) -> Callable[[Callable[[R], None]], Callable[..., None
     Each field is an option or an argument, as its annotation says, with the field's default.
     """
     hints = get_type_hints(record, include_extras=True)
-    known = {each.name: each.default for each in fields(record)}  # type: ignore[arg-type]
     parameters = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is MISSING else default)
-        for name, default in known.items()
+        Parameter(
+            each.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if each.default is MISSING else each.default,
+            annotation=hints[each.name],
+        )
+        for each in fields(record)  # type: ignore[arg-type]
     ]
 
     def command_of(function: Callable[[R], None]) -> Callable[..., None]:
@@ -30,9 +34,8 @@ def takes(record: type[R]) -> Callable[[Callable[[R], None]], Callable[..., None
         def command(**values: Any) -> None:
             function(record(**values))
 
-        signature = Signature([each.replace(annotation=hints[each.name]) for each in parameters])
-        vars(command).update(__signature__=signature)
-        command.__annotations__ = {name: hints[name] for name in known}
+        vars(command).update(__signature__=Signature(parameters))
+        command.__annotations__ = hints
         return command
 
     return command_of

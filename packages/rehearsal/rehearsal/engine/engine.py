@@ -40,6 +40,7 @@ from rehearsal.engine.events import (
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER", VARIABLE)
+_SALT: Final = r"^encryptionsalt:.*$"
 _CANCEL_GRACE_SECONDS: Final = 10.0
 STATE: Final = Path("stack", "state")
 """Below a run's folder: the state's folder."""
@@ -196,11 +197,15 @@ class Engine:
         return [entry["value"] for entry in entries if entry.get("secret") and "value" in entry]
 
     def of(self, project: Path, stack_file: Path) -> Engine:
-        """The same stack with another program and another stack file, which is copied."""
+        """The same stack with another program and another stack file, which is copied.
+
+        The copy has the passphrase of this one, unless it has encrypted values of its own.
+        """
         copy = self.stack_file.with_name(f"next-{self.stack_file.name}")
         content = stack_file.read_text()
-        if salt := re.search(r"^encryptionsalt:.*$", self.stack_file.read_text(), re.MULTILINE):
-            content = content if re.search(r"^encryptionsalt:", content, re.MULTILINE) else f"{content}\n{salt[0]}\n"
+        salt = re.search(_SALT, self.stack_file.read_text(), re.MULTILINE)
+        if salt and not (has_secure_values(stack_file) and re.search(_SALT, content, re.MULTILINE)):
+            content = f"{re.sub(_SALT, '', content, flags=re.MULTILINE)}\n{salt[0]}\n"
         copy.write_text(content)
         return replace(self, project=project.absolute(), stack_file=copy)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -112,9 +114,19 @@ def locate(argument: str, root: Path = ROOT) -> Path:
         if candidate.is_file():
             return candidate.resolve()
     known = available(root)
-    near = difflib.get_close_matches(argument, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise StackError(f"no stack {argument!r} ({candidates[-1]} does not exist): {hint}Stacks: {', '.join(known)}")
+    names = {Path(each).stem: each for each in reversed(known)}
+    if near := difflib.get_close_matches(stack_name(Path(argument)), names, n=1):
+        raise StackError(f"no stack {argument!r} ({candidates[-1]} does not exist): did you mean {names[near[0]]}?")
+    listed = (textwrap.fill(each, 80, break_on_hyphens=False, break_long_words=False) for each in _grouped(known))
+    raise StackError("\n".join([f"no stack {argument!r} ({candidates[-1]} does not exist).", *listed]))
+
+
+def _grouped(known: Iterable[str]) -> Iterator[str]:
+    """The stacks of the project, and the examples by their names alone."""
+    examples = [each for each in known if "/" in each]
+    yield f"Stacks: {', '.join(each for each in known if each not in examples)}."
+    if examples:
+        yield f"Examples, as {examples[0]}: {', '.join(Path(each).stem for each in examples)}."
 
 
 def stack_name(file: Path) -> str:

@@ -81,8 +81,8 @@ class SimulatedResource(Generic[CloudT]):
         permission: what the user needs to make, change or delete it: a template with ``{action}``, where it is data.
         outputs: what the cloud adds: a template of inputs and ``{id}``, or a function; ``None`` is left out.
         early: outputs that the provider knows before it asks the cloud.
-        unknown: outputs that are inputs, too: in a preview they are known only if the program gives a value that the
-            cloud adds nothing to. A path into a block or a list of
+        unknown: optional and computed properties: in a preview they are known only if the program gives a value that
+            the cloud adds nothing to. A path into a block or a list of
             them (``vpcConfig.vpcId``) is what the cloud adds to it.
         recomputed: the outputs that an update from one set of inputs to another changes.
         name: the input that is generated if the program omits it; empty if none is.

@@ -127,7 +127,10 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     if waits := report.get("waiting", {}).get("pods"):
         waiting = report["waiting"]
         median, longest = waiting["medianSeconds"], waiting["longestSeconds"]
-        yield "GPU pods waited", f"median {median:.1f} s, longest {longest:.1f} s, {counted(waits, 'pod')}"
+        yield (
+            "GPU pods waited (compressed time)",
+            f"median {median:.1f} s, longest {longest:.1f} s, {counted(waits, 'pod')}",
+        )
     if cost := report.get("cost"):
         yield "List price when idle", _usd(cost["idleHourlyUsd"])
         yield "Peak of this run", _usd(cost["peakHourlyUsd"])

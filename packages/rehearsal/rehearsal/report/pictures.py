@@ -126,6 +126,9 @@ PALETTES: Final[Mapping[str, Colours]] = yaml.safe_load(
 STRIPS: Final = 80
 """Most nodes in a picture; the table beside it has all."""
 
+BAND: Final = 0.3
+"""Opacity of the shade behind every other stage."""
+
 _FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 """vl-convert carries the first; the others have its widths, so that texts take the same space everywhere."""
 _LANGUAGE: Final = "6.4"
@@ -245,7 +248,7 @@ def _stage_bands(report: Report, colours: Colours) -> Spec:
     """Every other stage, shaded."""
     return {
         "data": {"values": stages(report)[::2]},
-        "mark": {"type": "rect", "color": colours["frame"], "opacity": 0.3},
+        "mark": {"type": "rect", "color": colours["frame"], "opacity": BAND},
         "encoding": {"x": {"field": "from", **_NUMBER}, "x2": {"field": "until"}},
     }
 

@@ -22,6 +22,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
 
 from components.settings import SettingsError
 from facts import catalog
@@ -35,6 +37,7 @@ from rehearsal.report.changes import StackChange, compared, stack_change
 from rehearsal.report.pull_request import StackReport, changes, costs, hidden, quotas
 from rehearsal.report.summary import hourly, new_table
 from rehearsal.run.options import BUILD
+from rehearsal.run.working import working
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.tools import provide
 from rehearsal.tools.modules import PREVIEW
@@ -77,14 +80,17 @@ def preview(
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
     try:
-        with SandboxHandle(
-            run_dir,
-            tools=tools,
-            clouds=stack.plugins,
-            control_plane=base is not None,
-            inside=base is not None and stack.only_from_inside,
-            existing=stack.with_existing,
-        ) as sandbox:
+        with (
+            working(f"{stack.name}: starting the simulated cloud") as say,
+            SandboxHandle(
+                run_dir,
+                tools=tools,
+                clouds=stack.plugins,
+                control_plane=base is not None,
+                inside=base is not None and stack.only_from_inside,
+                existing=stack.with_existing,
+            ) as sandbox,
+        ):
             engine = Engine.create(
                 project=base.project if base else project,
                 stack=stack.name,
@@ -96,10 +102,12 @@ def preview(
             facts = sandbox.ready()
             engine = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools))
             if base is not None:
+                say(f"{stack.name}: pulumi up of the base in the simulated cloud")
                 deployed = engine.up(skip_preview=True)
                 if not deployed.ok:
                     raise BaseNotDeployed(hidden(deployed.reason, engine.secrets()))
                 engine = engine.of(project, stack.file)
+            say(f"{stack.name}: pulumi preview{' with the policy gate' if gate else ''}")
             result = engine.preview(gate)
             change = stack_change(hidden(result.events, engine.secrets()), effects_of(stack))
             if result.ok:  # then errors in the log are those of a plugin's end
@@ -187,7 +195,10 @@ def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> 
         colour = "bold red" if violation.mandatory else "yellow"
         console.print(f"[{colour}]{violation.level}[/] [bold]{violation.rule}[/] on {escape(violation.resource)}")
         for line in violation.message.splitlines():
-            console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)
+            if console.is_terminal:
+                console.print(Padding(Text(line), (0, 0, 0, 2)))
+            else:  # whole, for those that search in a log
+                console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)
 
 
 OUTPUT: Final = ROOT / "build" / "pr-report.md"

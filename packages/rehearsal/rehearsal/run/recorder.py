@@ -73,7 +73,8 @@ class RetainedCluster:
         yield f"  . {self.environment}"
         for job in self.jobs[:3]:
             yield f"  kubectl apply -f {job}"
-        yield "  kubectl get pods,nodes --watch"
+        yield "  kubectl get pods --watch"
+        yield "  kubectl get nodes --watch"
         yield "  gpu pools"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
         yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"

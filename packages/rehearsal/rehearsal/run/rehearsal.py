@@ -44,7 +44,9 @@ class Rehearsal(Recorder[RunRecord]):
     expected = (*Recorder.expected, DiskFull, ManifestsError)
 
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
-        """Nothing is started yet."""
+        """Nothing is started yet. Raises StackError: the stack cannot be updated from the version in ``options``."""
+        if options.base is not None:
+            options.base.require_updatable(stack)
         settings, timeline = stack.settings, Timeline()
         self._limited = options.account is not None
         self._pools = pools_of(settings)
@@ -130,7 +132,7 @@ class Rehearsal(Recorder[RunRecord]):
         result = base.engine(engine, self._stack.file).up(name="base")
         self._engine_check("base", f"`pulumi up` of {base.name} succeeds", result)
         if not result.ok:
-            raise StageFailed(f"pulumi up of {base.name} failed: {result.reason}")
+            raise StageFailed(base.failure(result))
 
     def _upgrade(self, engine: Engine, base: DeployedVersion) -> None:
         """Update what runs to today's program while a job runs; then its node goes, as the scenario begins empty."""
@@ -143,10 +145,11 @@ class Rehearsal(Recorder[RunRecord]):
             raise StageFailed(NEVER_RAN)
         upgraded = self._up(engine)
         again = engine.up(self._options.gate, name="upgraded-again", expect_no_changes=True)
-        self._record.checks += base.checks(job, before, upgraded, again)
+        checks = [*base.checks(job, before, upgraded, again)]
         if not self._pools.in_groups:
-            self._record.checks.append(drift_check(self._admin))
-        for check in self._record.checks[-4:]:
+            checks.append(drift_check(self._admin))
+        self._record.checks += checks
+        for check in checks:
             self._say(f"{check.title}: {check.detail}")
         job.delete()
         self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from rehearsal.cluster.api import Api, condition
 from rehearsal.day_two.job import RunningJob, ending_steps, judged, named
 from rehearsal.engine.changed_stacks import checkout
-from rehearsal.engine.engine import CommandResult, Engine
-from rehearsal.engine.stack import ROOT
+from rehearsal.engine.engine import CommandResult, Engine, has_secure_values
+from rehearsal.engine.stack import ROOT, Stack, StackError
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import NodeRecord, PodRecord
 
@@ -37,8 +39,37 @@ class DeployedVersion:
 
     def engine(self, today: Engine, file: Path) -> Engine:
         """The stack of ``today`` with this version's program and stack file; ``file`` itself if it has none there."""
+        return today.of(self.project, self._stack_file(file))
+
+    def _stack_file(self, file: Path) -> Path:
         own = self.project / file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        return today.of(self.project, own if own.is_file() else file)
+        return own if own.is_file() else file
+
+    def require_updatable(self, stack: Stack) -> None:
+        """Raise ``StackError``, with what to do, if no update leads from this version's stack file to today's."""
+        own = self._stack_file(stack.file)
+        config = (yaml.safe_load(own.read_text(encoding="utf-8")) or {}).get("config") or {}
+        cloud, today = config.get("gpucluster:cloud"), stack.settings.cloud
+        where = f"{stack.file.name} of {self.name}"
+        if cloud != today:
+            raise StackError(
+                f"{where} has `gpucluster:cloud: {cloud}`, today's has {today}: no update leads from one to the other. "
+                f"Write a BASE whose file has {today}, or leave BASE out."
+            )
+        if has_secure_values(own) and stack.passphrase is None:
+            raise StackError(
+                f"{where} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to "
+                "their passphrase"
+            )
+
+    def failure(self, deployed: CommandResult) -> str:
+        """Why its `pulumi up` failed, as the verdict says it."""
+        if "incorrect passphrase" not in deployed.reason:
+            return f"pulumi up of {self.name} failed: {deployed.reason}"
+        return (
+            f"the stack file of {self.name} is encrypted with another passphrase than PULUMI_CONFIG_PASSPHRASE: write "
+            "a BASE from after the change of the passphrase, or leave BASE out"
+        )
 
     def checks(
         self, job: RunningJob, before: tuple[PodRecord, NodeRecord], upgraded: CommandResult, again: CommandResult

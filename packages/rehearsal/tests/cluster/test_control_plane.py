@@ -13,9 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from facts.jobs.runner import until_idle, with_saved_log
+from facts.jobs.runner import until_idle, with_files, with_saved_log
 from packages.rehearsal.tests.kubernetes_cluster import Resource
-from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, alive, daemon_set, eventually, job, pod, tools
+from packages.rehearsal.tests.simulated_cluster import (
+    JOBS,
+    PATIENCE,
+    PODS,
+    alive,
+    daemon_set,
+    eventually,
+    job,
+    pod,
+    tools,
+)
 from rehearsal.cluster import control_plane as module
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
 from rehearsal.cluster.control_plane import ControlPlane
@@ -78,8 +88,9 @@ def test_a_node_has_its_declared_size_and_no_gpu_before_the_driver(api: Api) -> 
 
 
 def test_a_bare_pod_that_never_restarts_succeeds_after_its_seconds(api: Api) -> None:
+    api.create(PODS, pod("long", seconds=3600))
+    eventually("long runs", lambda: phase(api, "long") == "Running")
     api.create(PODS, pod("short", seconds=0.5))
-    api.create(PODS, pod("long", seconds=100))
     eventually("short succeeds", lambda: phase(api, "short") == "Succeeded")
     assert phase(api, "long") == "Running"
     state = api.get(f"{PODS}/short")["status"]["containerStatuses"][0]["state"]
@@ -87,8 +98,9 @@ def test_a_bare_pod_that_never_restarts_succeeds_after_its_seconds(api: Api) -> 
 
 
 def test_a_job_completes_and_a_server_keeps_running(api: Api) -> None:
-    api.create(JOBS, job("sum", pods=2, gpus=0))
     api.create(PODS, pod("server", seconds=0, restartPolicy="Always"))
+    eventually("the server runs", lambda: phase(api, "server") == "Running")
+    api.create(JOBS, job("sum", pods=2, gpus=0))
     eventually("the job is complete", lambda: api.get(f"{JOBS}/sum")["status"].get("succeeded") == 2)
     assert phase(api, "server") == "Running"
 
@@ -137,7 +149,7 @@ def test_a_log_says_what_is_simulated_and_a_command_is_refused(plane: ControlPla
 
     def kubectl(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [tools() / "kubectl", "--kubeconfig", plane.kubeconfig, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
     shown = kubectl("logs", "talker")
     assert "did not run" in shown.stdout, shown.stderr
@@ -146,13 +158,23 @@ def test_a_log_says_what_is_simulated_and_a_command_is_refused(plane: ControlPla
     assert "simulates its machines" in refused.stderr
 
 
-def test_a_container_of_gpu_dev_runs_until_it_was_idle_for_long_enough(api: Api) -> None:
-    for name, command in (("dev", until_idle(1000)), ("saves", with_saved_log(until_idle(1000), "/shared/.logs/dev"))):
+def test_a_container_of_gpu_dev_and_one_that_sleeps_run_for_as_long_as_they_say(api: Api) -> None:
+    sleep, logs = ("sleep", "1000"), "/shared/.logs/dev"
+    commands = {
+        "dev": until_idle(1000),
+        "saves": with_saved_log(until_idle(1000), logs),
+        "sleeps": sleep,
+        "unpacks": with_files(sleep),
+        "saves-and-sleeps": with_saved_log(sleep, logs),
+        "saves-and-unpacks": with_saved_log(with_files(sleep), logs),
+    }
+    for name, command in commands.items():
         container = {"name": "main", "image": "example.com/image", "command": list(command)}
         api.create(PODS, {"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container]}})
+    eventually("all run", lambda: {phase(api, name) for name in commands} == {"Running"})
     api.create(PODS, pod("other", seconds=5))
     eventually("another program has ended", lambda: phase(api, "other") == "Succeeded")
-    assert (phase(api, "dev"), phase(api, "saves")) == ("Running", "Running")
+    assert {name: phase(api, name) for name in commands} == dict.fromkeys(commands, "Running")
 
 
 def test_who_made_the_cluster_has_all_rights_by_a_role_that_can_be_asked_for(plane: ControlPlane) -> None:
@@ -187,7 +209,7 @@ with ControlPlane(Path({str(tmp_path)!r}), tools=Path({str(tools())!r})) as plan
     if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no network namespace of one's own")
     command = [*unshared, sys.executable, "-c", program]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert "ready: True" in shown.stdout, shown.stderr
 
 

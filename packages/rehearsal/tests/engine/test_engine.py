@@ -98,6 +98,13 @@ def test_the_next_program_of_a_stack_has_its_own_stack_file_and_the_same_secrets
     following = driver.of(driver.project, file)
     assert following.preview().ok
     assert "encryptionsalt:" not in file.read_text(), "the user's file stays"
+    # Without encrypted values another passphrase is no obstacle.
+    file.write_text(
+        "config: {}\nencryptionsalt: v1:SfyPm7lcsMw=:v1:Sx9K37xdn9CR/+Uq:ek0crU1NyHaHlB2usE9nfN5bhHuGrw==\n"
+    )
+    assert driver.of(driver.project, file).preview().ok
+    file.write_text("config: {}\n")
+    following = driver.of(driver.project, file)
     following.set_secret("other:token", "open-sesame")
     assert following.secrets() == ["open-sesame"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -124,19 +123,19 @@ def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Runn
         for index in range(2):
             filler = pod(f"filler-{name}-{index}", 3, seconds=600, tolerations=TOLERATIONS, nodeSelector=pool(name))
             api.create(PODS, filler)
-    eventually("two nodes of each group have one GPU left", lambda: bound("filler-", 6), 180)
+    eventually("two nodes of each group have one GPU left", lambda: bound("filler-", 6))
     for name in groups:
         manifest = job(name, 2, 1, 900, tolerations=TOLERATIONS, nodeSelector=pool(name))
         manifest["spec"]["backoffLimit"] = 0
         if name == "kept":
             manifest["spec"]["template"]["metadata"]["annotations"] |= HELD
         api.create(JOBS, manifest)
-    eventually("one pod of a job on each node", lambda: all(bound(f"{name}-", 2) for name in groups), 120)
+    eventually("one pod of a job on each node", lambda: all(bound(f"{name}-", 2) for name in groups))
     for name in groups:
         for index in range(2):
             api.delete(f"{PODS}/filler-{name}-{index}")
-    eventually("the job was ended", lambda: api.get(f"{JOBS}/packed")["status"].get("failed"), 180)
-    eventually("a node is gone", lambda: len(nodes(api, "packed")) <= 1, 120)
+    eventually("the job was ended", lambda: api.get(f"{JOBS}/packed")["status"].get("failed"))
+    eventually("a node is gone", lambda: len(nodes(api, "packed")) <= 1)
     for name in ("kept", "others"):
         assert "failed" not in api.get(f"{JOBS}/{name}")["status"]
         assert len(nodes(api, name)) == 2
@@ -153,10 +152,19 @@ def test_an_idle_node_stays_if_daemon_sets_count_and_reach_the_threshold(fleet: 
         agents["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
         api.apply_manifest(agents)
         api.create(PODS, pod(name, 0, tolerations=TOLERATIONS, nodeSelector=pool(name)))
-    eventually("a node of each group", lambda: all(nodes(api, name) for name in groups), 180)
-    eventually("the idle node of one group is gone", lambda: not nodes(api, "ignored"), 180)
-    time.sleep(10)
+    eventually("both pods are done", lambda: all(phase(api, name) == "Succeeded" for name in groups))
+    eventually("the idle node of one group is gone", lambda: not nodes(api, "ignored"))
+    # Both are idle for as long as a node of the other group lives from its first to its last moment.
+    api.create(PODS, pod("again", 0, tolerations=TOLERATIONS, nodeSelector=pool("ignored")))
+    eventually("another pod is done there", lambda: phase(api, "again") == "Succeeded")
+    eventually("its node is gone, too", lambda: not nodes(api, "ignored"))
     assert len(nodes(api, "counted")) == 1
+
+
+def phase(api: Api, name: str) -> str:
+    """Of a pod, which outlives its node or not: ``Succeeded`` when it was deleted with it."""
+    live = api.find(f"{PODS}/{name}")
+    return "Succeeded" if live is None else str(live["status"].get("phase"))
 
 
 def pool(name: str) -> dict[str, str]:

@@ -94,8 +94,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         for lane, each in GROWS.items():
             for name, fields in each["pods"].items():
                 api.create(PODS, _pod(lane, name, **fields))
-        eventually("what should run runs", lambda: all(_runs(api, lane) for lane in GROWS), 240)
-        time.sleep(QUIET_SECONDS)
+        eventually("what should run runs", lambda: all(_runs(api, lane) for lane in GROWS))
+        eventually("nothing changes any more", lambda: _quiet(api))
         yield played
 
 
@@ -132,6 +132,19 @@ def _pod(lane: str, name: str, gpus: int = 1, **fields: Any) -> Object:
     container["resources"]["requests"] = {key: value for key, value in asked.items() if value}
     container["ports"] = [{"containerPort": port, "hostPort": port}] if port else []
     return manifest
+
+
+def _quiet(api: Api) -> bool:
+    """Whether no node, claim or pod's place changes for a while: by then a node too many has come, or is gone again."""
+
+    def there() -> tuple[set[str], set[str], dict[str, Any]]:
+        claims = {each["metadata"]["name"] for each in api.list("/apis/karpenter.sh/v1/nodeclaims")}
+        pods = {each["metadata"]["name"]: each["spec"].get("nodeName") for each in api.list(PODS)}
+        return {each["metadata"]["name"] for each in api.list("/api/v1/nodes")}, claims, pods
+
+    before = there()
+    time.sleep(QUIET_SECONDS)
+    return there() == before
 
 
 def _runs(api: Api, lane: str) -> bool:

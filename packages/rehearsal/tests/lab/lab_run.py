@@ -19,7 +19,7 @@ from rehearsal.lab.machine import LabMachine, MachineError, MachineSpec, new_key
 from rehearsal.lab.software import Software
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
-_SECONDS = 120
+_SECONDS = 600
 
 
 _FACTS = """

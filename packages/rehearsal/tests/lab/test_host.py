@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.lab import isolation, lab
 from rehearsal.lab.isolation import Hierarchy, LabUnavailable
 from rehearsal.lab.lab import Lab
@@ -117,7 +118,7 @@ def test_an_isolated_command_has_a_network_with_loopback_only() -> None:
     program = "import os, socket; from rehearsal.lab import isolation; "
     program += "print(os.getpid(), isolation.isolated(), len(socket.if_nameindex()))"
     process = subprocess.Popen(isolation.command([sys.executable, "-c", program]), stdout=subprocess.PIPE, text=True)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert output.split()[:2] == [str(process.pid), "True"]
     assert int(output.split()[2]) == len(_links_of_a_new_namespace())
 

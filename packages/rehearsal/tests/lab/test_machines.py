@@ -8,14 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packages.rehearsal.tests.lab import REAL
+from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 from rehearsal.lab import isolation
 from rehearsal.lab.lab import base_root
 from rehearsal.sandbox.client import processes
@@ -81,7 +81,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory, before: dict[str, Any]) -
     """What ``lab_run.py`` observed, and what there is after its end."""
     folder = tmp_path_factory.mktemp("lab")
     with _start(folder) as process:
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0
     observations = json.loads(output)
     return observations | {
@@ -140,16 +140,10 @@ def test_a_killed_lab_dies_whole_and_the_next_start_sweeps_it(tmp_path: Path, be
         assert len(isolation.pids(lab)) > 10
         assert all(traces(lab, tmp_path)[kind] for kind in KINDS)
         process.send_signal(signal.SIGKILL)
-    _wait(lambda: not isolation.pids(lab))
+    eventually("its machines have ended", lambda: not isolation.pids(lab))
     # Nothing runs any more; cgroups and disks wait for the next start.
-    _wait(lambda: not traces(lab, tmp_path)["processes"])
+    eventually("so has the rest", lambda: not traces(lab, tmp_path)["processes"])
     assert traces(lab, tmp_path) == {"cgroups": 1, "processes": 0, "mounts": 0, "entries": 1, "disks": 1}
     assert lab in isolation.sweep()
     assert set(traces(lab, tmp_path).items()) == {(kind, 0) for kind in KINDS}
     assert host() == before
-
-
-def _wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack
 from html.parser import HTMLParser
 from pathlib import Path
@@ -291,13 +292,24 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
+def band(palette: Mapping[str, str]) -> str:
+    """The shade behind every other stage."""
+    both = zip(*(bytes.fromhex(palette[name][1:]) for name in ("frame", "ground")), strict=True)
+    return "#" + bytes(round(pictures.BAND * over + (1 - pictures.BAND) * under) for over, under in both).hex()
+
+
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_texts_and_areas_stand_out(mode: str) -> None:
     palette = pictures.PALETTES[mode]
     for text, ground in itertools.product(("text", "dim", "link", "pass", "fail"), ("ground", "stripe")):
         assert contrast(palette[text], palette[ground]) >= 4.5, (text, ground)
-    for area in (*palette["pools"], *(palette[name] for name in pictures.STATES.values())):
-        assert contrast(area, palette["ground"]) >= 3, area
+    for area, ground in itertools.product(
+        (*palette["pools"], *(palette[name] for name in pictures.STATES.values())), (palette["ground"], band(palette))
+    ):
+        assert contrast(area, ground) >= 3, (area, ground)
+    assert contrast(palette["dim"], band(palette)) >= 4.5, "a stage's name"
+    # Lines of the grid are for the eye that looks for them, in both modes alike.
+    assert 1.3 <= contrast(palette["frame"], palette["ground"]) <= 1.6
 
 
 DEFICIENCIES = {

@@ -73,6 +73,8 @@ def test_the_commands_that_are_printed_can_be_pasted(tmp_path: Path) -> None:
     assert [command for command in commands if "#" in command] == [], "an interactive zsh knows no comments"
     subprocess.run(["sh", "-n"], input="\n".join(commands), text=True, check=True)
     assert any(str(cluster.kubeconfig) in line for line in lines)
+    watched = [command.split()[2] for command in commands if command.endswith(" --watch")]
+    assert watched == ["pods", "nodes"], "kubectl watches one kind at a time"
 
 
 RECORDED = Path(__file__).parents[1] / "report" / "pull_requests"

@@ -18,6 +18,7 @@ from rehearsal.engine.stack import ROOT
 _SECTION: Final = re.compile(r"^### Upgrading from (?P<version>\S+)\n(?P<text>.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 _COMMIT: Final = re.compile(r"\bcommit `([0-9a-f]{40})`")
 _CODE: Final = re.compile(r"`([^`]+)`")
+_TYPE: Final = re.compile(r"[\w-]+:[\w./-]+:\w+")
 EVERYWHERE: Final = "every cloud"
 
 
@@ -36,6 +37,11 @@ class Row:
         """Whether it names the type and, of an update, everything that differs."""
         named = change.op == "update" or change.op in self.codes
         return self.of(cloud) and named and change.type in self.codes and all(map(self._names, change.paths))
+
+    @property
+    def about_resources(self) -> bool:
+        """Whether it names a resource type. Rows about refusals, pipelines and packages do not."""
+        return any(map(_TYPE.fullmatch, self.codes))
 
     def of(self, cloud: str) -> bool:
         """Whether it is about a cloud."""
@@ -90,6 +96,16 @@ def released() -> Path:
 def program(project: Path) -> Program:
     """The program of a version, in one process for all tests of this one."""
     return Program(project)
+
+
+def unused(candidates: Iterable[Row], updates: Iterable[tuple[str, Iterable[Change]]]) -> list[str]:
+    """Rows about resources that explain nothing in any of the ``updates``: pairs of a cloud and its changes."""
+    left = [row for row in candidates if row.about_resources]
+    if left:
+        for cloud, changes in updates:
+            made = [*changes]
+            left = [row for row in left if not any(row.explains(each, cloud) for each in made)]
+    return [row.what for row in left]
 
 
 def unexplained(changes: Iterable[Change], cloud: str) -> list[Change]:

@@ -5,6 +5,7 @@ Both programs are real, the clouds are simulated, and there is no engine; with o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,15 @@ import yaml
 from facts import catalog
 from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.program import Program
-from packages.rehearsal.tests.upgrade.released import EVERYWHERE, Row, program, released, rows, unexplained
+from packages.rehearsal.tests.upgrade.released import (
+    EVERYWHERE,
+    Row,
+    program,
+    released,
+    rows,
+    unexplained,
+    unused,
+)
 from policies.offline import OfflineGate
 from policies.readers.resource import Declared
 from rehearsal.engine.changed_stacks import changed_project
@@ -102,6 +111,34 @@ def test_every_row_is_about_clouds_that_there_are() -> None:
     assert rows()
     known = {*catalog.PLUGINS, *catalog.OWN_MACHINES, EVERYWHERE}
     assert [row for row in rows() if not row.where <= known] == []
+
+
+def test_every_row_about_resources_explains_a_change(tmp_path: Path) -> None:
+    """What a row says happens to no stack is out of date, or its words are misspelt."""
+
+    def updates() -> Iterator[tuple[str, list[Change]]]:
+        for number, stack in enumerate(STACKS):
+            cloud = cloud_of(released() / stack)
+            if any(row.about_resources and row.of(cloud) for row in rows()):
+                yield cloud, deployed(stack, tmp_path / str(number)).update(program(ROOT))
+
+    assert unused(rows(), updates()) == []
+
+
+def test_a_row_that_explains_nothing_is_named() -> None:
+    update = Change("update", "aws:eks/addon:Addon", "vpc-cni", ("configurationValues",))
+    used, other, misspelt, refusal = (
+        Row(what, frozenset(codes), frozenset({where}))
+        for what, codes, where in (
+            ("used", {"aws:eks/addon:Addon", "configurationValues"}, EVERYWHERE),
+            ("of another cloud", {"aws:eks/addon:Addon", "configurationValues"}, "gke"),
+            ("misspelt", {"aws:eks/addon:Addon", "configurationValue"}, "eks"),
+            ("a refusal", {"security.kmsKey"}, "eks"),
+        )
+    )
+    named = [other.what, misspelt.what]
+    assert unused([used, other, misspelt, refusal], [("eks", [update]), ("gke", [])]) == named
+    assert unused([refusal], []) == []
 
 
 def test_other_versions_of_pulumis_packages_have_a_row() -> None:

@@ -24,7 +24,8 @@ PROGRAM = """\
 #!{python}
 import http.server, json, os, pathlib, sys, threading, time
 home = pathlib.Path(os.environ["HOME"])
-(home / "seen.json").write_text(json.dumps(dict(os.environ)))
+(home / "draft.json").write_text(json.dumps(dict(os.environ)))
+(home / "draft.json").rename(home / "seen.json")
 if os.environ.get("MODE") == "crash":
     sys.exit("no such queue")
 class Health(http.server.BaseHTTPRequestHandler):

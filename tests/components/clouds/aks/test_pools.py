@@ -1,4 +1,4 @@
-"""AKS agent pools, one wish at a time."""
+"""AKS agent pools, one setting at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EKS node groups, one wish at a time: what nodes are, and what the autoscaler knows of them while there are none."""
+"""EKS node groups, one setting at a time: what nodes are, and what the autoscaler knows of an empty one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAG = "aws:autoscaling/tag:Tag"
 EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
-GPU_WISHES: dict[str, Pool] = {
+GPU_POOLS: dict[str, Pool] = {
     "usual": eks_specs.gpu_pool(),
     "size": eks_specs.gpu_pool(size=4, machine_types=("g4dn.12xlarge",)),
     "labels": eks_specs.gpu_pool(extra_labels={"nvidia.com/gpu": "true", "example.com/rack": "7"}),
@@ -34,7 +34,7 @@ GPU_WISHES: dict[str, Pool] = {
     "shared": eks_specs.gpu_pool(time_sharing=SharedGpu(clients_per_gpu=4)),
     "on-demand": eks_specs.gpu_pool(spot=False, preference=1, zones=eks_specs.THREE_ZONES),
 }
-gpu_wishes = pytest.mark.parametrize("spec", GPU_WISHES.values(), ids=GPU_WISHES)
+gpu_pools = pytest.mark.parametrize("spec", GPU_POOLS.values(), ids=GPU_POOLS)
 
 
 def group(spec: Pool, **cluster: Any) -> recorder.Registration:
@@ -75,7 +75,7 @@ def nodes_of(node_group: recorder.Registration) -> tuple[Mapping[str, str], set[
     return node_group.inputs["labels"], taints
 
 
-@gpu_wishes
+@gpu_pools
 def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -> None:
     labels, taints = nodes_of(group(spec))
     assert labels == spec.labels
@@ -145,7 +145,7 @@ def test_a_group_takes_its_tags_with_it() -> None:
     assert {tag.deleted_with for tag in of_pool} == {declared.named("t4-1-a-pool").urn}
 
 
-@gpu_wishes
+@gpu_pools
 def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: Pool) -> None:
     node_group = group(spec)
     assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}

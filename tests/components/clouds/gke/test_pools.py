@@ -1,4 +1,4 @@
-"""GKE node pools, one wish at a time, what the stack says about their autoscaler, and their fabric."""
+"""GKE node pools, one setting at a time, what the stack says about their autoscaler, and their fabric."""
 
 from __future__ import annotations
 

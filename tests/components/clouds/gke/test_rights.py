@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.settings.quotas import listed, used
+from components.settings.quotas import UNLIMITED, listed, used
 from facts.catalog.gke.rights import OF_SETTINGS
 from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
@@ -21,7 +21,7 @@ TPU7X = {"name": "tpu7x", "gpu": "google-tpu7x", "gpusPerNode": 4, "maxNodes": 2
 @pytest.mark.parametrize("file", GKE, ids=lambda file: file.stem)
 def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     settings = settings_of(file)
-    text = listed(settings)
+    text = listed(settings, UNLIMITED)
     roles = {line.partition(" on ")[0] for line in text.splitlines() if line.startswith("roles/")}
     enable = " ".join(line for line in text.splitlines() if line.startswith("gcloud services enable"))
     assert f"--project {settings.project} " in enable
@@ -33,7 +33,7 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
 
 
 def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
-    lines = listed(settings_of(ROOT / "Pulumi.dev.yaml")).splitlines()
+    lines = listed(settings_of(ROOT / "Pulumi.dev.yaml"), UNLIMITED).splitlines()
     assert [line for line in lines if line.startswith("roles/")] == [
         "roles/container.admin on the project",
         "roles/iam.serviceAccountAdmin on the project",
@@ -45,7 +45,7 @@ def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
 
 
 def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named() -> None:
-    text = listed(settings_of(ROOT / "examples" / "gke-company.yaml"))
+    text = listed(settings_of(ROOT / "examples" / "gke-company.yaml"), UNLIMITED)
     enable = {one.split()[4]: one.split()[5:] for one in text.splitlines() if one.startswith("gcloud services enable")}
     assert "STATIC_ADDRESSES" not in text, "its addresses are not this project's"
     assert "roles/compute.networkAdmin" not in text
@@ -58,7 +58,7 @@ def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named(
 
 
 def test_research_needs_the_roles_of_its_buckets_and_secrets() -> None:
-    text = listed(settings_of(ROOT / "examples" / "gke-research.yaml"))
+    text = listed(settings_of(ROOT / "examples" / "gke-research.yaml"), UNLIMITED)
     assert "roles/secretmanager.admin on each secret" in text
     assert "roles/storage.admin on each bucket" in text
     assert " secretmanager.googleapis.com" in text

@@ -8,12 +8,12 @@ import os
 import re
 import subprocess
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.lab.software import WORKLOAD_IMAGE, Software, prepare
 from rehearsal.tools import cache
 from rehearsal.tools.install import install
@@ -83,11 +83,12 @@ def test_flannels_plugin_has_the_cni_version_of_flannels_configuration(binaries:
     assert "1.0.0" in json.loads(answer.stdout)["supportedVersions"]
 
 
-def test_a_second_run_is_instant_and_says_nothing(software: Software) -> None:
-    out, start = io.StringIO(), time.monotonic()
+def test_a_second_run_only_looks_and_says_nothing(software: Software, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("packages", "_fill"):
+        monkeypatch.delattr(f"{prepare.__module__}.{name}")
+    out = io.StringIO()
     assert prepare(cache.root(), Progress(out)) == software
     assert out.getvalue() == ""
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("driver", ["580.95.05", "595.71.05"])
@@ -191,7 +192,7 @@ def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
     file = tmp_path / "config.yaml"
     file.write_text(json.dumps(config))
     command = [binaries / "lab-image", "nvidia-device-plugin"]
-    answer = subprocess.run(command, env={"CONFIG_FILE": str(file)}, capture_output=True, text=True, timeout=30)
+    answer = subprocess.run(command, env={"CONFIG_FILE": str(file)}, capture_output=True, text=True, timeout=PATIENCE)
     assert answer.returncode == 1
     assert message in answer.stderr
 

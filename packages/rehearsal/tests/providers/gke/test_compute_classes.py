@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from facts.catalog import of
 from packages.rehearsal.tests.providers.gke.account import POOL, Google, gpu_pool
-from packages.rehearsal.tests.simulated_cluster import tools
+from packages.rehearsal.tests.simulated_cluster import eventually, tools
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.providers.cloud import SimulatedCloud, Store
@@ -113,8 +112,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with ControlPlane(folder, tools=tools()) as plane:
         plane.api.apply_manifest(kind)
         # The API server serves a new kind a moment later.
-        while refusal(plane.api, NODEPOOLS).startswith("404"):
-            time.sleep(0.1)
+        eventually("it is served", lambda: not refusal(plane.api, NODEPOOLS).startswith("404"))
         yield plane.api
 
 

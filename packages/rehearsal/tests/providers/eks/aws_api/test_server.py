@@ -145,8 +145,9 @@ def test_waiting_for_a_message_blocks_no_other_request(controller: Controller) -
     bodies: list[str] = []
 
     def listen() -> None:
-        answer = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
-        bodies.extend(each["Body"] for each in answer["Messages"])
+        while not bodies:
+            answer = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
+            bodies.extend(each["Body"] for each in answer.get("Messages", []))
 
     listener = threading.Thread(target=listen)
     listener.start()

@@ -15,6 +15,7 @@ import yaml
 
 from components.workloads.queue import cluster_queue
 from packages.rehearsal.tests.providers.kubernetes.helm.test_charts import KUEUE
+from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -52,13 +53,13 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
             running.api.apply_manifest(yaml.safe_load(file.read_text()))
         environment = {**os.environ, "KUBECONFIG": str(running.kubeconfig)}
         context = yaml.safe_load(running.kubeconfig.read_text())["current-context"]
-        waiting = ["kubectl", "wait", "crd", "--all", "--for=condition=established", "--timeout=60s"]
+        waiting = ["kubectl", "wait", "crd", "--all", "--for=condition=established", f"--timeout={PATIENCE:.0f}s"]
         connecting = ["sh", str(RECIPE / "connect.sh"), context, context, "gke"]
         applying = ["kubectl", "apply", *(f"-f{RECIPE / name}" for name in ("manager.yaml", "job.yaml"))]
         # The queue of that name is another one in the manager, which is the same cluster here.
         clearing = ["kubectl", "delete", "localqueues", "everywhere", "--namespace=research"]
         for command in (waiting, connecting, clearing, applying):
-            subprocess.run(command, check=True, env=environment, timeout=120)
+            subprocess.run(command, check=True, env=environment, timeout=PATIENCE)
         yield running
 
 
