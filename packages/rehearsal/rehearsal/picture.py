@@ -1,6 +1,6 @@
 """What README shows of one rehearsal: docs/rehearsal.svg, docs/rehearsal-dark.svg and lines of its output.
 
-All are made from docs/rehearsal.json, a part of that run's ``report.json``. ``python -m rehearsal.picture`` writes them,
+All come from docs/rehearsal.json, a part of that run's ``report.json``. ``python -m rehearsal.picture`` writes them,
 ``--check`` compares, ``--from REPORT`` first takes the figures of another run.
 """
 

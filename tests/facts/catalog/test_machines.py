@@ -19,7 +19,6 @@ from policies.readers.eks.facts import gpus_of
 from tests.tables import cases
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
-TYPES = [(cloud, name) for cloud in catalog.clouds() for name in catalog.of(cloud).machines.types]
 
 
 @pytest.mark.parametrize(("cloud", "gpu"), GPUS)
@@ -42,15 +41,16 @@ def test_every_gpu_is_one_that_all_clouds_share_a_name_for(cloud: str, gpu: str)
     assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
 
 
-@pytest.mark.parametrize(("cloud", "name"), TYPES)
-def test_machine_types_round_trip(cloud: str, name: str) -> None:
-    machine = catalog.of(cloud).machines.get(name)
-    assert machine is not None
-    assert machine.type == name
-    assert machine.vcpus > 0
-    assert machine.memory_gib > 0
-    assert (machine.gpus > 0) == (machine.gpu is not None)
-    assert machine.gpu is None or machine.gpu in catalog.of(cloud).accelerators
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_machine_types_round_trip(cloud: str) -> None:
+    for name in catalog.of(cloud).machines.types:
+        machine = catalog.of(cloud).machines.get(name)
+        assert machine is not None, name
+        assert machine.type == name
+        assert machine.vcpus > 0, name
+        assert machine.memory_gib > 0, name
+        assert (machine.gpus > 0) == (machine.gpu is not None), name
+        assert machine.gpu is None or machine.gpu in catalog.of(cloud).accelerators, name
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
