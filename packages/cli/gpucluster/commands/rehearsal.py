@@ -188,14 +188,16 @@ def preview(
 
 def _preview(stack: str, base: str | None = None, *, verbose: bool = False) -> bool:
     """Whether the gate passes a stack's preview, which is shown."""
+    from rehearsal.engine.stack import resolve
+
+    chosen = resolve(stack)  # a mistake in the file is reported before anything large is imported
     from rehearsal.engine.changed_stacks import checkout
     from rehearsal.engine.engine import gate_for
-    from rehearsal.engine.stack import resolve
     from rehearsal.report.report import write_atomically
     from rehearsal.run import preview as previews
     from rehearsal.tools.modules import PREVIEW
 
-    chosen, terminal, folder = resolve(stack), console(), BUILD / "preview"
+    terminal, folder = console(), BUILD / "preview"
     if base is None:
         result = previews.preview(chosen, tools=tools(PREVIEW), gate=gate_for(ROOT, chosen.name))
     else:
@@ -206,7 +208,7 @@ def _preview(stack: str, base: str | None = None, *, verbose: bool = False) -> b
     previews.show(terminal, chosen.name, result, verbose=verbose)
     file = folder / f"{chosen.name}.json"
     write_atomically(file, previews.to_json(chosen.name, result.change))
-    terminal.print(f"{previews.SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
+    terminal.print(f"{previews.SIMULATED}.\nAs JSON: {file.relative_to(ROOT)}", highlight=False, soft_wrap=True)
     return result.ok
 
 
@@ -338,8 +340,12 @@ def fault(
     from rehearsal.tools.modules import PREVIEW
 
     if case is None:
+        from rehearsal.report.summary import new_table
+
+        table = new_table("", "case", "what is wrong")
         for known in CASES.values():
-            typer.echo(f"{known.name:28} {known.title}")
+            table.add_row(known.name, known.title)
+        console().print(table)
         return
     if case not in CASES:
         bad_input(f"{case}: no such case. {instead(case, tuple(CASES))}")

@@ -19,7 +19,7 @@ def run(program: str, plan: str, record: str) -> None:
     """Run the file ``program`` with the mutants in the file ``plan``; ``record`` gets a line of JSON per resource."""
     planned = json.loads(Path(plan).read_text())
     mutants = ordered(Mutant(**{**each, "path": tuple(each["path"])}) for each in planned)
-    hasty = {(one.type, one.name) for one in mutants if one.path == DEPENDS_ON}
+    created_early = {(one.type, one.name) for one in mutants if one.path == DEPENDS_ON}
     waiting: set[tuple[str, str]] = set()
     writing = threading.Lock()
     monitor: Any = settings.get_monitor()
@@ -28,7 +28,7 @@ def run(program: str, plan: str, record: str) -> None:
     def transform(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         if args.opts.depends_on:
             waiting.add((args.type_, args.name))
-        if (args.type_, args.name) not in hasty:
+        if (args.type_, args.name) not in created_early:
             return None
         args.opts.depends_on = []
         return pulumi.ResourceTransformationResult(args.props, args.opts)

@@ -44,14 +44,14 @@ Refusal = tuple[str, str]
 
 @dataclass(frozen=True)
 class Variant:
-    """Other inputs of one resource of the program; ``hasty``: it comes as soon as those let it.
+    """Other inputs of one resource of the program; ``created_early``: before everything that they do not reference.
 
-    ``borrowed`` is a text in them that may be another resource's.
+    ``borrowed`` is a text in them that may reference another resource.
     """
 
     urn: str
     inputs: Properties
-    hasty: bool = False
+    created_early: bool = False
     borrowed: str = ""
 
 
@@ -250,7 +250,7 @@ def _every(replay: Replay, program: Sequence[Made], variants: Numbered) -> Answe
     """What a process of its own answers about its ``variants``."""
     with TemporaryDirectory() as folder:
         empty = _Creation(replay, Path(folder))
-        answers: Answers = _forked(_inserted, empty, program, [one for one in variants if not one[1].hasty])
+        answers: Answers = _forked(_inserted, empty, program, [one for one in variants if not one[1].created_early])
         others = [(number, one) for number, one in variants if number not in answers]
         return answers | {number: _forked(_from_nothing, empty, program, one) for number, one in others}
 
@@ -307,10 +307,10 @@ def _needing(urn: str, program: Iterable[Made], *, waiting: bool) -> list[Made]:
 
 
 def _from_nothing(creation: _Creation, program: Sequence[Made], variant: Variant) -> Refusal:
-    """Of the program with a variant. A hasty one comes before all that its inputs do not refer to, or beside it."""
+    """Of the program with a variant; one that is created early comes before what its inputs do not reference."""
     mutated = next(each for each, _ in program if each.urn == variant.urn)
     with_it = [(each, variant.inputs if each is mutated else inputs) for each, inputs in program]
-    if variant.hasty:
+    if variant.created_early:
         needed = _needed(mutated, program)
         needing = {each.urn for each, _ in _needing(mutated.urn, program, waiting=True)}
         for each, _ in program:

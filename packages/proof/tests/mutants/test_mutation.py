@@ -209,7 +209,7 @@ def test_variants_are_judged_one_by_one_each_in_the_place_of_its_resource() -> N
     variants = [
         Variant("urn:n", {**network, "name": "other"}),
         Variant("urn:s", {**inputs, "network": "another"}),
-        Variant("urn:s", inputs, hasty=True),
+        Variant("urn:s", inputs, created_early=True),
         Variant("urn:s", {**inputs, "name": "sub2"}),
     ]
     refused = [error for error, _ in replay.refusals(program, variants)]

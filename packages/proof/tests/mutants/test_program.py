@@ -57,9 +57,9 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> QuickJudges:
 def test_only_the_mutants_inputs_change_and_the_record_has_what_the_program_meant(tmp_path: Path) -> None:
     zone = Mutant(POOL, "t4-1-pool", ("nodeLocations", 0), "moved", '"us-central1-f"')
     spot = Mutant(POOL, "t4-1-pool", ("nodeConfig", "spot"), "dropped")
-    hasty = Mutant(POOL, "t4-4-pool", ("(dependsOn)",), "dropped")
+    created_early = Mutant(POOL, "t4-4-pool", ("(dependsOn)",), "dropped")
     unchanged = {each.urn: each for each in run_program(STACK.file).resources}
-    recording, recorded = run(tmp_path, zone, spot, hasty)
+    recording, recorded = run(tmp_path, zone, spot, created_early)
     changed = {each.name: each for each in recording.resources if each.inputs != unchanged[each.urn].inputs}
     assert list(changed) == ["t4-1-pool"]
     inputs = changed["t4-1-pool"].inputs
