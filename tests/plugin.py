@@ -57,18 +57,19 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rehearsals first, then files with other long tests, then those with many tests.
+    """Rehearsals first, then files with other long tests (``slow``), then those with many tests.
 
     A worker that gets a long file last would work alone in the end.
     """
     lengths: dict[Path, int] = {}
     for item in items:
-        length = item.get_closest_marker("rehearsal") is not None
+        length = next((rank for mark, rank in _RANKS.items() if item.get_closest_marker(mark)), 0)
         lengths[item.path] = max(length, lengths.get(item.path, 0))
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (-lengths[item.path], _REHEARSALS not in str(item.path), -tests[item.path], item.path))
 
 
+_RANKS: Final = {"rehearsal": 2, "slow": 1}
 _REHEARSALS: Final = "packages/rehearsal/tests/rehearsals/"
 _STACK_BY_STACK: Final = f"{_REHEARSALS}test_clouds.py"
 _ALONE: Final = ("test_a_stack_passes_and_its_report_has_the_observations[dev]",)

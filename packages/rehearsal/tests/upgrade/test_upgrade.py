@@ -1,6 +1,6 @@
 """What runs was declared by the released version: today's program loses nothing of it, and does what CHANGELOG.md says.
 
-Both programs are real, the clouds are simulated, and there is no engine; with one: test_by_the_engine.py.
+Both programs are real, the clouds are simulated, and there is no engine; with one: rehearsals/test_upgrade.py.
 """
 
 from __future__ import annotations
