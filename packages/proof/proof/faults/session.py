@@ -84,7 +84,7 @@ class FaultSession:
             result = operate()
             known, (injected, ids) = len(injected), self.sandbox.calls()
             for fault in injected[known:]:
-                self.say(f"{title(fault)}: {own_type(fault.urn)} {name_of(fault.urn)}")
+                self.say(f"{title(fault)}: {own_type(fault.urn).rpartition(':')[2]} {name_of(fault.urn)}")
             if result.ok:
                 return injected, True
             try:
