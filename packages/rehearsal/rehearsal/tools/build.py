@@ -162,6 +162,10 @@ def _rewritten(path: Path, lines: Mapping[str, str]) -> str:
     return text
 
 
+# Debug information, which the linker would strip: a ninth of the compiler's time, and a fifth of Go's cache.
+_UNSEEN: Final = ("-gcflags=all=-dwarf=false",)
+
+
 def build(module: Module, go: Go, folder: Path, progress: Progress, place: str) -> None:
     """Put all of ``module.files`` into ``folder``. ``place`` says how many come before and after.
 
@@ -186,7 +190,7 @@ def build(module: Module, go: Go, folder: Path, progress: Progress, place: str) 
                 building.detail = f"{compiled} packages compiled, of at most {len(total)}"
 
             # Not `go install tool`: who runs a failed command by hand would find the programs in their own GOBIN.
-            command = ["build", "-v", *module.build_flags(), *flags, "-o", f"{folder}/", "tool"]
+            command = ["build", "-v", *module.build_flags(), *_UNSEEN, *flags, "-o", f"{folder}/", "tool"]
             _run(module, go, command, count, noise=total)
     for go_name, name in module.names.items():
         (folder / go_name).rename(folder / name)
