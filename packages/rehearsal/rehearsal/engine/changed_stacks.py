@@ -23,7 +23,7 @@ from rehearsal.engine.stack import ROOT
 _SHARED: Final = (
     "__main__.py",
     "Pulumi.yaml",
-    "requirements.lock",
+    "uv.lock",
     "components/",
     "facts/",
     "packages/gpu/",  # the client that the scenario uses
