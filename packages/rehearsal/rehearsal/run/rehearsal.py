@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.job import NEVER_RAN, RunningJob
 from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine
+from rehearsal.engine.events import name_of
+from rehearsal.engine.recovery import own_type
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
 from rehearsal.report.changes import stack_change
@@ -36,6 +38,14 @@ from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import User, Watcher, let_in, short_message
+
+
+def deleted(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Names of the resources that a state had and has no longer, by their URNs.
+
+    The engine's default providers are its own: it drops one that no resource uses, such as that of ``pulumi`` itself.
+    """
+    return sorted(name_of(urn) for urn in {*before} - {*after} if own_type(urn).partition(":providers:")[1] == "")
 
 
 class Rehearsal(Recorder[RunRecord]):
@@ -303,12 +313,12 @@ class Rehearsal(Recorder[RunRecord]):
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses `pulumi destroy` and deletes nothing"
-        resources = len(engine.resources())
+        before = engine.resources()
         refused = engine.destroy("destroy-refused")
-        lost = resources - len(engine.resources())
+        lost = deleted(before, engine.resources())
         detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "the destroy was not refused"
         if lost:
-            detail = f"{lost} of {resources} resources were deleted before the refusal"
+            detail = f"{counted(len(lost), 'resource')} deleted before the refusal: {', '.join(lost)}"
         self._check("destroy-refused", title, not refused.ok and not lost, detail)
 
     def _stop(self) -> None:

@@ -23,7 +23,7 @@ from rehearsal.run import options
 from rehearsal.run.options import NEEDED_MIB, DiskFull, LoopbackDown, Options
 from rehearsal.run.preview import show_stack, to_json
 from rehearsal.run.recorder import RetainedCluster
-from rehearsal.run.rehearsal import Rehearsal
+from rehearsal.run.rehearsal import Rehearsal, deleted
 from tests.tables import cases
 
 
@@ -143,3 +143,12 @@ def test_it_is_tried_again_only_if_pools_changed_meanwhile(
     (check, _drift) = rehearsal._record.checks
     assert (check.passed, engine.updates) == (passed, updates)
     assert "With 1 GPU node running" in check.title
+
+
+def test_the_engine_s_own_default_providers_are_no_loss() -> None:
+    """A refused destroy drops that of ``pulumi``, with which the program reads its state: nothing depends on it."""
+    stack = "urn:pulumi:dev::gpucluster::"
+    cluster, pool = (f"{stack}gpucluster:index:Cluster$gcp:container/{each}::{each}" for each in ("cluster", "pool"))
+    provider = f"{stack}pulumi:providers:pulumi::default"
+    assert deleted([cluster, pool, provider], [cluster, pool]) == []
+    assert deleted([cluster, pool, provider], [cluster]) == ["pool"]
