@@ -107,6 +107,37 @@ def test_a_stack_without_a_report_is_named_with_its_command(monkeypatch: pytest.
     assert f"no report of dev in {tmp_path / 'dev'}: run `make rehearse STACK=dev` first" in refused.stderr
 
 
+def test_a_real_autoscaler_and_charts_are_those_of_every_changed_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, dict[str, str]]] = []
+
+    def record(command: list[str], *, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        started.append((command[-1], env))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("rehearsal.engine.changed_stacks.changed_since", lambda base: ["examples/gke-tips.yaml"])
+    monkeypatch.setattr(rehearsal.subprocess, "run", record)
+    variables = {
+        "BASE": "main",
+        "KEEP": "1",
+        "CLUSTER_AUTOSCALER": "/x",
+        "CHARTS": "/charts",
+        "MAKEFLAGS": " -- BASE=main",
+    }
+    assert run("rehearse-changed", **variables).returncode == 0
+    ((stack, environment),) = started
+    assert stack == "examples/gke-tips.yaml"
+    assert (environment["CLUSTER_AUTOSCALER"], environment["GPUCLUSTER_CHARTS"]) == ("/x", "/charts")
+    assert not {"BASE", "KEEP", "MAKEFLAGS"} & {*environment}, "they are about one stack"
+
+
+@pytest.mark.parametrize(("variables", "seed"), [({}, 1), ({"SEED": "0"}, 0), ({"SEED": "7"}, 7)])
+def test_a_seed_of_zero_is_used(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], seed: int) -> None:
+    seeds: list[int] = []
+    monkeypatch.setattr("proof.bench.traces.run_trace_bench", lambda *arguments: seeds.append(arguments[-1]))
+    assert run("bench-trace", **variables).returncode == 0
+    assert seeds == [seed]
+
+
 def test_without_a_case_the_cases_are_listed() -> None:
     shown = run("fault")
     assert shown.returncode == 0

@@ -118,7 +118,7 @@ def bench_trace(
     trace: Annotated[
         Path | None, typer.Option("--trace", help="A list of jobs.", envvar="TRACE", show_default="a generated one")
     ] = None,
-    seed: Seed = 1,
+    seed: Seed = None,
 ) -> None:
     """Compare what a list of jobs costs on published designs, a stack's pools and those of `gpu plan`."""
     from proof.bench.traces import run_trace_bench
@@ -127,4 +127,4 @@ def bench_trace(
     chosen = resolve(stack)
     if chosen.own_machines:
         raise StackError(f"stack {chosen.name} rents no machines; name a stack on a cloud")
-    run_trace_bench(console(), chosen.settings, chosen.name, trace, seed or 1)
+    run_trace_bench(console(), chosen.settings, chosen.name, trace, 1 if seed is None else seed)

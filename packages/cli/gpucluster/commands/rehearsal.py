@@ -167,7 +167,9 @@ def rehearse_changed(base: Base = "origin/main") -> None:
 
     changed = to_rehearse(changed_since(base), stack_files())
     typer.echo(f"to rehearse: {' '.join(changed) or 'none'}")
-    own = {name: value for name, value in os.environ.items() if name not in (*VARIABLES, "MAKEFLAGS")}
+    # Make's other variables are not about every stack; `programs` has read this one for all commands.
+    others = {*VARIABLES, "MAKEFLAGS"} - {"CLUSTER_AUTOSCALER"}
+    own = {name: value for name, value in os.environ.items() if name not in others}
     for stack in changed:
         command = [sys.executable, "-m", "gpucluster", "rehearse", stack]
         if code := subprocess.run(command, cwd=ROOT, env=own, check=False).returncode:
