@@ -20,7 +20,6 @@ from gpu.commands import offer as offer_commands
 from gpu.commands.submission import SweepPrice
 from packages.gpu.tests.api_server import kubeconfig
 from packages.gpu.tests.offers import offer, pool
-from tests.tables import cases
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -81,7 +80,21 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return run
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ""),
+        ({"spot": True}, " spot"),
+        ({"spot": True, "capacity_type": "spot"}, " spot"),
+        ({"capacity_type": "reserved"}, " reserved"),
+        ({"capacity_type": "flex-start", "max_run_hours": 24}, " flex-start (up to 24 h)"),
+        ({"capacity_type": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
+        (
+            {"capacity_type": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
+            " capacity-block (from 2099-03-01 until 2099-03-08)",
+        ),
+    ],
+)
 def test_the_capacity_type_is_shown_unless_it_is_on_demand(changes: dict[str, Any], expected: str) -> None:
     assert offer_commands.capacity(pool(**changes)) == expected
 
@@ -148,7 +161,24 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
     assert len(cluster.created) == 2
 
 
-@cases
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["submit"], 2, "after --"),
+        (["submit", "--image", "x", "--sweep", "lr=", "--", "a"], 2, "empty"),
+        (["submit", "--image", "x", "--memory", "lots"], 2, "--memory"),
+        (["submit", "--image", "x", "--name", "No"], 2, "--name"),
+        (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
+        (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
+        (["submit", "--image", "x", "--team", "nowhere"], 3, "namespace nowhere does not exist"),
+        (["submit", "--detach", "--build", "--", "true"], 1, "--registry"),
+        (["submit", "--detach", "--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
+        (["submit", "--image", "x", "--sweep", "a=1..2", "--", "echo", "{b}"], 2, "write --sweep b=…"),
+        (["submit", "--image", "x", "--", "python", "x.py", "--lr={lr}"], 2, "{lr}: no --sweep has that name"),
+        (["submit", "--image", "x", "--detach", "--sweep", "a=0..100", "--", "echo"], 2, "confirm it with --yes"),
+        (["fit", "--gpus", "0"], 2, "greater"),
+    ],
+)
 def test_what_cannot_be_is_told_and_nothing_is_created(
     gpu: Run, cluster: type[FakeCluster], arguments: list[str], code: int, message: str
 ) -> None:
@@ -213,7 +243,15 @@ def test_each_shell_has_a_script_for_completion(gpu: Run, shell: str) -> None:
     assert (code, "cmd: write one of bash, zsh, fish" in err) == (2, True)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("gpu su", "submit"),
+        ("gpu submit --regi", "--registry"),
+        ("gpu logs tr", "train"),
+        ("gpu stop train tu", "tune"),
+    ],
+)
 def test_bash_completes_commands_options_and_the_names_of_jobs(
     gpu: Run, cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, line: str, expected: str
 ) -> None:

@@ -12,7 +12,6 @@ import pytest
 from facts.jobs.runner import until_idle
 from gpu.commands import dev, jobs
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
-from tests.tables import cases
 
 __all__ = ["gpu"]
 
@@ -36,7 +35,15 @@ def rounds(folder: Path, change: str) -> tuple[int, int]:
     return done.returncode, len((folder / "calls").read_text().splitlines())
 
 
-@cases
+@pytest.mark.parametrize(
+    ("in_use", "change", "expected"),
+    [
+        pytest.param("proc/1/comm", "true", [0, 2], id="only shells are left"),
+        pytest.param("proc/7/comm", "rm -r {folder}/proc/7", [0, 6], id="a program"),
+        pytest.param("pts/0", "touch -d '2 minutes ago' {folder}/pts/0", [0, 6], id="a shell that is used"),
+        pytest.param("pts/0", "kill -TERM $PPID", [0, 5], id="it is told to stop"),
+    ],
+)
 def test_it_lasts_while_it_is_used(tmp_path: Path, in_use: str, change: str, expected: list[int]) -> None:
     (tmp_path / in_use).parent.mkdir(parents=True)
     (tmp_path / in_use).write_text("python\n")

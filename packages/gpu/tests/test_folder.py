@@ -20,7 +20,6 @@ from gpu import folder as folders
 from gpu.folder import FolderArchive, FolderError, pack
 from gpu.image import Builder, ImageError, dockerfile, find_builder, tag_for
 from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
-from tests.tables import cases
 
 __all__ = ["cluster", "gpu"]
 
@@ -173,7 +172,18 @@ def test_an_image_of_ones_own_gets_no_folder_unless_asked(gpu: Run, cluster: typ
     assert "ConfigMap" not in [each["kind"] for each in cluster.created]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--build", "--", "true"], 1, "use --image or --sync"),
+        (["--registry", "r.example", "--dry-run", "--", "true"], 0, "image: r.example/"),
+        (["--image", "x", "--build", "--", "true"], 2, "write one of them"),
+        (["--image", "x", "--registry", "r.example", "--", "true"], 2, "write one of them"),
+        (["--image", "x", "--sync"], 2, "--sync: write the program after --"),
+        (["--", "python", "data/prepare.py"], 2, "data/prepare.py is not synced, because .gitignore lists it"),
+        (["--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
+    ],
+)
 def test_which_way_the_folder_goes(
     gpu: Run, cluster: type[FakeCluster], project: Path, arguments: list[str], code: int, message: str
 ) -> None:

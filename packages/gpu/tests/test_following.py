@@ -11,7 +11,6 @@ import typer
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import following, jobs
 from packages.gpu.tests.offers import offer, pool
-from tests.tables import cases
 
 
 class FakeCluster(ClusterClient):
@@ -40,7 +39,14 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, *, again: bool, terminal: bool,
     return cluster.deleted
 
 
-@cases
+@pytest.mark.parametrize(
+    ("again", "terminal", "answer"),
+    [
+        pytest.param(False, True, True, id="once"),
+        pytest.param(True, True, False, id="twice, and no"),
+        pytest.param(True, False, True, id="nobody to ask"),
+    ],
+)
 def test_the_job_runs_on(monkeypatch: pytest.MonkeyPatch, again: bool, terminal: bool, answer: bool) -> None:
     assert interrupted(monkeypatch, again=again, terminal=terminal, answer=answer) == []
 

@@ -15,7 +15,6 @@ from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.pool import GPU_TAINT, POOL_LABEL, size_taint
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
 from facts.jobs.sweep import MOST, Sweep, SweepError, parse, unnamed
-from tests.tables import cases
 
 SWEEP = Sweep({"seed": ("0", "1", "2")})
 
@@ -223,7 +222,22 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
     assert sweep.axes == {"x": ("-1", "0", "1")}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (["lr"], "name=value"),
+        (["=1"], "name=value"),
+        (["l-r=1"], "letters"),
+        (["lr="], "empty"),
+        (["lr=1,,2"], "empty"),
+        (["seed=3..1"], "1..3"),
+        (["lr=1,1"], "duplicate"),
+        (["lr=1", "lr=2"], "already used"),
+        (["PATH=1"], "already used"),
+        (["seed=0..10000"], "10000"),
+        (["a=0..200", "b=0..200"], "10000"),
+    ],
+)
 def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], message: str) -> None:
     with pytest.raises(SweepError, match=message):
         parse(written)
@@ -237,7 +251,16 @@ def test_the_largest_sweep_is_one_job() -> None:
     assert max(map(len, sweep.wrap(("true",), "INDEX"))) < 128 * 1024
 
 
-@cases
+@pytest.mark.parametrize(
+    ("argument", "with_sweep", "without"),
+    [
+        ("{lr}", [], ["lr"]),
+        ("--b={b}", ["b"], ["b"]),
+        ("x{b}-{c}", ["b", "c"], []),
+        ("print(f'{b}')", ["b"], []),
+        ("{0} {} {a-b}", [], []),
+    ],
+)
 def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str], without: list[str]) -> None:
     assert unnamed(["echo", argument], Sweep({"lr": ("1",)})) == tuple(with_sweep)
     assert unnamed(["echo", argument], None) == tuple(without)

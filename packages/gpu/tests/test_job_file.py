@@ -13,7 +13,6 @@ from facts.jobs.job import AskError
 from facts.jobs.plan import priority_class_of
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
-from tests.tables import cases
 
 __all__ = ["cluster", "gpu"]
 
@@ -73,7 +72,20 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
     assert "python other.py" in container["command"][-1]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("gpuss: 1", "there is no option gpuss; did you mean gpus?"),
+        ("image: x\nfile: other.yaml", "there is no option file"),
+        ("- gpus", "write one option per line"),
+        ("gpus: {a: 1}", "gpus: write one value, not a mapping"),
+        ("gpus: [", "--file job.yaml:"),
+        ("gpus: lots", "--gpus"),
+        ("image: x\ntimeout: soon", "--timeout soon: not a duration; write for example 90m or 2h30m"),
+        ("image: x\ntimeout: 0", "--timeout 0: must be more than 0"),
+        ("image: x\npriority: high", "--priority: this stack has no priorities"),
+    ],
+)
 def test_mistakes_are_reported(gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str) -> None:
     file.write_text(content)
     code, _, err = gpu("submit", "-f", "job.yaml", "--detach")
@@ -101,12 +113,31 @@ def priority_of(team: str | None, priority: str | None) -> str | None:
     return priority_class_of(replace(offer(pool()), teams=(its,)), its if team else None, priority)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("team", "priority", "expected"),
+    [
+        ("low", None, "gpucluster-low"),
+        ("normal", None, None),
+        ("normal", "low", "gpucluster-low"),
+        ("high", None, "gpucluster-high"),
+        ("high", "normal", None),
+        ("high", "low", "gpucluster-low"),
+        (None, None, None),
+        (None, "high", "gpucluster-high"),
+    ],
+)
 def test_a_jobs_priority_is_one_its_team_may_use(team: str | None, priority: str | None, expected: str | None) -> None:
     assert priority_of(team, priority) == expected
 
 
-@cases
+@pytest.mark.parametrize(
+    ("team", "priority", "message"),
+    [
+        ("low", "normal", "team ml may use low; ask"),
+        ("normal", "high", "team ml may use low or normal; ask"),
+        ("high", "urgent", "write one of low, normal, high"),
+    ],
+)
 def test_a_priority_that_the_team_may_not_use_is_refused_at_once(team: str, priority: str, message: str) -> None:
     with pytest.raises(AskError, match=message):
         priority_of(team, priority)

@@ -17,7 +17,6 @@ from gpu.commands import submission
 from gpu.notifier import outcome
 from packages.gpu.tests.api_server import serving
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
-from tests.tables import cases
 
 __all__ = ["gpu"]
 
@@ -69,7 +68,14 @@ def test_the_environment_may_hold_the_url(gpu: Run, cluster: type[Cluster], monk
     assert "Secret" in {each["kind"] for each in cluster.created}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--notify", "hooks.example.com/very-secret"], 2, "write the webhook's URL"),
+        (["--notify", "https://hooks.example.com/very secret"], 2, "write the webhook's URL"),
+        (["--notify", URL, "--team", "elsewhere"], 3, "namespace elsewhere has no service account gpu-notifier"),
+    ],
+)
 def test_what_could_not_notify_is_refused_without_printing_the_url(
     gpu: Run, cluster: type[Cluster], options: list[str], code: int, message: str
 ) -> None:
@@ -106,7 +112,26 @@ def a_job(kind: str | None, *, runs: int = 1, ended: str = "2026-01-01T02:05:00Z
     return {"metadata": metadata, "spec": {"completions": runs}, "status": {**status, "conditions": conditions}}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("job", "reason", "text"),
+    [
+        ({"kind": "Complete"}, None, "GPU job train in ml succeeded 2 h 5 min after it was submitted"),
+        (
+            {"kind": "Failed", "ended": "2026-01-01T00:07:59Z"},
+            None,
+            "GPU job train in ml failed 7 min after it was submitted",
+        ),
+        ({"kind": "Failed"}, "DeadlineExceeded", "GPU job train in ml timed out 2 h 5 min after it was submitted"),
+        (
+            {"kind": "Failed", "runs": 10, "succeeded": 8},
+            "Evicted",
+            "GPU job train in ml failed 2 h 5 min after it was submitted (8 of 10 runs succeeded)",
+        ),
+        ({"kind": None, "active": 1}, None, None),
+        ({"kind": "FailureTarget"}, None, None),
+        ({"kind": "Suspended"}, None, None),
+    ],
+)
 def test_how_a_job_ended_in_a_sentence(job: dict[str, Any], reason: str | None, text: str | None) -> None:
     assert outcome(a_job(**job), [{"status": {"phase": "Failed", "reason": reason}}]) == text
 

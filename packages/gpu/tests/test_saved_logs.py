@@ -18,7 +18,6 @@ from gpu.cluster import ClusterError
 from gpu.commands import jobs, saved_logs
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
-from tests.tables import cases
 
 __all__ = ["gpu"]
 
@@ -173,7 +172,18 @@ def test_a_log_that_cannot_be_read_is_reported_and_the_reader_is_deleted(
     assert len(cluster.deleted) == 1
 
 
-@cases
+CLOUD_LOGS = "cloud-logs read {region} cluster={cluster} namespace={namespace} pods={pods}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"log_command": CLOUD_LOGS}, "cloud-logs read region cluster=gpu-dev namespace=ml pods=^train-1-"),
+        ({"volume_namespace": "default"}, "in namespace default save theirs in the shared volume"),
+        ({}, "nothing saves logs here; ask your administrator for `workloads: {sharedVolume: {}}`\n"),
+        ({"log_setting": "addons: [logs]"}, "for `workloads: {sharedVolume: {}}` or `addons: [logs]`\n"),
+    ],
+)
 def test_a_log_that_was_not_saved_is_in_the_clouds_store_or_lost(
     gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], message: str
 ) -> None:

@@ -15,7 +15,6 @@ from facts.jobs.sweep import Sweep
 from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.submit import create, mebibytes, millicores, name_for
 from packages.gpu.tests.offers import offer, pool
-from tests.tables import cases
 
 SPOT = pool("t4-spot", spot=True, notice_seconds=15)
 FALLBACK = pool("t4-ondemand", preference=1)
@@ -212,7 +211,16 @@ def test_what_means_nothing_is_told(changes: dict[str, Any], message: str) -> No
     assert replace(asked(), name="x" * 52)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("command", "image", "stem"),
+    [
+        (["python", "src/train_llama.py", "--x"], None, "train-llama"),
+        ([], "ghcr.io/me/My.App:v1", "my-app"),
+        (["nvidia-smi"], None, "nvidia-smi"),
+        (["python", "x" * 80 + ".py"], None, "x" * 46),
+        (["python", "__.py"], None, "job"),
+    ],
+)
 def test_a_name_tells_what_runs_and_differs_each_time(command: list[str], image: str | None, stem: str) -> None:
     first, second = name_for(tuple(command), image), name_for(tuple(command), image)
     assert first.rpartition("-")[0] == stem

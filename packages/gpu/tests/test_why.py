@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from gpu.why import ahead_of, of_job
-from tests.tables import cases
 
 UID = "pod-1"
 JOB: dict[str, Any] = {"metadata": {"name": "train", "uid": "job-1"}, "spec": {}, "status": {}}
@@ -26,12 +25,66 @@ def event(
     return {"reason": reason, "message": message, "lastTimestamp": time, "involvedObject": about}
 
 
+UNSCHEDULED = event("FailedScheduling", "0/1 nodes are available: 1 node(s) had untolerated taint(s).", 1)
 TRIGGERED = event("TriggeredScaleUp", "pod triggered scale-up: [{gke-t4-grp 0->1 (max: 3)}]", 5)
+NOMINATED = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p", 5)
 
 
-@cases
-def test_a_pod_without_a_node(kind: str, events: list[Any]) -> None:
-    reason = of_job(JOB, [pod()], [event(*each) for each in events])
+def not_triggered(refusal: str, second: int = 0) -> dict[str, Any]:
+    return event("NotTriggerScaleUp", f"pod didn't trigger scale-up: {refusal}", second)
+
+
+def failed_scale_up(error: str) -> dict[str, Any]:
+    failed = "Node scale up in zones us-central1-a associated with this pod failed"
+    return event("FailedScaleUp", f"{failed}: {error}. Pod is at risk of not being scheduled.")
+
+
+def not_scheduled(error: str) -> dict[str, Any]:
+    return event("FailedScheduling", f"Failed to schedule pod, {error}")
+
+
+def insufficient(message: str, claim: str) -> dict[str, Any]:
+    return event("InsufficientCapacityError", f"NodeClaim {claim} event: {message}", 6, "NodeClaim", claim, "c")
+
+
+BACKOFF = "1 in backoff after failed scale-up, 2 node(s) didn't match Pod's node affinity"
+QUOTA_EXCEEDED = event(
+    "FailedToScaleUpGroup",
+    'Scale-up failed for group aks-t4: Code="QuotaExceeded" Message="Operation could not be completed as it results in '
+    'exceeding approved Total Regional Cores quota"',
+    1,
+    "ConfigMap",
+    "cluster-autoscaler-status",
+    "cm",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "events"),
+    [
+        ("waiting", []),
+        ("waiting", [UNSCHEDULED]),
+        ("scaling", [UNSCHEDULED, TRIGGERED]),
+        ("scaling", [UNSCHEDULED, NOMINATED]),
+        ("no-capacity", [failed_scale_up("GCE out of resources")]),
+        ("cloud-quota", [failed_scale_up("GCE quota exceeded")]),
+        ("pool-full", [not_triggered("1 max node group size reached")]),
+        ("pool-full", [not_triggered("max total nodes in cluster reached")]),
+        ("no-pool", [not_triggered("2 node(s) didn't match Pod's node affinity/selector")]),
+        ("no-pool", [not_triggered("1 Insufficient memory")]),
+        ("no-capacity", [not_triggered(BACKOFF)]),
+        ("no-capacity", [not_triggered("all priority rules in backoff")]),
+        ("no-pool", [not_scheduled("no instance type has enough resources")]),
+        ("cloud-quota", [QUOTA_EXCEEDED, not_triggered(BACKOFF, 2)]),
+        ("no-capacity", [NOMINATED, insufficient("creating nodeclaim, insufficient capacity", "t4-x7k2p")]),
+        ("scaling", [NOMINATED, insufficient("insufficient capacity", "other")]),
+        ("pool-full", [not_scheduled("all available instance types exceed limits for nodepool: t4")]),
+        ("pool-full", [not_scheduled("node limits have been exhausted for nodepool: t4")]),
+        ("no-pool", [not_scheduled('incompatible with nodepool "t4", did not tolerate taint')]),
+    ],
+)
+def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
+    reason = of_job(JOB, [pod()], events)
     assert reason.kind == kind
     assert "\n" not in reason.summary
     assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
