@@ -17,7 +17,6 @@ from gpucluster import app
 from gpucluster.commands import rehearsal
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
-from tests.tables import cases
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 
@@ -95,7 +94,18 @@ def test_help_explains_itself_to_a_newcomer() -> None:
         assert word in shown.stdout
 
 
-@cases
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("rehearse", "[default: (brief; none with --keep)]"),
+        ("rehearse", "[default: (inside a network only if it has to)]"),
+        ("faults", "How many, drawn. [env var: N] [default: (all)]"),
+        ("mutants", "How many, drawn. [env var: N] [default: (all)]"),
+        ("fault", "[default: (list all cases)]"),
+        ("stop", "[default: (all stacks)]"),
+        ("pr-report", "[default: (those that differ from BASE)]"),
+    ],
+)
 def test_help_shows_what_happens_without_an_option(command: str, default: str) -> None:
     assert default in " ".join(run(command, "--help", TERMINAL_WIDTH="300").stdout.split())
 
@@ -145,7 +155,28 @@ def test_without_a_case_the_cases_are_listed() -> None:
     assert "taint-removed" in shown.stdout
 
 
-@cases
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rehearse", "dve"], ["no stack 'dve'", "did you mean dev?"]),
+        (["preview", "examples/nothing.yaml"], ["examples/nothing.yaml", "gke-tips"]),
+        (["fault", "minimum"], ["no such case", "Did you mean 'minimum-one'"]),
+        (["rehearse", "--plugins", "/nowhere"], ["/nowhere", "no such directory"]),
+        (["quota", "prdo"], ["no stack 'prdo'", "did you mean prod?"]),
+        (["quota", "tests/components/settings/bad_stacks/cloud-misspelt.yaml"], ["Did you mean 'gke'?"]),
+        (["reherse", "dev"], ["No such command 'reherse'", "Did you mean 'rehearse'"]),
+        (["rehearse", "--kep"], ["No such option: --kep", "--keep"]),
+        (["compare", "dev"], ["at least two stacks"]),
+        (["bench-trace", "--trace", "/none.csv"], ["/none.csv", "No such file"]),
+        (["bench-trace", "examples/kubeadm.yaml"], ["rents no machines"]),
+        (["faults", "examples/kubeadm.yaml"], ["has its own machines"]),
+        (["release"], ["VERSION"]),
+        (["clients", "chekov"], ["no client chekov", "checkov"]),
+        (["plan"], ["no pulumi on PATH", "make engine"]),
+        (["drift"], ["no pulumi on PATH", "make engine"]),
+        (["rehearse", "--from", "home"], ["'home'", "'outside'", "'inside'"]),
+    ],
+)
 def test_bad_input_is_one_message_that_names_the_remedy(arguments: list[str], words: list[str]) -> None:
     refused = run(*arguments)
     assert refused.returncode == 2

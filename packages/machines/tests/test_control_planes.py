@@ -32,7 +32,6 @@ from packages.machines.tests.simulated import (
     worker,
 )
 from packages.machines.tests.test_life import upgraded
-from tests.tables import cases
 
 
 @dataclass
@@ -239,7 +238,14 @@ CP1.port = CP2.port = 22
 STATE = {"facts": {"cgroup": "v2"}, "kubernetesVersion": "v1.34.4"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (None, "127.0.0.9", "for three, write it before the cluster is made"),
+        ("127.0.0.9", None, "write virtualAddress: 127.0.0.9"),
+        ("127.0.0.9", "127.0.0.8", "write virtualAddress: 127.0.0.9"),
+    ],
+)
 def test_the_shared_address_cannot_change(before: str | None, after: str | None, words: str) -> None:
     def inputs(address: str | None) -> dict[str, Any]:
         return control_plane(CP1, **({"virtualAddress": address} if address else {}))

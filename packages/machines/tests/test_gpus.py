@@ -14,7 +14,6 @@ from machines.software import driver_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, worker
 from packages.machines.tests.test_packages import machine, program
 from packages.machines.tests.test_scripts import run_common
-from tests.tables import cases
 
 __all__ = ["machine"]
 
@@ -23,7 +22,29 @@ T4 = "0x1eb8"
 SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=SW_MNG"), ("0x15b3", "0x020700", "CX7")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("ids", "modules", "branch", "texts"),
+    [
+        (
+            "0x102d",
+            "",
+            "580",
+            ["(PCI device 0x102d) of Kepler or older, whose last branch was 470: write drivers: none"],
+        ),
+        ("0x102d 0x1eb8", "", "595", ["(PCI device 0x102d) of Kepler or older"]),
+        ("0x17fd", "", "580", []),
+        ("0x1db4", "", "580", []),
+        ("0x1db4", "proprietary", "580", []),
+        ("0x1db4", "open", "580", ["older than Turing (PCI device 0x1db4), which need NVIDIA's proprietary"]),
+        ("0x1db4", "", "595", ["older than Turing (PCI device 0x1db4), which the driver supports up to 580"]),
+        ("0x1eb8", "proprietary", "595", []),
+        ("0x2330", "proprietary", "580", []),
+        ("0x2342", "proprietary", "580", ["(PCI device 0x2342) of Grace Hopper, Blackwell or newer"]),
+        ("0x2901", "proprietary", "580", ["(PCI device 0x2901) of Grace Hopper, Blackwell or newer"]),
+        ("0x2901", "open", "595", []),
+        ("0x2901 0x1db4", "", "580", ["no kernel modules support together: PCI device 0x1db4"]),
+    ],
+)
 def test_kernel_modules_gpus_do_not_take_are_refused(ids: str, modules: str, branch: str, texts: list[str]) -> None:
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids}
     refused = problems([Candidate("gpu1", "worker", 1, facts, branch, modules)], {}, {})
@@ -42,7 +63,27 @@ def of_branch(branch: str, ids: str, inputs: dict[str, Any], **facts: str) -> tu
     return [each.text for each in problems(wants, inputs, {})], warnings(wants, inputs)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("offered", "ids", "branch", "text"),
+    [
+        ("595 620", "0x1eb8", "580", "offers the branches 595, 620, not 580: write one of them as driverVersion"),
+        ("595 620", "0x1eb8", "595", ""),
+        ("580 595", "0x1db4", "580", ""),
+        (
+            "595",
+            "0x1db4",
+            "580",
+            "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580",
+        ),
+        (
+            "595",
+            "0x1db4",
+            "595",
+            "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580",
+        ),
+        ("580 595", "0x1db4", "595", "write driverVersion: '580'"),
+    ],
+)
 def test_a_branch_that_package_lists_lack_is_refused(offered: str, ids: str, branch: str, text: str) -> None:
     for inputs in (SOURCE, MIRROR):
         refused, warned = of_branch(branch, ids, inputs, os="debian 13", driverBranches=offered)
@@ -53,7 +94,16 @@ def test_a_branch_that_package_lists_lack_is_refused(offered: str, ids: str, bra
         assert [each for each in refused if "offers" in each] == [], "nothing of the repository is needed"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("system", "ids", "branch", "remedy"),
+    [
+        ("debian 13", "0x1eb8", "580", "write driverVersion: '595'"),
+        ("ubuntu 26.04", "0x1eb8", "580", "write driverVersion: '595'"),
+        ("debian 13", "0x1db4", "580", "set packages.driver to a mirror with 580"),
+        ("debian 13", "0x1eb8", "595", ""),
+        ("debian 12", "0x1eb8", "580", ""),
+    ],
+)
 def test_without_a_package_list_a_missing_branch_is_a_warning(system: str, ids: str, branch: str, remedy: str) -> None:
     refused, warned = of_branch(branch, ids, SOURCE, os=system)
     assert refused == []
@@ -76,20 +126,45 @@ def test_branches_are_read_from_the_lists_of_the_declared_repository(machine: Pa
     assert run_common(body, machine, "facts") == ""
 
 
-@cases
+@pytest.mark.parametrize(
+    ("ids", "modules", "package"),
+    [
+        ("0x1db4", None, "cuda-drivers"),
+        ("0x1eb8", None, "nvidia-open"),
+        ("0x1eb8", "proprietary", "cuda-drivers"),
+        ("0x2901", None, "nvidia-open"),
+    ],
+)
 def test_the_gpus_choose_the_package_unless_the_stack_file_does(ids: str, modules: str | None, package: str) -> None:
     inputs = worker(GPU1, CP1, nvidia={"driver": "580", **({"kernelModules": modules} if modules else {})})
     assert driver_variables(inputs, {**FACTS, "gpuIds": ids}, False)["DRIVER_PACKAGE"] == package
 
 
-@cases
+@pytest.mark.parametrize(
+    ("modules", "runs", "text"),
+    [
+        ("", "proprietary", ""),
+        ("open", "open", ""),
+        ("open", "", ""),
+        ("open", "proprietary", "580.95.05 with proprietary kernel modules, which was not installed from here, and"),
+    ],
+)
 def test_a_driver_with_other_modules_than_declared_is_never_replaced(modules: str, runs: str, text: str) -> None:
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": T4, "foreignDriver": "580.95.05", "kernelModules": runs}
     refused = problems([Candidate("gpu1", "worker", 1, facts, "580", modules)], {}, {})
     assert [text in each.text for each in refused] == ([True] if text else [])
 
 
-@cases
+@pytest.mark.parametrize(
+    ("nvidia", "facts", "text"),
+    [
+        ({}, {"kernelModules": "proprietary", "fabricManager": "enabled/active"}, ""),
+        ({"kernelModules": "open"}, {"kernelModules": "proprietary"}, "has proprietary kernel modules, not open"),
+        ({"kernelModules": "open"}, {"kernelModules": "proprietary", "foreignDriver": "580.95.05"}, ""),
+        ({}, {"fabricManager": "enabled/failed"}, "nvidia-fabricmanager is enabled and failed, not enabled and active"),
+        ({}, {"fabricManager": "not-found/inactive", "foreignDriver": "580.95.05"}, ""),
+    ],
+)
 def test_a_driver_that_runs_otherwise_is_drift(nvidia: dict[str, str], facts: dict[str, str], text: str) -> None:
     inputs = worker(GPU1, CP1, nvidia={"driver": "580", **nvidia}, labels={}, taints=[])
     now = {**FACTS, "driverVersion": "580.95.05", "joined": "x", **facts}
@@ -161,7 +236,26 @@ def test_the_fabric_managers_packages_follow_the_switches_and_the_driver(
     assert loads.exists() == (MANAGER in devices)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("offered", "installed"),
+    [
+        pytest.param(
+            ["nvidia-fabricmanager 620.10.01-1", "nvidia-fabricmanager 595.71.05-1"], FABRIC, id="a newer branch"
+        ),
+        pytest.param(
+            ["nvidia-fabricmanager-595 595.80.01-1", "nvidia-fabricmanager-595 595.71.05-1"],
+            ["nvidia-fabricmanager-595=595.71.05-1"],
+            id="a newer patch",
+        ),
+        pytest.param(
+            ["nvidia-fabricmanager-595 595.58.03-0ubuntu3", "nvidia-fabricmanager 595.71.05-1"],
+            FABRIC,
+            id="Canonical's",
+        ),
+        pytest.param(["nvidia-fabricmanager-595 595.58.03-0ubuntu3"], [], id="only Canonical's"),
+        pytest.param(["nvidia-fabricmanager-595 595.71.05-0ubuntu0.24.04.1"], [], id="one that removes the driver"),
+    ],
+)
 def test_the_fabric_manager_has_the_drivers_version(machine: Path, offered: list[str], installed: list[str]) -> None:
     on_pci(machine, SWITCH)
     lines = fabric_manager(machine, "", *offered)

@@ -32,7 +32,6 @@ from packages.machines.tests.simulated import (
     preflight,
     worker,
 )
-from tests.tables import cases
 
 CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
 CP1.port = GPU1.port = 22
@@ -130,7 +129,43 @@ def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
     assert difference(WORKER, inputs, state(inputs, firewall="ufw"), news).changes == {"firewall"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("kind", "change", "text"),
+    [
+        (
+            CONTROL_PLANE,
+            {"kubeadm": [{"kind": "ClusterConfiguration"}]},
+            "cp1: kubeadm cannot change",
+        ),
+        (CONTROL_PLANE, {"encryptSecrets": False}, "cp1: encryptSecrets cannot change"),
+        (
+            CONTROL_PLANE,
+            {"version": "1.36"},
+            "cp1: Kubernetes 1.34.4 runs there, .* write kubernetes.version: '1.35' .*, or '1.34' to stay",
+        ),
+        (
+            WORKER,
+            {"version": "1.33"},
+            "gpu1: .* cannot go back to 1.33: write kubernetes.version: '1.34.4'",
+        ),
+        (WORKER, {"version": "1.34.3"}, "gpu1: .* cannot go back to 1.34.3"),
+        (
+            WORKER,
+            {"version": "1.35", "cgroup": "v1"},
+            "gpu1: it uses cgroup v1, .* write kubernetes.version: '1.34'",
+        ),
+        (
+            WORKER,
+            {"nvidia": {"driver": "580", "kernelModules": "proprietary"}},
+            "gpu1: kernelModules cannot change",
+        ),
+        (
+            WORKER,
+            {"nvidia": None},
+            "gpu1: its NVIDIA driver is removed with the machine only",
+        ),
+    ],
+)
 def test_what_no_node_takes_is_refused_before_anything_happens(kind: str, change: dict[str, Any], text: str) -> None:
     inputs = control_plane(CP1) if kind == CONTROL_PLANE else worker(GPU1, CP1, nvidia={"driver": "580"})
     news = json.loads(json.dumps({**inputs, **change}))
@@ -216,7 +251,33 @@ def test_kubeadm_join_pins_the_ca_and_does_not_wait_long_for_an_expired_token() 
     assert join["nodeRegistration"]["taints"][0]["key"] == "nvidia.com/gpu"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"os": "ubuntu 20.04"}, "runs ubuntu 20.04; supported are ubuntu 22.04"),
+        ({"os": "debian 1"}, "runs debian 1;"),
+        ({"architecture": "riscv64"}, "has the architecture riscv64"),
+        ({"init": "runit"}, "not by systemd"),
+        ({"memoryMiB": 900}, "has 900 MiB of memory; 1700 are needed"),
+        ({"diskFreeMiB": 2000}, "has 2000 MiB free in /var"),
+        ({"swap": "/dev/sda2"}, "uses swap (/dev/sda2)"),
+        ({"time": 0}, "has a clock that is"),
+        ({"conflicts": "docker.io "}, "has docker.io installed"),
+        (
+            {"joined": "sha256:" + "a" * 64, "ours": ""},
+            "is a node of another cluster",
+        ),
+        ({"ports": "22 10250"}, "already has something listening on 10250"),
+        ({"gpus": 1}, "has 1 NVIDIA GPUs on PCI; 2 are declared"),
+        ({"gpus": 0}, "has no NVIDIA GPU on PCI"),
+        ({"secureBoot": "on"}, "sudo mokutil --import /var/lib/dkms/mok.pub;"),
+        ({"secureBoot": "on", "os": "ubuntu 24.04"}, "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der;"),
+        ({"foreignSources": "/etc/apt/sources.list.d/cuda.list"}, "in /etc/apt/sources.list.d/cuda.list: "),
+        ({"firewall": "firewalld"}, "sudo systemctl disable --now firewalld"),
+        ({"foreignDriver": "550.54.14"}, "has the NVIDIA driver 550.54.14, which was not installed from here, and 580"),
+        ({"headers": "none"}, "offer no linux-headers-6.1.0-31-amd64"),
+    ],
+)
 def test_each_problem_of_a_machine_says_what_to_do(facts: dict[str, Any], text: str) -> None:
     now = time.time()
     good = {**FACTS, "time": now, "gpus": 2, "gpuIds": "0x1eb8 0x1eb8", "hostname": "gpu1", "machineId": "x"}
@@ -246,7 +307,15 @@ def test_values_survive_the_wire_and_secrets_are_marked() -> None:
     assert "1b47061264138c4ac30d75fd1eb44270" not in str(struct.fields["a"])
 
 
-@cases
+@pytest.mark.parametrize(
+    ("addresses", "role", "refused"),
+    [
+        ("192.0.2.90-192.0.2.99", "worker", False),
+        ("192.0.2.120-192.0.2.140", "worker", True),
+        ("203.0.113.1-203.0.113.2", "worker", True),
+        ("203.0.113.1-203.0.113.2", "controlPlane", False),
+    ],
+)
 def test_only_workers_need_the_network_of_addresses_for_services(addresses: str, role: str, refused: bool) -> None:
     facts = {**FACTS, "time": time.time(), "addresses": "192.0.2.10/25 198.51.100.1/24"}
     texts = [each.text for each in problems([Candidate("m", role, 0, facts)], {"loadBalancerRange": addresses}, {})]

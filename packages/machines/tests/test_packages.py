@@ -12,7 +12,6 @@ import tomli
 from machines.software import prepare_variables
 from packages.machines.tests.simulated import SimulatedMachine, control_plane, software
 from packages.machines.tests.test_scripts import run_common
-from tests.tables import cases
 
 INSTALLED = (
     "linux-image-amd64 6.1.1", "linux-image-6.1.0-31-amd64 6.1.1", "linux-image-unsigned-x 6.1.1",
@@ -49,7 +48,17 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@cases
+@pytest.mark.parametrize(
+    ("name", "text", "reported"),
+    [
+        ("cuda.list", "deb [signed-by=/x.gpg] https://mirror.example/deb/amd64 /", True),
+        ("cuda.list", "deb https://mirror.example/deb/$(ARCH)/ /", True),
+        ("cuda.sources", "Types: deb\nURIs: https://mirror.example/deb/amd64/\nSuites: /", True),
+        ("cuda.list", "# deb https://mirror.example/deb/amd64/ /", False),
+        ("cuda.list", "deb https://mirror.example/deb/amd64/other/ /", False),
+        ("gpucluster-nvidia.list", "deb https://mirror.example/deb/amd64/ /", False),
+    ],
+)
 def test_another_source_of_a_repository_is_reported(name: str, text: str, reported: bool, machine: Path) -> None:
     file = machine / "etc/apt/sources.list.d" / name
     file.write_text(f"{text}\n")
@@ -57,7 +66,13 @@ def test_another_source_of_a_repository_is_reported(name: str, text: str, report
     assert run_common(body, machine) == (str(file) if reported else "")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("machines", "debian", "folders"),
+    [
+        ("aarch64", "arm64", ["sbsa", "arm64"]),
+        ("x86_64", "amd64", ["x86_64", "amd64"]),
+    ],
+)
 def test_packages_come_from_the_machines_folder(machines: str, debian: str, folders: list[str], machine: Path) -> None:
     program(machine, "uname", f"echo {machines}")
     program(machine, "dpkg", f"echo {debian}")
@@ -130,7 +145,15 @@ def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine
     assert calls(machine, "apt-mark")[:3] == [*released, "apt-mark install"]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("running", "own", "outcome"),
+    [
+        ("580.95.05", False, "was here before: it stays"),
+        ("550.54.14", False, "has the NVIDIA driver 550.54.14, which was not installed from here"),
+        ("580.95.05", True, "installs the driver"),
+        ("", False, "installs the driver"),
+    ],
+)
 def test_a_driver_that_was_there_is_kept_or_refused(running: str, own: bool, outcome: str, machine: Path) -> None:
     program(machine, "nvidia-smi", f"if [ $1 = -L ]; then echo 'GPU 0: T4'; else echo '{running}'; fi")
     for name in ("modprobe", "modinfo", "nvidia-ctk"):

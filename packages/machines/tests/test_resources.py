@@ -23,7 +23,6 @@ from packages.machines.tests.simulated import (
     software,
     worker,
 )
-from tests.tables import cases
 
 
 def two(**facts: Any) -> tuple[SimulatedMachine, SimulatedMachine]:
@@ -207,7 +206,20 @@ async def test_a_refresh_of_an_unchanged_machine_changes_nothing_and_only_looks(
     assert [(name, each["ACTION"]) for name, each in up.plane.phases] == [("node", "get")]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"kubelet": "enabled/inactive"}, "kubelet is enabled and inactive, not enabled and active"),
+        ({"containerd": "disabled/active"}, "containerd is disabled and active, not enabled and active"),
+        ({"changedFiles": "/etc/containerd/config.toml"}, "changed since: /etc/containerd/config.toml"),
+        ({"kubeletVersion": "v1.34.9"}, "kubeletVersion is v1.34.9, not v1.34.4"),
+        ({"notHeld": "kubeadm libcuda1"}, "not held: kubeadm, libcuda1"),
+        ({"swap": "/dev/sda3"}, "uses swap: /dev/sda3"),
+        ({"driverVersion": ""}, "NVIDIA driver not running, not 580"),
+        ({"driverGpus": 1}, "nvidia-smi lists 1 GPUs, not 2"),
+        ({"joined": ""}, "is in no cluster any more"),
+    ],
+)
 async def test_drift_of_the_machine_is_one_sentence_and_up_mends_it(facts: dict[str, Any], sentence: str) -> None:
     async with joined(nvidia={"driver": "580"}, gpus=2) as up:
         up.machine.facts |= facts

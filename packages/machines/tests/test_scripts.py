@@ -19,7 +19,6 @@ from machines import scripts
 from machines.scripts import Phase, answer, compose
 from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, control_plane, software
-from tests.tables import cases
 
 FOLDER = Path(scripts.__file__).with_name("scripts")
 PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
@@ -87,7 +86,14 @@ def test_shellcheck_has_nothing_to_say_about_what_stays_on_a_machine() -> None:
     assert scripts.on_machine("gpucluster-etcd") + "\n" == file.read_text()
 
 
-@cases
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ("580.95.05\n580.95.05", "580.95.05"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ""),
+        ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.95", ""),
+    ],
+)
 def test_what_nvidia_smi_says_of_a_failure_is_no_version(says: str, version: str, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "nvidia-smi"
     program.parent.mkdir()
@@ -175,7 +181,14 @@ esac
 """
 
 
-@cases
+@pytest.mark.parametrize(
+    ("notebooks", "others", "done", "says"),
+    [
+        ("", "kube-system/etcd-cp1 Node\ndefault/web-1 ReplicaSet", ["cordon", "drain"], ""),
+        ("notebook/jupyter-ann", "", ["cordon", "delete", "drain"], "stopping the notebook notebook/jupyter-ann"),
+        ("", "default/mine\ndefault/web-1 ReplicaSet", [], "start again run on gpu1: default/mine ; save"),
+    ],
+)
 def test_a_drain_stops_notebooks_and_refuses_pods_that_nothing_would_start_again(
     tmp_path: Path, notebooks: str, others: str, done: list[str], says: str
 ) -> None:

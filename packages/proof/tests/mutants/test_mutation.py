@@ -20,7 +20,6 @@ from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.stack import resolve
 from rehearsal.providers.marshal import SECRET, SIGNATURE
 from rehearsal.scenario.check import Check, pools_of
-from tests.tables import cases
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 POOL: dict[str, Any] = {
@@ -48,7 +47,29 @@ def changes(*program: Registered, enum: tuple[str, ...] = ()) -> dict[tuple[str,
     return {one.key[2:]: one.applied(inputs[one.name]) for one in mutants_of(program, lambda _, __: enum)}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("path", "mutation", "key", "value"),
+    [
+        ("zones", "dropped", "zones", None),
+        ("zones", "emptied", "zones", []),
+        ("zones[0]", "moved", "zones", ["us-central1-b"]),
+        ("private", "flipped", "private", False),
+        ("size", "moved", "size", 30),
+        ("minimum", "moved", "minimum", 1),
+        ("range", "moved", "range", "11.1.0.0/16"),
+        ("open", "moved", "open", "10.0.0.0/8"),
+        ("idle", "moved", "idle", "6000s"),
+        ("taints[0]", "dropped", "taints", [{"key": "b"}]),
+        ("taints[1].key", "moved", "taints", [{"key": "a"}, {"key": "a"}]),
+        ('policy["{}"].Action[1]', "dropped", "policy", '{"Action": ["Get"]}'),
+        (
+            "key",
+            "emptied",
+            "key",
+            {SIGNATURE: SECRET, "value": ""},
+        ),
+    ],
+)
 def test_a_mutant_changes_one_input(path: str, mutation: str, key: str, value: Any) -> None:
     before = copy.deepcopy(POOL)
     changed = changes(registered(**POOL))[path, mutation]

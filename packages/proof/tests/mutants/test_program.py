@@ -6,9 +6,10 @@ import functools
 import itertools
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -28,11 +29,13 @@ from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests import recorder
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
-from tests.tables import beside
 
 STACK = resolve("dev")
 POOL = "gcp:container/nodePool:NodePool"
 CLUSTER = "gcp:container/cluster:Cluster"
+AKS_POOL = "azure-native:containerservice:AgentPool"
+AKS_CLUSTER = "azure-native:containerservice:ManagedCluster"
+AKS_MAINTENANCE = "azure-native:containerservice:MaintenanceConfiguration"
 
 
 def run(folder: Path, *mutants: Mutant, stack: Stack = STACK) -> tuple[Recording, list[Registered]]:
@@ -71,14 +74,43 @@ def test_only_the_mutants_inputs_change_and_the_record_has_what_the_program_mean
     assert len(meant) > 20
 
 
-def test_who_notices_what(quick: QuickJudges) -> None:
-    types = {"cluster": CLUSTER, "pool": POOL}
-    expected = {
-        Mutant(types[of], name, tuple(path), *how): its for of, name, path, how, *its in beside(__file__)["who_notices"]
-    }
-    verdicts = quick.verdicts(list(expected))
+def assert_noticed(verdicts: Mapping[Mutant, Verdict], expected: Mapping[Mutant, tuple[str, str]]) -> None:
     assert {one: verdict.judge for one, verdict in verdicts.items()} == {one: its[0] for one, its in expected.items()}
     assert [one for one, verdict in verdicts.items() if expected[one][1] not in verdict.detail] == []
+
+
+# Mutant → the judge that notices it, and words of the detail.
+EXPECTED_JUDGES: Final = {
+    Mutant(CLUSTER, "cluster-control-plane", ("releaseChannel", "channel"), "moved", '"OFTEN"'): ("types", "OFTEN"),
+    Mutant(CLUSTER, "cluster-control-plane", ("privateClusterConfig",), "dropped"): ("gate", "nodes-private"),
+    Mutant(POOL, "t4-1-pool", ("nodeConfig", "taints"), "dropped"): ("gate", "gpu-taint"),
+    Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"): ("scenario", "groups-as-declared"),
+    Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'): ("up", "n1-standard-5"),
+    Mutant(POOL, "t4-1-pool", ("project",), "dropped"): ("same", ""),
+    Mutant(CLUSTER, "cluster-control-plane", ("maintenancePolicy",), "dropped"): ("scenario", "maintenance: any hour"),
+    Mutant(CLUSTER, "cluster-control-plane", ("deletionProtection",), "flipped"): ("scenario", "destroy: Cannot"),
+    Mutant(POOL, "t4-1-pool", ("name",), "moved", '"t4-x"'): ("nobody", ""),
+}
+
+
+def test_who_notices_what(quick: QuickJudges) -> None:
+    assert_noticed(quick.verdicts(list(EXPECTED_JUDGES)), EXPECTED_JUDGES)
+
+
+# What Azure refuses while another operation on a pool runs, or takes although it comes too late.
+EXPECTED_ON_AZURE: Final = {
+    Mutant(AKS_POOL, "inference-pool", ("(dependsOn)",), "dropped"): ("up", "Another agentpool operation"),
+    Mutant(AKS_CLUSTER, "cluster-control-plane", ("(dependsOn)",), "dropped"): ("up", "has no rights in cluster"),
+    Mutant(AKS_CLUSTER, "cluster-control-plane", ("sku", "name"), "moved", '"Automatic"'): (
+        "up",
+        "Node auto provisioning",
+    ),
+    Mutant(AKS_POOL, "training-1-spot-pool", ("nodeLabels", "kubernetes.azure.com/scalesetpriority"), "dropped"): (
+        "scenario",
+        "lose the label",
+    ),
+    Mutant(AKS_MAINTENANCE, "cluster-images-window", ("(dependsOn)",), "dropped"): ("nobody", ""),
+}
 
 
 def test_what_azure_refuses_beside_another_operation_or_takes_later(
@@ -92,18 +124,39 @@ def test_what_azure_refuses_beside_another_operation_or_takes_later(
     quick = QuickJudges(stack, run(tmp_path, stack=stack)[1], gate, tmp_path)
     azure.provider.close()
     assert quick.refusal == ""
-    of = "azure-native:containerservice:"
-    expected = {
-        Mutant(of + kind, name, tuple(path), *how): its for kind, name, path, how, *its in beside(__file__)["on_azure"]
-    }
-    verdicts = quick.verdicts(list(expected))
-    assert {one: verdict.judge for one, verdict in verdicts.items()} == {one: its[0] for one, its in expected.items()}
-    assert [one for one, verdict in verdicts.items() if expected[one][1] not in verdict.detail] == []
+    assert_noticed(quick.verdicts(list(EXPECTED_ON_AZURE)), EXPECTED_ON_AZURE)
 
 
 def test_nobody_notices_a_program_without_a_change(quick: QuickJudges) -> None:
     unchanged = [Mutant(each.type, each.name, ("no such input",), "dropped") for each in quick.cloud.values()]
     assert set(quick.verdicts(unchanged).values()) == {Verdict("same")}
+
+
+# Their type is that of the object with this name.
+EXPECTED_IN_CLUSTER: Final = {
+    Mutant("", "autoscaler-reaper-cronjob", ("spec", "schedule"), "dropped"): ("up", "spec.schedule"),
+    Mutant("", "autoscaler-reaper-clusterrole", ("rules", 0, "resources"), "emptied"): ("up", "rules[0].resources"),
+    Mutant("", "gpu-admission-isolation", ("spec", "variables", 1), "dropped"): ("up", "gpu-isolation.gpucluster.dev"),
+    Mutant("", "access-budget-default", ("spec", "selector"), "emptied"): ("scenario", "namespaces: default"),
+    Mutant("", "offer-reader", ("rules", 0, "resourceNames"), "dropped"): ("scenario", "account-rights: a pod"),
+    Mutant("", "autoscaler-reaper-cronjob", ("metadata", "labels"), "dropped"): ("nobody", ""),
+    Mutant("", "gpu-admission-isolation", ("spec", "matchConstraints", "namespaceSelector"), "dropped"): (
+        "scenario",
+        "in kube-system: refused",
+    ),
+    Mutant("", "gpu-admission-placement", ("spec", "matchConditions", 0), "dropped"): (
+        "scenario",
+        "of a DaemonSet: warned",
+    ),
+    Mutant("", "gpu-admission-claims-binding", ("spec", "validationActions", 0), "moved", '"Audit"'): (
+        "scenario",
+        "a ResourceClaim for gpu.",
+    ),
+    Mutant("", "autoscaler-compute-classes-binding", ("spec", "validationActions", 0), "moved", '"Warn"'): (
+        "scenario",
+        "ComputeClass: accepted",
+    ),
+}
 
 
 @pytest.mark.rehearsal
@@ -117,13 +170,11 @@ def test_who_notices_wrong_objects_in_the_cluster(tmp_path: Path, control_plane:
     kinds = {each.inputs["kind"] for each in objects}
     assert kinds >= {"ClusterRole", "CronJob", "PodDisruptionBudget", "Role", "ValidatingAdmissionPolicy"}
     named = {each.name: each.type for each in objects}
-    rows = beside(__file__)["in_cluster"]
-    expected = {Mutant(named[name], name, tuple(path), *how): its for name, path, how, *its in rows}
+    expected = {replace(one, type=named[one.name]): its for one, its in EXPECTED_IN_CLUSTER.items()}
     unchanged = [Mutant(each.type, each.name, ("no such input",), "dropped") for each in objects]
     verdicts = quick.verdicts([*expected, *unchanged])
     assert {verdicts[one] for one in unchanged} == {Verdict("same")}
-    assert {one: verdicts[one].judge for one in expected} == {one: its[0] for one, its in expected.items()}
-    assert [one for one in expected if expected[one][1] not in verdicts[one].detail] == []
+    assert_noticed({one: verdicts[one] for one in expected}, expected)
 
 
 def test_another_object_in_the_cluster_is_checked_beside_the_groups(quick: QuickJudges) -> None:
@@ -242,8 +293,31 @@ def test_a_table_has_the_harm_that_the_judgements_give(stack: str) -> None:
         assert row["noticed_by"] not in table.NOTICED
 
 
+# Mutants of eks-spot, each under what it does.
+HARMFUL: Final = (
+    # EKS writes to a group of a fixed name.
+    "aws:cloudwatch/logGroup:LogGroup cluster-control-plane-logs name moved",
+    # Its roles allow one name of the cluster.
+    "aws:eks/cluster:Cluster cluster-control-plane name moved",
+    # Another role has this name.
+    "aws:iam/role:Role autoscaler-role name moved",
+    # Another role gets these rights.
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment admin-pool-aws-fsx-csi-driver-role-AmazonFSxFullAccess role moved",
+    # Another role gets these rights.
+    "aws:iam/rolePolicy:RolePolicy admin-pool-load-balancer-role-policy role moved",
+    # More rights.
+    'aws:iam/rolePolicy:RolePolicy admin-pool-load-balancer-role-policy policy["{}"].Statement[10].Condition dropped',
+    # No pod gets an address.
+    "aws:eks/addon:Addon cluster-vpc-cni podIdentityAssociations dropped",
+    # The endpoint of another service.
+    "aws:ec2/vpcEndpoint:VpcEndpoint cluster-endpoint-s3 serviceName moved",
+    # No node joins.
+    "aws:ec2/launchTemplate:LaunchTemplate admin-pool-template metadataOptions.httpEndpoint moved",
+)
+
+
 def test_a_judgement_covers_no_more_than_its_reason() -> None:
-    for text in beside(__file__)["harmful"]:
+    for text in HARMFUL:
         type, name, path, mutation = text.split(" ")
         row = {"type": type, "resource": name, "path": path, "mutation": mutation, "noticed_by": "nobody"}
         assert table.judged(row, table.judgements("eks-spot"))["harm"] == "harmful", text

@@ -23,14 +23,26 @@ from proof.second_opinion.findings import (
     terraform_type,
     unanswered,
 )
-from tests.tables import cases
 
 
 def declared(token: str, **properties: Any) -> Declared:
     return Declared(token, "one", f"urn:pulumi:dev::p::{token}::one", properties)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("token", "type"),
+    [
+        ("gcp:container/nodePool:NodePool", "google_container_node_pool"),
+        ("gcp:compute/routerNat:RouterNat", "google_compute_router_nat"),
+        ("gcp:projects/iAMMember:IAMMember", "google_project_iam_member"),
+        ("gcp:serviceaccount/account:Account", "google_service_account"),
+        ("gcp:storage/bucket:Bucket", "google_storage_bucket"),
+        ("aws:eks/nodeGroup:NodeGroup", "aws_eks_node_group"),
+        ("aws:ec2/securityGroup:SecurityGroup", "aws_security_group"),
+        ("aws:iam/rolePolicy:RolePolicy", "aws_iam_role_policy"),
+        ("aws:cloudwatch/logGroup:LogGroup", "aws_cloudwatch_log_group"),
+    ],
+)
 def test_a_type_has_terraforms_name(token: str, type: str) -> None:
     assert terraform_type(token) == type
 
