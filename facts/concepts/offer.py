@@ -1,6 +1,8 @@
 """What a cluster offers to those who use it, also while it has no node: published in the cluster, read by its users.
 
-A ConfigMap holds it as one JSON document. Who writes it and who reads it share this module, so the two cannot disagree.
+A ConfigMap holds it as one JSON document. The program that writes it and the commands that read it share this module,
+but commands and clusters are updated one by one. Therefore the document changes by added fields only, which older
+readers ignore.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ SHARED_CLAIM: Final = "shared"
 QUEUE: Final = "gpu"
 """The queue of a cluster that has one, in each namespace that may use it."""
 SCHEMA: Final = 2
-"""Changes when a reader of before would misunderstand; fields that are only added do not change it."""
+"""Rises by one if a field goes or gets another meaning; added fields do not change it. Readers accept the schema before
+and after their own, so each schema also has what readers of the schema before it need."""
 
 
 PRIORITY_CLASSES: Final[Mapping[str, str]] = {"low": "gpucluster-low", "high": "gpucluster-high"}
@@ -150,20 +153,27 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
     """The offer that a ConfigMap publishes.
 
     Raises:
-        OfferError: it is of another schema, or no offer at all.
+        OfferError: it is of a schema that is too old or too new, or no offer at all.
     """
+    where = f"ConfigMap {NAMESPACE}/{CONFIG_MAP}"
+    unreadable = f"{where} has no readable {KEY}; run `pulumi up` to write it anew"
     try:
         written = json.loads(config_map["data"][KEY])
-        schema = written["schema"]
+        newer = int(written["schema"]) - SCHEMA
     except (KeyError, TypeError, ValueError) as error:
-        raise OfferError(
-            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} has no readable {KEY}; run `pulumi up` to write it anew"
-        ) from error
-    if schema != SCHEMA:
-        whose = "this command" if schema > SCHEMA else "the cluster's program"
-        raise OfferError(
-            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} is of schema {schema}, this command reads {SCHEMA}; update {whose}"
-        )
+        raise OfferError(unreadable) from error
+    update = f"update {'this command' if newer > 0 else 'the program of the cluster'}"
+    if abs(newer) > 1:
+        schemas = f"{SCHEMA - 1} to {SCHEMA + 1}"
+        raise OfferError(f"{where} is of schema {SCHEMA + newer}, this command reads {schemas}; {update}")
+    try:
+        return _offer(written)
+    except (AttributeError, KeyError, TypeError) as error:
+        lacking = f"{where} is of schema {SCHEMA + newer} and lacks what this command needs; {update}"
+        raise OfferError(lacking if newer else unreadable) from error
+
+
+def _offer(written: Mapping[str, Any]) -> Offer:
     pools = tuple(_pool(each) for each in written["pools"])
     bucket = written.get("checkpoints")
     return Offer(
@@ -177,8 +187,10 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
 
 
 def _pool(written: Mapping[str, Any]) -> PoolOffer:
+    if "rung" in written:  # the name of capacity_type in schema 1
+        written = {"capacity_type": written["rung"], **written}
     lists = {name: tuple(written[name]) for name in ("machine_types", "zones")}
-    taints = tuple(Taint(**taint) for taint in written["taints"])
+    taints = tuple(Taint(**_known(Taint, taint)) for taint in written["taints"])
     fabric = Fabric(**_known(Fabric, written["fabric"])) if written.get("fabric") else None
     return PoolOffer(taints=taints, fabric=fabric, **lists, **_known(PoolOffer, written, "taints", "fabric", *lists))
 

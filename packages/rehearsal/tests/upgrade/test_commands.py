@@ -1,0 +1,169 @@
+"""``gpu`` is installed once and clusters are updated one by one: the released command on clusters of today's program,
+and today's command on clusters of the released one.
+
+Without the released version: tests/facts/concepts/test_offer.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from facts.concepts.offer import CONFIG_MAP, KEY, SCHEMA
+from packages.gpu.tests.api_server import INVENTORY, kubeconfig, serving
+from packages.gpu.tests.test_package import build
+from packages.rehearsal.tests.upgrade.deployment import Deployment
+from packages.rehearsal.tests.upgrade.released import program, released
+from packages.rehearsal.tests.upgrade.test_upgrade import STACKS, deployed
+from rehearsal.engine.stack import ROOT
+
+pytestmark = pytest.mark.slow
+
+TODAY: Final = (ROOT / "packages" / "gpu", ROOT)
+ASK: Final = """
+import contextlib, io, json, os, sys
+folders, questions = json.load(sys.stdin)
+sys.path[:0] = folders
+import facts, gpu.cli
+from kubernetes.config import kube_config
+answers = []
+for file, arguments in questions:
+    # The library reads the variable once, when it is imported.
+    kube_config.KUBE_CONFIG_DEFAULT_LOCATION = os.environ["KUBECONFIG"] = file
+    sys.argv, code, printed = ["gpu", *arguments], 0, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            gpu.cli.main()
+        except SystemExit as end:
+            code = end.code
+    answers.append([code, printed.getvalue()])
+json.dump([facts.__file__, gpu.__file__, answers], sys.stdout)
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a user types, with this kubeconfig."""
+
+    kubeconfig: Path
+    arguments: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The exit code, and what the command printed."""
+
+    code: int
+    text: str
+
+
+def ask(folders: Sequence[Path], questions: Sequence[Question]) -> list[Answer]:
+    """The answers of the command whose modules are in these folders, with the libraries of the tests."""
+    asked = [[str(each.kubeconfig), list(each.arguments)] for each in questions]
+    content = json.dumps([[str(folder) for folder in folders], asked])
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", ASK]
+    done = subprocess.run(command, input=content, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *modules, answers = json.loads(done.stdout)
+    assert [each for each in modules if not any(Path(each).is_relative_to(folder) for folder in folders)] == []
+    return [Answer(*each) for each in answers]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path]:
+    """The wheel of the released version, unpacked."""
+    folder = tmp_path_factory.mktemp("installed")
+    wheel = build("wheel", released() / "packages" / "gpu", tmp_path_factory.mktemp("wheel"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return (folder,)
+
+
+def published(deployment: Deployment) -> Any:
+    """The document that the cluster has for its users."""
+    objects = [each.inputs for each in deployment.resources.values() if each.registration.type.endswith(":ConfigMap")]
+    (config_map,) = [each for each in objects if each["metadata"]["name"] == CONFIG_MAP]
+    return json.loads(config_map["data"][KEY])
+
+
+@pytest.fixture(scope="module")
+def offers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What the clusters of the released examples publish, before and, if it differs, after the update to today's."""
+    documents: dict[str, Any] = {}
+    for stack in STACKS:
+        name = Path(stack).stem
+        deployment = deployed(stack, tmp_path_factory.mktemp(name))
+        documents[name] = published(deployment)
+        deployment.update(program(ROOT))
+        if (updated := published(deployment)) != documents[name]:
+            documents[f"{name}-updated"] = updated
+    return documents
+
+
+def config_map(document: Any) -> dict[str, Any]:
+    return {"data": {KEY: json.dumps(document)}}
+
+
+def objects_of(name: str, document: Any) -> dict[str, Any]:
+    """A cluster without nodes whose paths begin with its name."""
+    objects = {INVENTORY: config_map(document), "/api/v1/nodes": [], "/api/v1/namespaces/default": {}}
+    return {f"/{name}{path}": content for path, content in objects.items()}
+
+
+def submit(*options: str) -> list[str]:
+    image = "registry.example/image"
+    return ["submit", "--dry-run", "--yes", "--name", "job", "--image", image, *options, "--", "python", "train.py"]
+
+
+def job_for(pool: Mapping[str, Any]) -> list[str]:
+    """A job that needs whole nodes of the pool."""
+    size = ("--gpus", str(pool["gpus_per_pod"]), "--workers", str(pool["slice_nodes"] or 1))
+    return submit("--gpu", pool["gpu"], *size, "--spot" if pool["spot"] else "--no-spot")
+
+
+def test_both_commands_answer_the_same_on_clusters_of_both_versions(
+    installed: tuple[Path], offers: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """The pools as JSON, and the manifests of a job for each of them."""
+    clusters = [objects_of(name, document) for name, document in offers.items()]
+    with serving({path: content for cluster in clusters for path, content in cluster.items()}) as url:
+        files = {name: kubeconfig(tmp_path / name, {name: f"{url}/{name}"}) for name in offers}
+        questions = [
+            Question(files[name], arguments)
+            for name, document in offers.items()
+            for arguments in (["pools", "--json"], *map(job_for, document["pools"]))
+        ]
+        earlier, today = (ask(folders, questions) for folders in (installed, TODAY))
+    assert [question for question, answer in zip(questions, earlier, strict=True) if answer.code] == []
+    answers = zip(questions, earlier, today, strict=True)
+    assert [question for question, *both in answers if both[0] != both[1]] == []
+
+
+def test_clusters_of_several_versions_are_compared_by_both_commands(
+    installed: tuple[Path], offers: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """Each refuses what is beyond the schemas that it reads, and goes on with the other clusters."""
+    dev = offers["Pulumi.dev"]
+    documents = {str(schema): {**dev, "schema": schema, "added": 1} for schema in range(SCHEMA + 3)}
+    clusters = [objects_of(name, document) for name, document in documents.items()]
+    with serving({path: content for cluster in clusters for path, content in cluster.items()}) as url:
+        file = kubeconfig(tmp_path / "kubeconfig", {name: f"{url}/{name}" for name in documents})
+        questions = [Question(file, ["fit", "--all", "--json"]), Question(file, submit("--cluster", "soonest"))]
+        answers = {"installed": ask(installed, questions), "today": ask(TODAY, questions)}
+    assert {who: [answer.code for answer in both] for who, both in answers.items()} == {
+        "installed": [0, 0],
+        "today": [0, 0],
+    }
+    fitting = {who: {each["context"] for each in json.loads(fit.text)["fits"]} for who, (fit, _) in answers.items()}
+    assert fitting == {"installed": {"2"}, "today": {"1", "2", "3"}}
+    assert answers["installed"][1] == answers["today"][1]
