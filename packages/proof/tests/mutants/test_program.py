@@ -302,7 +302,8 @@ HARMFUL: Final = (
     # Another role has this name.
     "aws:iam/role:Role autoscaler-role name moved",
     # Another role gets these rights.
-    "aws:iam/rolePolicyAttachment:RolePolicyAttachment admin-pool-aws-fsx-csi-driver-role-AmazonFSxFullAccess role moved",
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment "
+    "admin-pool-aws-fsx-csi-driver-role-AmazonFSxFullAccess role moved",
     # Another role gets these rights.
     "aws:iam/rolePolicy:RolePolicy admin-pool-load-balancer-role-policy role moved",
     # More rights.
