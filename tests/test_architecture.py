@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.stacks import ROOT
-from tests.tables import cases
 
 PACKAGES = (
     "components", "facts", "packages/cli/gpucluster", "packages/gpu/gpu", "packages/machines/machines",
@@ -240,6 +241,17 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert ambiguous(classes()) == []
 
 
-@cases
+@pytest.mark.parametrize(
+    ("modules", "several"),
+    [
+        (["rehearsal.sandbox.sandbox", "rehearsal.sandbox.client"], True),
+        (["components.clouds.gke.network", "components.clouds.eks.network"], False),
+        (["components.clouds.gke.network", "components.clouds.eks.routes"], True),
+        (["components.settings.pools", "components.node_pool"], False),
+        (["components.settings.pools", "components.node_pool", "rehearsal.simulation"], True),
+        (["components.cluster", "facts.concepts.declared"], False),
+        (["components.cluster"], False),
+    ],
+)
 def test_one_name_of_two_things_is_found(modules: list[str], several: bool) -> None:
     assert ambiguous({"Thing": modules}) == (["Thing"] if several else [])

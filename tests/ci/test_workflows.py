@@ -18,7 +18,6 @@ import yaml
 from facts.catalog import of
 from tests.ci.runner import WORKFLOWS, Runner, copy_repository
 from tests.stacks import ROOT
-from tests.tables import cases
 
 WRITES = {
     ("comment", "comment"): {"pull-requests"},
@@ -151,7 +150,17 @@ def test_credentials_last_as_long_as_an_update_and_are_for_the_cluster() -> None
 class TestSteps:
     pytestmark = slow
 
-    @cases
+    @pytest.mark.parametrize(
+        ("comments", "call"),
+        [
+            ([], "--method POST repos/o/r/issues/12/comments"),
+            ([{"id": 5, "user": {"login": "eve"}, "body": "<!-- gpucluster-preview -->"}], "--method POST"),
+            (
+                [{"id": 6, "user": {"login": "github-actions[bot]"}, "body": "<!-- gpucluster-preview -->\nold"}],
+                "--method PATCH repos/o/r/issues/comments/6",
+            ),
+        ],
+    )
     def test_the_report_becomes_one_comment(self, runner: Runner, comments: list[Any], call: str) -> None:
         runner.environment["REPORT"] = "### dev\n@octocat &#64;octocat &commat;octocat: 3 resources\n" + "x" * 70_000
         assert runner.job("preview", "offline") == 0
@@ -166,7 +175,15 @@ class TestSteps:
         assert "octocat: 3 resources" in body
         assert len(body.encode()) < 60_100
 
-    @cases
+    @pytest.mark.parametrize(
+        ("number", "size", "head"),
+        [
+            ("12; x", 9, "abc"),
+            ("12\n13", 9, "abc"),
+            ("12", 2000000, "abc"),
+            ("12", 9, "def"),
+        ],
+    )
     def test_a_report_that_is_not_of_its_pull_request_is_not_posted(
         self, runner: Runner, number: str, size: int, head: str
     ) -> None:
@@ -203,7 +220,18 @@ class TestSteps:
         assert len(summary) < 2**20, "GitHub refuses a longer one"
         assert not (runner.home / "artifacts" / "plan-dev").exists()
 
-    @cases
+    @pytest.mark.parametrize(
+        ("drifts", "summary", "issues", "expected"),
+        [
+            (False, True, [], []),
+            (False, True, [["OPEN", "dev"]], ["issue close 3 --comment"]),
+            (True, True, [], ["label create drift", "issue create --title Drift of stack dev"]),
+            (True, True, [["OPEN", "prod"]], ["label create drift", "issue create"]),
+            (True, True, [["OPEN", "dev"]], ["issue edit 3"]),
+            (True, True, [["CLOSED", "dev"]], ["issue edit 3", "issue reopen 3"]),
+            (True, False, [], None),
+        ],
+    )
     def test_drift_has_one_issue_per_stack(
         self, runner: Runner, drifts: bool, summary: bool, issues: list[list[str]], expected: list[str] | None
     ) -> None:
@@ -215,7 +243,16 @@ class TestSteps:
         assert len(calls) == len(expected or [])
         assert all(start in call for start, call in zip(expected or [], calls, strict=True)), calls
 
-    @cases
+    @pytest.mark.parametrize(
+        ("label", "role", "code"),
+        [
+            (None, "admin", 1),
+            ("2026-01-02", "maintain", 0),
+            ("2026-01-02", "write", 1),
+            ("2025-12-31", "admin", 1),
+            ("removed", "admin", 1),
+        ],
+    )
     def test_only_an_owner_s_fresh_label_lets_a_looser_gate_pass(
         self, runner: Runner, capfd: pytest.CaptureFixture[str], label: str | None, role: str, code: int
     ) -> None:

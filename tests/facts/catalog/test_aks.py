@@ -17,7 +17,6 @@ from facts.concepts.kubernetes import Taint
 from policies.readers.aks.clusters import read_agent_pool
 from policies.readers.aks.facts import gpus_of_size
 from tests.components import specs
-from tests.tables import cases
 
 AKS = catalog.of("aks")
 GPU_NAMES = list(AKS.accelerators)
@@ -50,7 +49,16 @@ def test_one_t4_is_in_machines_of_three_sizes() -> None:
     assert not AKS.mixes_types("managed")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [
+        # https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nc-rtxpro6000-bse-v6-series
+        ("Standard_NC128ds_xl_RTXPRO6000BSE_v6", 1),
+        ("Standard_NC320lds_xl_RTXPRO6000BSE_v6", 2),
+        ("Standard_NV6ads_A10_v5", 1),
+        ("Standard_ND40rs_v2", 8),
+    ],
+)
 def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, gpus: int) -> None:
     assert AKS.machines.get(name) is None
     assert gpus_of_size(name) == gpus
@@ -146,14 +154,39 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     assert getattr(group, "taints", None) == AKS.spot_taints == (spot,)
 
 
-@cases
+T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "spot": False, "max_nodes": 2}
+
+
+@pytest.mark.parametrize(
+    ("role", "changes", "vcpus"),
+    [
+        # One node of 2 vCPUs, and one more while it is upgraded.
+        ("admin", {"machine_types": ["Standard_D2s_v5"]}, 4),
+        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3}, 8),
+        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_surge": 2}}, 10),
+        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_unavailable": 1}}, 6),
+        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "spot": True}, 6),
+        ("gpu", T4, 8),
+        ("gpu", {**T4, "upgrade": {"drain_minutes": 5}}, 8),
+        ("gpu", {**T4, "upgrade": {"max_surge": 1}}, 12),
+    ],
+)
 def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: dict[str, Any], vcpus: int) -> None:
     pool = specs.pool_of(role, changes)
     needed = {quota.name: quota.needed for quota in AKS.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
     assert set(needed.values()) == {vcpus}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("size", "family"),
+    [
+        ("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family"),
+        ("Standard_ND96asr_v4", "Standard NDASv4_A100 Family"),
+        ("Standard_ND96amsr_A100_v4", "standard NDAMSv4_A100Family"),
+        ("Standard_ND96isr_H100_v5", "standardNDSH100v5Family"),
+        ("Standard_ND96isr_H200_v5", "standardNDISRH200V5Family"),
+    ],
+)
 def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
     """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
     pool = specs.gpu_pool(machine_types=(size,), spot=False)

@@ -23,7 +23,6 @@ from facts.catalog.eks.nodes import network_interfaces
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS
 from facts.catalog.gpu_machines import gpu_machines
 from policies.readers.eks.facts import gpus_of
-from tests.tables import beside
 
 # Declared, so that the type checker holds the catalogue against the protocol.
 EKS: CloudCatalog = CATALOG
@@ -32,8 +31,38 @@ SIZES = [(gpu, count) for gpu in GPU_NAMES for count in EKS.machines.gpu_counts(
 COMMERCIAL = [region for region in RegionsAndZonesBackend.zones if not region.startswith(("cn-", "us-gov-"))]
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
 WITHOUT_CONTROL_PLANE = {"use1-az3", "usw1-az2", "cac1-az3"}
-TABLE = beside(__file__)
-RDMA: dict[str, int] = TABLE["rdma"]
+# What Amazon's listing calls each GPU, and its MiB less what error correction takes.
+LISTED_AS = {
+    "nvidia-t4": ("T4", 16384),
+    "nvidia-t4g": ("T4g", 16384),
+    "nvidia-a10g": ("A10G", 22888),
+    "nvidia-l4": ("L4", 22888),
+    "nvidia-l40s": ("L40S", 45776),
+    "nvidia-rtx-pro-4500": ("RTX PRO 4500", 32768),
+    "nvidia-rtx-pro-6000": ("RTX PRO Server 6000", 98304),
+    "nvidia-v100-32gb": ("V100", 32768),
+    "nvidia-a100-40gb": ("A100", 40960),
+    "nvidia-a100-80gb": ("A100", 81920),
+    "nvidia-h100-80gb": ("H100", 81920),
+    "nvidia-h200-141gb": ("H200", 144384),
+    "nvidia-b200": ("B200", 183359),
+    "nvidia-b300": ("B300", 275040),
+    "aws-inferentia2": ("Inferentia2", 32768),
+    "aws-trainium1": ("Trainium", 32768),
+    # It lists too much: a chip has 96 GiB.
+    # https://awsdocs-neuron.readthedocs-hosted.com/en/latest/about-neuron/arch/neuron-hardware/trainium2.html
+    "aws-trainium2": ("Trainium2", 524288),
+}
+# Machine → its RDMA devices.
+RDMA = {
+    "p4d.24xlarge": 4,
+    "p4de.24xlarge": 4,
+    "p5.48xlarge": 32,
+    "p5e.48xlarge": 32,
+    "p5en.48xlarge": 16,
+    "p6-b200.48xlarge": 8,
+    "p6-b300.48xlarge": 16,
+}
 
 
 def moto(*path: str) -> Any:
@@ -78,7 +107,7 @@ def ours(name: str) -> dict[str, Any]:
         "blocks": machine.blocks,
         "disks": machine.local_ssds,
         "gpus": machine.gpus,
-        "gpu": tuple(TABLE["listed_as"][machine.gpu]) if machine.gpu else None,
+        "gpu": LISTED_AS[machine.gpu] if machine.gpu else None,
         "architecture": {"amd64": "x86_64", "arm64": "arm64"}[machine.arch],
         "spot": bool(machine.gpus),
     }
@@ -135,7 +164,7 @@ def test_no_machine_with_whole_nvidia_gpus_is_missing() -> None:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
-    listed_gib = 96 if gpu == "aws-trainium2" else TABLE["listed_as"][gpu][1] / 1024
+    listed_gib = 96 if gpu == "aws-trainium2" else LISTED_AS[gpu][1] / 1024
     # Error correction takes a part of GDDR memory, never more than a tenth.
     assert listed_gib * 0.97 <= catalog.GPUS[gpu].memory_gib <= listed_gib * 1.1
 

@@ -11,7 +11,6 @@ import pytest
 from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.gke import machines, nodes
-from tests.tables import cases
 
 GKE = catalog.of("gke")
 GPU_NAMES = list(GKE.accelerators)
@@ -23,7 +22,20 @@ def discovery(api: str) -> str:
     return (folder / f"{api}.json").read_text(encoding="utf-8")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("machine", "gpu", "count", "fits"),
+    [
+        ("n1-standard-8", "nvidia-v100", 1, True),
+        ("n1-standard-16", "nvidia-v100", 1, False),
+        ("n1-highmem-8", "nvidia-v100", 1, True),
+        ("n1-standard-32", "nvidia-t4", 1, True),
+        ("n1-standard-64", "nvidia-t4", 1, False),
+        ("custom-12-79872", "nvidia-v100", 1, True),
+        ("n2-standard-8", "nvidia-t4", 1, False),
+        ("g2-standard-24", "nvidia-l4", 2, True),
+        ("g2-standard-24", "nvidia-l4", 1, False),
+    ],
+)
 def test_gpus_attach_to_the_documented_machines_only(machine: str, gpu: str, count: int, fits: bool) -> None:
     assert (GKE.machines.with_gpus(machine, gpu, count) is not None) == fits
 

@@ -16,7 +16,6 @@ from facts.catalog.gpu_machines import gpu_machines
 from facts.concepts.unknown import Maybe
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import gpus_of
-from tests.tables import cases
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
 
@@ -88,26 +87,101 @@ def test_every_row_of_the_system_pods_counts(cloud: str) -> None:
     assert not all(pod.per_node for pod in known.system_pods)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "name", "vcpus", "memory_gib", "gpus"),
+    [
+        ("gke", "e2-custom-2-10240", 2, 10, 0),
+        ("gke", "e2-custom-32-131072", 32, 128, 0),
+        ("gke", "custom-1-5120", 1, 5, 0),
+        ("gke", "n1-custom-6-6144", 6, 6, 0),
+        ("gke", "n2-custom-36-36864", 36, 36, 0),
+        # Each series' page below https://learn.microsoft.com/azure/virtual-machines/sizes/.
+        ("aks", "Standard_NC64as_T4_v3", 64, 440, 4),
+        ("aks", "Standard_NC24ads_A100_v4", 24, 220, 1),
+        ("aks", "Standard_NC80adis_H100_v5", 80, 640, 2),
+        ("aks", "Standard_ND96isr_H200_v5", 96, 1850, 8),
+        ("aks", "Standard_NC144lds_xl_RTXPRO6000BSE_v6", 144, 264, 1),
+        ("aks", "Standard_NC288ds_xl_RTXPRO6000BSE_v6", 288, 1032, 2),
+        ("aks", "Standard_D4s_v5", 4, 16, 0),
+        ("aks", "Standard_D192s_v6", 192, 768, 0),
+        ("aks", "Standard_E20as_v6", 20, 160, 0),
+        ("aks", "Standard_E20s_v5", 20, 160, 0),
+        ("aks", "Standard_F72s_v2", 72, 144, 0),
+        ("aks", "Standard_B2ms", 2, 8, 0),
+    ],
+)
 def test_known_machines(cloud: str, name: str, vcpus: int, memory_gib: float, gpus: int) -> None:
     machine = catalog.of(cloud).machines.get(name)
     assert machine is not None
     assert (machine.vcpus, machine.memory_gib, machine.gpus) == (vcpus, memory_gib, gpus)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "name"),
+    [
+        ("gke", "e2-custom-1-4096"),
+        ("gke", "e2-custom-3-10240"),
+        ("gke", "e2-custom-34-131072"),
+        ("gke", "e2-custom-2-10241"),
+        ("gke", "e2-custom-2-512"),
+        ("gke", "e2-custom-2-16640"),
+        ("gke", "n2-custom-34-34816"),
+        ("gke", "e2-standard-3"),
+        ("gke", "n3-standard-4"),
+        ("gke", "e2-custom-2"),
+        ("gke", ""),
+        ("eks", "p6e-gb200.36xlarge"),
+        ("eks", "g6f.large"),
+        ("eks", "g4ad.xlarge"),
+        ("eks", "p3.2xlarge"),
+        ("eks", "m6i.3xlarge"),
+        ("eks", "m6i"),
+        ("eks", ""),
+        ("aks", "Standard_E96s_v5"),
+        ("aks", "Standard_NV12ads_A10_v5"),
+        ("aks", "Standard_NC72lds_xl_RTXPRO6000BSE_v6"),
+        ("aks", "Standard_NC128ds_xl_RTXPRO6000BSE_v6"),
+        ("aks", "Standard_NC6s_v3"),
+        ("aks", "Standard_D3s_v5"),
+        ("aks", "Standard_D4s_v4"),
+        ("aks", "D4s_v5"),
+        ("aks", ""),
+    ],
+)
 def test_machine_types_that_no_stack_file_may_name(cloud: str, name: str) -> None:
     assert catalog.of(cloud).machines.get(name) is None
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "reserved"),
+    [
+        # vCPUs → thousandths of one: 6 % of the first core, 1 % of the second, 0.5 % of two more, 0.25 % of the rest.
+        ("gke", {2: 70, 4: 80, 8: 90}),
+        ("eks", {1: 60, 2: 70, 4: 80, 6: 85, 8: 90, 36: 160, 48: 190, 96: 310}),
+        # https://learn.microsoft.com/azure/aks/node-resource-reservations
+        ("aks", {1: 60, 2: 100, 4: 140, 8: 180, 16: 260, 32: 420, 64: 740}),
+    ],
+)
 def test_reserved_cpu_is_what_the_cloud_documents(cloud: str, reserved: dict[int, int]) -> None:
     for vcpus, milli_cpu in reserved.items():
         machine = Machine(type="x", family="x", vcpus=vcpus, memory_gib=64)
         assert catalog.of(cloud).allocatable(machine).milli_cpu == 1000 * vcpus - milli_cpu
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "region", "gpu", "zones"),
+    [
+        ("gke", "us-east4", "nvidia-l4", ["us-east4-a", "us-east4-c"]),
+        ("gke", "africa-south1", "nvidia-l4", []),
+        ("gke", "us-east4", "nvidia-rtx-pro-6000", None),
+        ("eks", "us-east-1", "nvidia-b200", ["us-east-1c"]),
+        ("eks", "ca-west-1", "nvidia-t4", []),
+        ("eks", "us-east-1", "nvidia-p4", None),
+        ("aks", "eastus", "nvidia-t4", ["eastus-1", "eastus-2", "eastus-3"]),
+        # No size with an H200 has a price in East US.
+        ("aks", "eastus", "nvidia-h200-141gb", []),
+    ],
+)
 def test_gpu_zones_of_a_region(cloud: str, region: str, gpu: str, zones: list[str] | None) -> None:
     assert catalog.gpu_zones(cloud, region, gpu) == (None if zones is None else tuple(zones))
 

@@ -10,7 +10,6 @@ import pytest
 from facts import catalog
 from facts.catalog.carbon import carbon
 from facts.catalog.tables import by_key, rows
-from tests.tables import cases
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
 SOURCES = {"gke": "https://cloud.google.com/", "eks": "https://aws.amazon.com/", "aks": "https://"}
@@ -42,14 +41,57 @@ def test_price_tables_name_only_known_regions_and_machines_and_each_once(cloud: 
         assert known.prices.machine(region, machine, spot=False) is not None
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "region", "machine", "gpu", "count", "usd"),
+    [
+        # What the cluster autoscaler's price list says too (its gce_price_info.go; G2 by its parts and 0.56 an L4).
+        ("gke", "us-central1", "n1-standard-4", "nvidia-t4", 1, 0.539999),
+        ("gke", "us-central1", "n1-standard-8", "nvidia-v100", 2, 5.339998),
+        ("gke", "us-central1", "n1-standard-4", "nvidia-p4", 1, 0.789999),
+        ("gke", "us-central1", "n1-standard-4", "nvidia-p100", 1, 1.649999),
+        ("gke", "us-central1", "a2-highgpu-1g", "nvidia-a100-40gb", 1, 3.673385),
+        ("gke", "us-central1", "g2-standard-4", "nvidia-l4", 1, 0.706832),
+        # Google's page of accelerator-optimized machines, read by others on 2026-09-17.
+        ("gke", "us-central1", "a3-megagpu-8g", "nvidia-h100-mega-80gb", 8, 93.400713),
+        ("gke", "us-central1", "a3-ultragpu-8g", "nvidia-h200-141gb", 8, 84.806908),
+        ("gke", "us-central1", "e2-standard-4", None, 0, 0.134023),
+        ("gke", "us-central1", "e2-medium", None, 0, 0.033506),
+        ("gke", "us-central1", "e2-custom-2-10240", None, 0, 0.076501),
+        # https://www.factualminds.com/blog/amazon-ec2-on-demand-pricing-instance-families-2026/
+        ("eks", "us-east-1", "g5.xlarge", "nvidia-a10g", 1, 1.006),
+        # What Azure's retail prices were for others as well (SkyPilot's catalogue; cost worksheets of 2026).
+        ("aks", "eastus", "Standard_NC4as_T4_v3", "nvidia-t4", 1, 0.526),
+        ("aks", "eastus", "Standard_NC64as_T4_v3", "nvidia-t4", 4, 4.352),
+        ("aks", "eastus", "Standard_NC24ads_A100_v4", "nvidia-a100-80gb", 1, 3.673),
+        ("aks", "eastus", "Standard_ND96isr_H100_v5", "nvidia-h100-80gb", 8, 98.32),
+        ("aks", "eastus", "Standard_NV36ads_A10_v5", "nvidia-a10", 1, 3.2),
+        ("aks", "eastus", "Standard_D4s_v5", None, 0, 0.192),
+        ("aks", "eastus", "Standard_D4as_v5", None, 0, 0.172),
+        ("aks", "eastus", "Standard_B2ms", None, 0, 0.0832),
+    ],
+)
 def test_known_list_prices(cloud: str, region: str, machine: str, gpu: str | None, count: int, usd: float) -> None:
     price = catalog.price_per_hour(cloud, region, machine, gpu, count, spot=False)
     assert price is not None
     assert price.usd == pytest.approx(usd, abs=1e-5)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "region", "machine", "gpu", "count", "spot"),
+    [
+        ("gke", "us-east4", "a4-highgpu-8g", "nvidia-b200", 8, True),
+        ("gke", "mars-north1", "e2-standard-4", None, 0, False),
+        ("gke", "us-central1", "e2-standard-5", None, 0, False),
+        ("gke", "us-central1", "e2-standard-4", "nvidia-t4", 1, False),
+        ("eks", "us-east-1", "g6.xlarge", "nvidia-l4", 1, True),
+        ("eks", "us-east-1", "p5e.48xlarge", "nvidia-h200-141gb", 8, False),
+        ("eks", "mars-north-1", "m6i.xlarge", None, 0, False),
+        ("eks", "us-east-1", "m6i.xlarge", "nvidia-t4", 1, False),
+        ("aks", "eastus", "Standard_NC4as_T4_v3", "nvidia-t4", 1, True),
+        ("aks", "mars-north", "Standard_D4s_v5", None, 0, False),
+        ("aks", "eastus", "Standard_D5s_v5", None, 0, False),
+    ],
+)
 def test_prices_may_be_unknown(cloud: str, region: str, machine: str, gpu: str | None, count: int, spot: bool) -> None:
     assert catalog.price_per_hour(cloud, region, machine, gpu, count, spot=spot) is None
 

@@ -14,7 +14,6 @@ from facts.catalog.ages import dated_rows, report
 from facts.catalog.tables import parsed
 from facts.concepts.pool import FlexStart
 from tests.components import specs
-from tests.tables import cases
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
 
@@ -91,7 +90,19 @@ def test_general_knowledge_is_listed() -> None:
     assert line == "2026-11-01  gke/zones: without a source, general knowledge"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("role", "changes", "gke", "eks"),
+    [
+        ("admin", {}, 1, 2),
+        ("cpu", {"zones": ["a", "b", "c"]}, 1, 6),
+        ("cpu", {"zones": ["a", "b", "c"], "spot": True}, 1, 6),
+        ("cpu", {"upgrade": {"max_unavailable": 3}}, 0, 3),
+        ("cpu", {"upgrade": {"max_surge": 2, "max_unavailable": 1}}, 2, None),
+        ("cpu", {"upgrade": {"max_surge": 0, "max_unavailable": 1}}, 0, 0),
+        ("gpu", {"zones": ["a", "b", "c"]}, 0, 0),
+        ("gpu", {"upgrade": {"max_surge": 1}}, 1, 0),
+    ],
+)
 def test_quotas_have_room_for_an_upgrades_nodes(role: str, changes: dict[str, Any], gke: int, eks: int | None) -> None:
     pool = specs.pool_of(role, changes)
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):

@@ -20,9 +20,9 @@ from facts.concepts.iam import (
     unevaluated_operators,
 )
 from facts.concepts.unknown import UNKNOWN
-from tests.tables import cases
 
-ASG = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/eks-gpu-1"
+GROUPS = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName"
+ASG = f"{GROUPS}/eks-gpu-1"
 SET = "autoscaling:SetDesiredCapacity"
 SERVICE = "pods.eks.amazonaws.com"
 
@@ -43,7 +43,29 @@ def document(*statements: dict[str, Any]) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": list(statements)}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("statements", "allowed"),
+    [
+        ([], False),
+        ([{}], True),
+        ([{"Action": "autoscaling:*"}], True),
+        ([{"Action": "AUTOSCALING:setdesired*"}], True),
+        ([{"Action": "autoscaling:SetDesiredCapacit?"}], True),
+        ([{"Action": "autoscaling:SetDesiredCapacity?"}], False),
+        ([{"Action": "autoscaling:Describe*"}], False),
+        ([{"Action": ["ec2:RunInstances", "autoscaling:SetDesiredCapacity"]}], True),
+        ([{"Action": "*"}], True),
+        ([{"Resource": ASG}], True),
+        ([{"Resource": f"{GROUPS}/eks-*"}], True),
+        ([{"Resource": f"{GROUPS}/eks-GPU-1"}], False),
+        ([{"Resource": ASG.replace("us-west-2", "us-east-1")}], False),
+        ([{}, {"Effect": "Deny"}], False),
+        ([{}, {"Action": "ec2:*", "Effect": "Deny"}], True),
+        ([{"Action": None, "NotAction": "iam:*"}], True),
+        ([{"Action": None, "NotAction": "autoscaling:*"}], False),
+        ([{"Action": "*", "Resource": None, "NotResource": ASG}], False),
+    ],
+)
 def test_actions_and_resources(statements: list[dict[str, Any]], allowed: bool) -> None:
     assert allows([document(*(without_none({**statement(), **each}) for each in statements))], request()) is allowed
 
@@ -61,7 +83,37 @@ def test_a_single_statement_need_not_be_in_a_list() -> None:
     assert allows([{"Statement": statement()}], request()) is True
 
 
-@cases
+@pytest.mark.parametrize(
+    ("condition", "allowed"),
+    [
+        ({"StringEquals": {"aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"AWS:resourcetag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/Owner": "me"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": ["you", "me"]}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "Me"}}, False),
+        ({"StringEqualsIgnoreCase": {"aws:ResourceTag/owner": "Me"}}, True),
+        ({"StringEquals": {"autoscaling:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"ec2:ResourceTag/owner": "me"}}, False),
+        ({"StringEqualsIfExists": {"ec2:ResourceTag/owner": "you"}}, True),
+        ({"StringEqualsIfExists": {"aws:ResourceTag/owner": "you"}}, False),
+        ({"StringLike": {"aws:ResourceTag/owner": "m*"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "m*"}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": ["me", "you"]}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": "you"}}, True),
+        ({"StringNotEquals": {"aws:ResourceTag/absent": "you"}}, True),
+        ({"Null": {"aws:ResourceTag/absent": "true"}}, True),
+        ({"Null": {"aws:ResourceTag/owner": "true"}}, False),
+        ({"Null": {"aws:ResourceTag/owner": False}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a", "b", "c"]}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a"]}}, False),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["a"]}}, True),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["z"]}}, False),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "you"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/name}"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/other}"}}, False),
+    ],
+)
 def test_conditions(condition: dict[str, Any], allowed: bool) -> None:
     context = {
         **resource_tags({"owner": "me"}, "autoscaling"),
@@ -95,7 +147,20 @@ def test_a_variable_also_stands_in_a_resource() -> None:
     assert allows([own], AuthorizationRequest(SET, ASG)) is UNKNOWN
 
 
-@cases
+@pytest.mark.parametrize(
+    ("principal", "actions", "condition", "trusted"),
+    [
+        ({"Service": SERVICE}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:*"], {}, True),
+        ({"Service": ["ec2.amazonaws.com", SERVICE]}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:AssumeRole"], {}, False),
+        ({"Service": SERVICE}, ["sts:TagSession"], {}, False),
+        ({"Service": "ec2.amazonaws.com"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"AWS": "*"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "1"}}, True),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "2"}}, False),
+    ],
+)
 def test_trust(principal: dict[str, Any], actions: list[str], condition: dict[str, Any], trusted: bool) -> None:
     trust = document({"Effect": "Allow", "Principal": principal, "Action": actions, "Condition": condition})
     needed = ("sts:AssumeRole", "sts:TagSession")
@@ -115,14 +180,45 @@ def when(operator: str, key: str, *values: Any) -> dict[str, Any]:
     return one_statement(Condition={operator: {key: list(values)}})
 
 
-@cases
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([{}], True),
+        ([], False),
+        ([{"Action": ["ec2:RunInstances", UNKNOWN]}], UNKNOWN),
+        ([{}, {"Effect": "Deny", "Action": UNKNOWN}], UNKNOWN),
+        ([{"Action": "ec2:*"}, {"Effect": "Deny", "Action": UNKNOWN}], False),
+        ([{"Effect": UNKNOWN}], UNKNOWN),
+        ([{"Resource": "arn:aws:autoscaling:*:*:autoScalingGroup:*"}], True),
+        ([{"Resource": "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:*"}], True),
+        ([{"Resource": "arn:aws:autoscaling:*:*:autoScalingGroup:*:autoScalingGroupName/eks-ml-*"}], UNKNOWN),
+        ([{"Resource": ["arn:aws:ec2:*:*:instance/*"]}], False),
+        ([{"Resource": UNKNOWN}], UNKNOWN),
+        ([UNKNOWN], UNKNOWN),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
 def test_actions_and_resources_before_all_is_known(statements: Any, expected: Any) -> None:
     if isinstance(statements, list):
         statements = [each if each is UNKNOWN else one_statement(**each) for each in statements]
     assert allows([{"Statement": statements}], AuthorizationRequest(ACTION, ARN)) is expected
 
 
-@cases
+@pytest.mark.parametrize(
+    ("condition", "closed", "expected"),
+    [
+        ({"StringEquals": {"aws:ResourceTag/owner": ["ml"]}}, True, True),
+        ({"StringEquals": {"AUTOSCALING:resourcetag/owner": ["x", "ml"]}}, True, True),
+        ({"StringEquals": {"aws:ResourceTag/other": ["ml"]}}, True, False),
+        ({"StringEquals": {"aws:ResourceTag/other": ["ml"]}}, False, UNKNOWN),
+        ({"StringEquals": {"aws:ResourceTag/late": ["ml"]}}, True, UNKNOWN),
+        ({"StringEquals": {"aws:RequestedRegion": ["us-west-2"]}}, True, True),
+        ({"StringEquals": {"aws:requestedregion": ["eu-west-1"]}}, True, False),
+        ({"StringEquals": {"aws:PrincipalTag/team": ["ml"]}}, True, UNKNOWN),
+        ({"NumericLessThan": {"aws:MultiFactorAuthAge": ["300"]}}, True, UNKNOWN),
+        (UNKNOWN, True, UNKNOWN),
+    ],
+)
 def test_conditions_before_all_is_known(condition: Any, closed: bool, expected: Any) -> None:
     call = AuthorizationRequest(ACTION, ARN, {"aws:RequestedRegion": "us-west-2"}, tags=TAGS, more_tags=not closed)
     assert allows([{"Statement": one_statement(Condition=condition)}], call) is expected
@@ -165,6 +261,18 @@ def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
     assert allows([{"Statement": [one_statement(Action=never)]}], AuthorizationRequest("a" * 200)) is False
 
 
-@cases
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("*", True),
+        ("a*:*SetDesired*", True),
+        ("autoscaling:*Set*Desired*Capacity", True),
+        ("autoscaling:**Capacity", True),
+        ("autoscaling:*Set*Set*", False),
+        ("autoscaling:*Capacity?", False),
+        ("autoscaling:*Desired?apacit?", True),
+        ("*scaling", False),
+    ],
+)
 def test_wildcards(pattern: str, matches: bool) -> None:
     assert allows([{"Statement": [one_statement(Action=pattern)]}], AuthorizationRequest(ACTION)) is matches

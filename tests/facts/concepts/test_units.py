@@ -15,10 +15,20 @@ from facts.concepts.kubernetes import Taint, pod_requests, quantity
 from facts.concepts.offer import KEY, SCHEMA, Offer, OfferError, PoolOffer, from_config_map, to_config_map
 from facts.concepts.pool import Fabric
 from facts.concepts.rest import admission_warnings, failure, resource_path
-from tests.tables import cases
 
 
-@cases
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", "1"),
+        ("200m", "0.2"),
+        ("1Gi", "1073741824"),
+        ("1.5k", "1500"),
+        ("1e3", "1000"),
+        ("2E", "2000000000000000000"),
+        ("1Ki", "1024"),
+    ],
+)
 def test_quantities(text: str, value: str) -> None:
     assert quantity(text) == Decimal(value)
 
@@ -42,7 +52,22 @@ def test_a_pod_requests_its_containers_together_or_its_largest_init_container() 
     assert pod_requests({"containers": [{}]}) == {}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("30s", 30),
+        ("10m", 600),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("500ms", 0.5),
+        ("0", 0),
+        ("Never", None),
+        ("", None),
+        ("10", None),
+        ("1h 30m", None),
+        ("-1h", None),
+    ],
+)
 def test_seconds(text: str, value: float | None) -> None:
     assert seconds(text) == value
 
@@ -57,7 +82,19 @@ def test_the_largest_are_three_in_an_order_that_does_not_depend_on_registration(
     assert largest(amounts[::order]) == [("l4", 2), ("a100", 1), ("t4", 1)]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (["v1", "nodes"], "/api/v1/nodes"),
+        (["v1", "pods", "", "team"], "/api/v1/namespaces/team/pods"),
+        (["apps/v1", "daemonsets", "x", "y"], "/apis/apps/v1/namespaces/y/daemonsets/x"),
+        (["v1", "pods", "../nodes", "c/d"], "/api/v1/namespaces/c%2Fd/pods/..%2Fnodes"),
+        (
+            ["rbac.authorization.k8s.io/v1", "clusterroles", "system:node"],
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
+        ),
+    ],
+)
 def test_a_path_names_one_object_or_a_collection(arguments: list[str], path: str) -> None:
     assert resource_path(*arguments) == path
 
@@ -67,7 +104,16 @@ def test_every_warning_of_every_header_is_read() -> None:
     assert admission_warnings(['299 - "one", 299 - "two \\"quoted\\""', '299 - "three"', "nonsense"]) == expected
 
 
-@cases
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"message": "no such pod", "reason": "NotFound"}', ["no such pod", "NotFound"]),
+        ('{"message": "no"}', ["no", ""]),
+        ("<html>bad gateway</html>\n", None),
+        ("[1]", None),
+        (None, None),
+    ],
+)
 def test_an_error_answer_is_read_only_from_a_status(body: str | None, expected: list[str] | None) -> None:
     for sent in (body, None if body is None else body.encode()):
         assert failure(sent) == (None if expected is None else tuple(expected))
