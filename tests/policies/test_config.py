@@ -17,7 +17,6 @@ from policies.gate_diff import WIDER, GateState, loosenings, state_of
 from policies.pools import parse
 from policies.rules.table import BY_ID, RULES
 from tests.stacks import ROOT
-from tests.tables import cases
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.json")), ids=lambda path: path.name)
@@ -104,9 +103,57 @@ def test_ordinary_pools_of_azure_are_refused_by_our_own_stacks_alone() -> None:
 
 
 RULES_THEN = {"gpu-ceiling": {"level": "mandatory", "limits": {"maxGpus": None}}}
+EXEMPT = {"resource": "l4", "reason": "demo on Friday", "expires": "2026-12-31"}
+EIGHT = {"gpu-ceiling": {"maxGpus": 8}}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"gpu-ceiling": "mandatory"}, {"gpu-ceiling": "advisory"}, "stack dev: level mandatory → advisory"),
+        ({}, {"all": "disabled"}, "stack dev: level mandatory → disabled"),
+        ({"gpu-ceiling": {"maxGpus": 64}}, {"gpu-ceiling": {"maxGpus": 128}}, "stack dev: maxGpus 64 → 128"),
+        ({"gpu-ceiling": {"maxGpus": 64}}, {}, "stack dev: maxGpus 64 → no limit"),
+        ({}, {"gpu-ceiling": {"exemptions": [EXEMPT]}}, "exemption of l4 added until 2026-12-31: demo on"),
+        (
+            {"gpu-ceiling": {"exemptions": [EXEMPT]}},
+            {"gpu-ceiling": {"exemptions": [{**EXEMPT, "expires": "2027-01-31"}]}},
+            "exemption of l4 extended from 2026-12-31 until 2027-01-31",
+        ),
+        ({}, {"configs": {"dev": {}}, "rules": {}}, "gpu-ceiling: the rule is removed"),
+        (
+            {},
+            {"configs": {"dev": {}}, "rules": {"gpu-ceiling": {"level": "advisory", "limits": {"maxGpus": None}}}},
+            "mandatory → advisory",
+        ),
+        (
+            {},
+            {"configs": {"dev": {}}, "rules": {"gpu-ceiling": {"level": "mandatory", "limits": {}}}},
+            "the limit maxGpus (no limit) is remo",
+        ),
+        (
+            {"configs": {"dev": {}}, "rules": {"own": {"level": "mandatory", "limits": {"size": 1}}}},
+            {"configs": {"dev": {}}, "rules": {"own": {"level": "mandatory", "limits": {"size": 0}}}},
+            "own, stack dev: size 1 → 0",
+        ),
+        (
+            {"configs": {"dev": {}}, "budgets": {"dev": 50}},
+            {"configs": {"dev": {}}, "budgets": {"dev": 90}},
+            "budget.maxHourlyUsd, stack dev: 50 → 90",
+        ),
+        (
+            {"configs": {"dev": {}}, "budgets": {"dev": 50}},
+            {"configs": {"dev": {}}, "budgets": {"dev": None}},
+            "budget.maxHourlyUsd, stack dev: 50 → no limit",
+        ),
+        ({"pools": {"l4": {"gpusPerNode": 1}}}, {"pools": {}}, "pools, stack dev: l4 is removed"),
+        (
+            {"configs": {"default": EIGHT}},
+            {"configs": {"default": EIGHT, "new": {}}},
+            "gpu-ceiling, stack new: maxGpus 8 → no limit",
+        ),
+    ],
+)
 def test_each_loosening_is_one_line(before: Mapping[str, Any], after: Mapping[str, Any], expected: str) -> None:
     """A state is the gate's configuration of stack ``dev``, or its fields."""
     then, now = (
@@ -120,7 +167,18 @@ def test_each_loosening_is_one_line(before: Mapping[str, Any], after: Mapping[st
     assert loosenings(then, then) == []
 
 
-@cases
+@pytest.mark.parametrize(
+    ("limit", "wider", "narrower"),
+    [
+        ("customerKey", [True, False], [False, True]),
+        ("minCarbonFreePercent", [75, 50], [50, 75]),
+        ("mostPromised", [1, 1.5], [None, 2]),
+        ("opaque", [True, False], [False, True]),
+        ("regions", [["a"], ["a", "b"]], [[], ["a"]]),
+        ("regions", [["a"], []], [["a", "b"], ["a"]]),
+        ("taintKeys", [[], ["team"]], [["team"], []]),
+    ],
+)
 def test_a_limit_knows_which_way_is_wider(limit: str, wider: list[Any], narrower: list[Any]) -> None:
     assert WIDER[limit](*wider)
     assert not WIDER[limit](*narrower)

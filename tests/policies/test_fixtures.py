@@ -11,7 +11,6 @@ import pytest
 
 from policies.bundle import bundle
 from policies.fixtures import main
-from tests.tables import cases
 
 POOL = """
 - name: a pool
@@ -53,7 +52,21 @@ def run(tmp_path: Path, text: str) -> int:
     return main([str(path)])
 
 
-@cases
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        ("  refused: [gpu-taint, gpu-zero-minimum]\n", ""),
+        ("  refused: [gpu-taint, gpu-zero-minimum]\n  noted: [gpu-present-label]\n", ""),
+        ("  refused: []\n", "refused by gpu-taint, gpu-zero-minimum, expected nothing"),
+        ("  refused: [gpu-taint]\n", "refused by gpu-taint, gpu-zero-minimum, expected gpu-taint"),
+        ("  refused: [gpu-taint, gpu-zero-minimum]\n  noted: [private-nodes]\n", "not noted by private-nodes"),
+        ("  config: {gpu-ceiling: {maxGpus: 8}}\n  refused: [gpu-ceiling, gpu-taint, gpu-zero-minimum]\n", ""),
+        (
+            "  config: {gpu-present-label: mandatory}\n  refused: [gpu-taint, gpu-zero-minimum]\n",
+            "refused by gpu-present",
+        ),
+    ],
+)
 def test_another_result_is_shown(expected: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, POOL + expected) == (1 if words else 0)
     assert words in capsys.readouterr().out
@@ -64,7 +77,19 @@ def test_a_value_that_a_preview_does_not_know(tmp_path: Path) -> None:
     assert run(tmp_path, late + "  refused: [gpu-taint]\n") == 0
 
 
-@cases
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{}", "must be a list of programs"),
+        ("- 3", "must be an object with name, resources"),
+        ("- {name: x}", "[0].refused: missing"),
+        ("- {name: x, refused: [gpu-tant]}", "no such rule: gpu-tant"),
+        ("- {name: x, refuse: []}", "[0].refuse: no such key"),
+        ("- {name: x, refused: [], config: {gpu-ceiling: {maxGpu: 1}}}", "did you mean maxGpus?"),
+        ("- {name: x, refused: [], resources: [gpu]}", "each is an object with type, name and properties"),
+        ("- [", "while parsing"),
+    ],
+)
 def test_a_file_that_cannot_be_used(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, text) == 2
     assert words in capsys.readouterr().err

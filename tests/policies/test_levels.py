@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.unknown import UNKNOWN
 from policies import config, exemptions
 from policies.config import ConfigError, main
 from policies.exemptions import Exemption, parse, today_utc
@@ -17,19 +18,45 @@ from policies.judging import tags_of
 from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
 from tests.policies.test_pack import NODE_POOL, Session, output
-from tests.tables import cases
 
 TODAY = date(2026, 11, 21)
 WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("configured", "words"),
+    [
+        ({"gpu-taint": ["disabled", {}]}, "gpu-taint: disabled lowers a rule that is mandatory"),
+        ({"gpu-taint": ["advisory", {}]}, "gpu-taint: advisory lowers a rule that is mandatory"),
+        ({"private-nodes": ["disabled", {}]}, "private-nodes: disabled lowers a rule that is advisory"),
+        ({"gpu-taint": ["advisory", {**WHY, "reason": "."}]}, "gpu-taint.reason: write a reason of at least 2 words"),
+        ({"gpu-taint": ["advisory", {"reason": "pilot of the data team"}]}, "gpu-taint.expires: missing"),
+        ({"gpu-taint": ["advisory", {**WHY, "expires": "2026-11-20"}]}, "gpu-taint.expires: 2026-11-20 is in the past"),
+        ({"gpu-taint": ["advisory", {**WHY, "expires": "2028-01-01"}]}, "gpu-taint.expires: at most a year ahead"),
+        ({"all": ["disabled", {}]}, "all: disabled lowers rules"),
+        ({"all": ["advisory", {**WHY, "reason": "-"}]}, "all.reason: write a reason"),
+    ],
+)
 def test_a_lower_level_needs_a_reason_and_a_date(configured: Configured, words: str) -> None:
     (problem,) = problems(configured, TODAY)
     assert problem.startswith(words)
 
 
-@cases
+@pytest.mark.parametrize(
+    "configured",
+    [
+        {},
+        {"gpu-taint": ["mandatory", {}], "private-nodes": ["advisory", {}]},
+        {"private-nodes": ["mandatory", {}]},
+        {"gpu-taint": ["remediate", {}]},
+        {"gpu-ceiling": ["", {"maxGpus": 8.0}]},
+        {"gpu-taint": ["advisory", WHY]},
+        {"gpu-taint": ["advisory", {**WHY, "expires": "2026-11-21"}]},
+        {"private-nodes": ["disabled", {"reason": "pilot of the data team"}]},
+        {"all": ["advisory", WHY]},
+        {"all": ["advisory", WHY], "gpu-taint": ["advisory", {}], "gpu-ceiling": ["mandatory", {}]},
+    ],
+)
 def test_what_owes_nothing_or_has_paid(configured: Configured) -> None:
     assert problems(configured, TODAY) == []
 
@@ -52,13 +79,28 @@ def test_each_run_prints_what_is_lowered() -> None:
     assert [text for rule, text, _ in session.notes if rule == EXEMPTED] == [lowered]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("configured", "words"),
+    [
+        ({"gpu-taint": ["disabled", {}]}, "gpu-taint: disabled lowers"),
+        ({"gpu-tant": ["advisory", {}]}, "no such rule"),
+    ],
+)
 def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Gate(TODAY).configure(configured)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ({"gpu-taint": "advisory"}, 1),
+        ({"gpu-taint": {"enforcementLevel": "advisory", "reason": "pilot of the data team", "expires": "today"}}, 0),
+        ({"all": "disabled"}, 1),
+        ({"all": {"enforcementLevel": "advisory", "reason": "pilot of the data team", "expires": "today"}}, 0),
+        ({"all": {"enforcementLevel": "advisory", "why": "x"}}, 1),
+    ],
+)
 def test_a_file_is_held_to_the_same(content: dict[str, Any], code: int, tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     # Of the moment of the test: tests are collected a while before they run, and midnight may be between.
@@ -70,7 +112,26 @@ GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}
 URN = f"urn:pulumi:dev::p::{NODE_POOL}::bench-a"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"reason": None}, "[0].reason: missing"),
+        ({"reason": "  "}, "[0].reason: must be a text"),
+        ({"expires": None}, "[0].expires: missing; write the last day, for example 2026-12-21"),
+        ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
+        ({"expires": 20261231}, "[0].expires: must be a text"),
+        ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
+        ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
+        ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
+        ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
+        (
+            {"resource": None, "tag": "a=b"},
+            "[0].resource: missing; write a name, or a pattern with *; with a tag alone",
+        ),
+        ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
+        ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
+    ],
+)
 def test_an_incomplete_exemption_is_an_error(change: dict[str, Any], words: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     (problem,) = exemption_problems("x", [entry], TODAY)
@@ -81,7 +142,23 @@ def test_all_problems_of_all_exemptions_at_once() -> None:
     assert len(exemption_problems("x", [GOOD, {}, "gpu-pool"], TODAY)) == 4
 
 
-@cases
+@pytest.mark.parametrize(
+    ("exemption", "covered"),
+    [
+        ({"resource": "bench-*"}, True),
+        ({"resource": URN}, True),
+        ({"resource": "bench"}, False),
+        ({"resource": "*nodePool*"}, False),
+        ({"resource": "dev*"}, False),
+        ({"resource": "urn:*nodePool*"}, True),
+        ({"resource": "gcp:container/nodePool:NodePool::bench-*"}, True),
+        ({"resource": "gcp:container/*::*"}, True),
+        ({"resource": "gcp:container/cluster:Cluster::*"}, False),
+        ({"resource": "*", "tag": "team=research"}, True),
+        ({"resource": "*", "tag": "team=web"}, False),
+        ({"resource": "bench-a", "tag": "team=web"}, False),
+    ],
+)
 def test_what_an_exemption_covers(exemption: dict[str, str], covered: bool) -> None:
     assert Exemption("r", TODAY, **exemption).covers(URN, {"team": "research"}) is covered
 
@@ -97,7 +174,17 @@ def test_the_last_day_counts() -> None:
     assert exemption.expired(date(2027, 1, 1))
 
 
-@cases
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"tags": {"team": "ml"}},
+        {"tags": [{"key": "team", "value": "ml", "propagateAtLaunch": True}]},
+        {"resourceLabels": {"team": "ml"}},
+        {"nodeConfig": {"labels": {"team": "ml"}}},
+        {"metadata": {"labels": {"team": "ml", "late": UNKNOWN}}},
+        {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
+    ],
+)
 def test_tags_are_read_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
     assert tags_of(properties) == {"team": "ml"}
 

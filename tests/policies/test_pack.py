@@ -24,7 +24,6 @@ from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, UnknownUntilUpdate
 from policies.rules.table import RULES
-from tests.tables import cases
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {
@@ -111,9 +110,23 @@ def test_a_report_names_the_problem_and_the_remedy(session: Session) -> None:
     assert "\nFix: Set the minimum to 0" in report
 
 
-@cases
-def test_an_unknown_value_is_a_note_of_rules(session: Session, properties: dict[str, Any], notes: list[str]) -> None:
-    session.resource(NODE_POOL, properties)
+# What the engine sends for a value that only the update knows:
+# https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/plugin/rpc.go
+UNKNOWN_NUMBER = "3eeb2bf0-c639-47a8-9e75-3b44932eb421"
+UNKNOWN_LIST = "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2"
+UNKNOWN_OBJECT = "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"
+
+
+@pytest.mark.parametrize(
+    ("changes", "notes"),
+    [
+        ({"autoscaling": {"totalMinNodeCount": UNKNOWN_NUMBER, "totalMaxNodeCount": 4}}, ["gpu-zero-minimum"]),
+        ({"nodeConfig": {**POOL["nodeConfig"], "taints": UNKNOWN_LIST}}, ["gpu-taint"]),
+        ({"autoscaling": UNKNOWN_OBJECT}, ["gpu-zero-minimum", "gpu-autoscaled", "gpu-ceiling"]),
+    ],
+)
+def test_an_unknown_value_is_a_note_of_rules(session: Session, changes: dict[str, Any], notes: list[str]) -> None:
+    session.resource(NODE_POOL, {**POOL, **changes})
     assert session.reported == []
     assert [note.partition(":")[0] for note in session.undecided] == notes
     assert all("unknown at preview, checked at update" in note for note in session.undecided)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read, read_stack
 from policies.readers.resource import Declared
 from policies.rules.clusters import system_pods_home
-from tests.tables import cases
 
 GKE, GKE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 EKS, EKS_POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
@@ -94,7 +94,16 @@ def test_one_name_in_two_places(program: Any, here: Any, there: Any) -> None:
     assert homeless.resource == "urn:c2", "the other's CPU nodes are no home"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"region": "us-west-2"}, {"region": "us-west-2"}),
+        ({"region": "us-west-2"}, {}),
+        ({"region": UNKNOWN}, {"region": "eu-west-1"}),
+        ({"profile": "a", "region": "us-west-2"}, {"region": "us-west-2"}),
+        ({"skipMetadataApiCheck": True}, {"skipMetadataApiCheck": False}),
+    ],
+)
 def test_what_may_be_one_place_is_one(first: dict[str, Any], second: dict[str, Any]) -> None:
     cluster, gpus = eks("", {}, first, home=False)
     cpus = eks("", {}, second, home=True)[2]

@@ -18,7 +18,6 @@ from policies.result import Finding, Result, plain, sarif
 from policies.rules.table import BY_ID
 from policies.scan import main
 from tests.stacks import ROOT
-from tests.tables import cases
 
 URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4"
 REFUSED = Finding("gpu-taint", "mandatory", "found", URN, "it lacks the taint", "Add the taint.")
@@ -91,7 +90,14 @@ def secret(value: Any) -> dict[str, Any]:
     return {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": value}
 
 
-@cases
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"taints": [{"key": "team", "value": secret("hunter2")}]},
+        {"taints": secret([{"key": "team", "value": "hunter2"}])},
+        secret({"deep": {"er": [["hunter2"]]}}),
+    ],
+)
 def test_a_secret_is_covered_wherever_it_was(properties: Any) -> None:
     secrets = Secrets()
     secrets.learn(properties)

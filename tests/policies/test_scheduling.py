@@ -16,7 +16,6 @@ from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
 from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
-from tests.tables import cases
 
 GROUP = NodeGroup(name="g", cloud="gke", labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None})
 
@@ -28,7 +27,30 @@ def affine(*expressions: dict[str, Any]) -> Workload:
     )
 
 
-@cases
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "answer"),
+    [
+        ("gpus", "Exists", [], True),
+        ("gpus", "DoesNotExist", [], False),
+        ("gpus", "In", ["1", "4"], True),
+        ("gpus", "In", ["8"], False),
+        ("gpus", "In", ["8", UNKNOWN], UNKNOWN),
+        ("gpus", "NotIn", ["8"], True),
+        ("gpus", "Gt", ["3"], True),
+        ("gpus", "Lt", ["3"], False),
+        ("gpus", "Gt", ["many"], False),
+        ("zone", "Exists", [], True),
+        ("zone", "In", ["a"], UNKNOWN),
+        ("driver.example.com/version", "Exists", [], False),
+        ("driver.example.com/version", "DoesNotExist", [], True),
+        ("missing", "In", ["x"], False),
+        ("missing", "NotIn", ["x"], True),
+        ("topology.kubernetes.io/zone", "In", ["a"], UNKNOWN),
+        ("topology.kubernetes.io/zone", "Exists", [], UNKNOWN),
+        ("topology.kubernetes.io/zone", "DoesNotExist", [], UNKNOWN),
+        (UNKNOWN, "Exists", [], UNKNOWN),
+    ],
+)
 def test_expressions(key: Any, operator: str, values: list[Any], answer: Any) -> None:
     assert selects(affine({"key": key, "operator": operator, "values": values}), GROUP) is answer
 
@@ -57,7 +79,20 @@ def test_an_auto_provisioned_group_is_made_to_fit() -> None:
     assert offers_gpus(group, 9) is False
 
 
-@cases
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration("a", "Exists"), True),
+        (Toleration("a", "Equal", "x"), True),
+        (Toleration("a", "Equal", "y"), False),
+        (Toleration("a"), False),
+        (Toleration("b", "Exists"), False),
+        (Toleration(None, "Exists"), True),
+        (Toleration(None), False),
+        (Toleration(key="a", operator="Exists", effect="NoExecute"), False),
+        (Toleration("a", "Equal", "x", "NoSchedule"), True),
+    ],
+)
 def test_tolerations(toleration: Toleration, tolerated: bool) -> None:
     assert toleration.tolerates(Taint("a", "x", "NoSchedule")) is tolerated
 

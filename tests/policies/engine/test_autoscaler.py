@@ -8,7 +8,6 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from tests.policies.gated_project import gated, gated_project
-from tests.tables import cases
 
 pytestmark = REAL_ENGINE
 
@@ -68,7 +67,18 @@ def test_a_good_program_passes_and_leaves_nothing_open(project: Project) -> None
     assert "autoscaler-" not in passed
 
 
-@cases
+@pytest.mark.parametrize(
+    ("change", "broken"),
+    [
+        pytest.param(
+            {"cluster": "production"}, "autoscaler-sees-group  (aws:eks/nodeGroup:NodeGroup: gpu)", id="discovery"
+        ),
+        pytest.param(
+            {"tagged": False}, "autoscaler-knows-template  (aws:eks/nodeGroup:NodeGroup: gpu)", id="template tag"
+        ),
+        pytest.param({"actions": []}, "autoscaler-permitted  (kubernetes:helm.sh/v3:Release: scaler)", id="rights"),
+    ],
+)
 def test_one_part_is_missing(project: Project, change: dict[str, object], broken: str) -> None:
     project.write(**{**GOOD, **change})
     failed = gated(project, "preview", config={}, refused=True)

@@ -14,7 +14,6 @@ from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
 from policies.readers.node_registration import NOTHING, UNREADABLE, parsed_taints, registration
 from policies.readers.taints import taints_of
-from tests.tables import cases
 
 BOOTSTRAP = (
     "#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh ml --kubelet-extra-args "
@@ -87,7 +86,15 @@ def test_every_language_of_boot_data(script: str) -> None:
         assert registration(script).labels == {"team": "ml", "gpu": "a10g"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("//4A", "not text"),
+        ("H4tub3QgZ3ppcCBhZnRlciBhbGw=", "not text"),
+        ("kubelet --register-with-taints=$TAINTS", "a shell variable"),
+        ("apiVersion: node.eks.aws/v1alpha1\nspec: {", "not text"),
+    ],
+)
 def test_unreadable_boot_data_is_unknown_with_a_reason(data: Any, why: str) -> None:
     node = registration(data)
     assert replace(node, unknown_reason=None) == UNREADABLE

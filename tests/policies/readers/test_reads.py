@@ -1,4 +1,4 @@
-"""What the readers make of each resource, in every spelling: ``<cloud>.yaml``, in the YAML of the corpus.
+"""What the readers make of each resource, in every spelling: ``<cloud>.yaml``, in the SLICED of the corpus.
 
 ``reads`` has cases by the sentence that they prove. A case is a resource of its file ``of`` that name (the first unless
 it says so) ``with`` other inputs, or one of its own: ``type`` and ``inputs``. ``beside``: other resources of the
@@ -11,6 +11,7 @@ have some value. ``waits``: whether it can be read with the whole program only. 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -33,7 +34,6 @@ from policies.rules.sharing import visible
 from policies.rules.table import BY_ID
 from tests.policies.corpus.case import declared_by
 from tests.policies.corpus.programs import loaded, read_case
-from tests.tables import cases
 
 FILES = {
     file.stem: loaded(file)
@@ -65,7 +65,7 @@ def program(name: str, case: Mapping[str, Any]) -> list[Declared]:
 
 
 def plain(value: Any) -> Any:
-    """As YAML has it: taints as texts, other objects by their fields that are not ``None``."""
+    """As SLICED has it: taints as texts, other objects by their fields that are not ``None``."""
     if value is UNKNOWN:
         return "${unknown}"
     if isinstance(value, Taint):
@@ -126,16 +126,34 @@ def test_every_family_of_amazon_s_table_counts_as_one_with_gpus() -> None:
     assert not any(is_gpu_family(pattern) for pattern in ("g4ad.*", "m*", "c7g.*", "trn1.*"))
 
 
-YAML = "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: {}\n"
+SLICED = "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: {}\n"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("value", "replicas"),
+    [
+        ({"a": SLICED.format(4)}, 4),
+        ({"a": SLICED.format(1)}, None),
+        (
+            {
+                "a": SLICED.format(2),
+                "b": SLICED.format(8),
+            },
+            8,
+        ),
+        ({"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}}, 3),
+        ({"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": UNKNOWN}]}}, UNKNOWN),
+        ({"replicas": 3}, None),
+        ('{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}', 2),
+        (None, None),
+    ],
+)
 def test_how_often_a_gpu_is_offered(value: Any, replicas: Any) -> None:
     assert replicated(value) == replicas
 
 
 def test_sharing_is_refused_only_beside_an_autoscaler() -> None:
-    config_map = Declared("kubernetes:core/v1:ConfigMap", "plugin", "urn:p", {"data": {"a": YAML.format(4)}})
+    config_map = Declared("kubernetes:core/v1:ConfigMap", "plugin", "urn:p", {"data": {"a": SLICED.format(4)}})
     (shared,) = read_stack([config_map]).sharing
     assert shared == GpuSharing("ConfigMap 'plugin'", 4, "urn:p")
     group = NodeGroup("t4", "any", gpus_per_node=1, autoscaled=True)
@@ -171,11 +189,47 @@ def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits
     assert len([workload for workload in release("jupyterhub", values=values) if workload.unknown_reason]) == doubted
 
 
-@cases
+@pytest.mark.parametrize(
+    ("written", "minutes"),
+    [
+        ("10m", 10),
+        ("720h", 43200),
+        ("1h30m", 90),
+        ("1.5h", 90),
+        ("90s", 1.5),
+        ("0", 0),
+        (0, 0),
+        (None, None),
+        ("10", UNKNOWN),
+        ("10 m", UNKNOWN),
+        ("10d", UNKNOWN),
+        ("h", UNKNOWN),
+        (10, UNKNOWN),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
 def test_minutes(written: Any, minutes: Any) -> None:
     assert minutes_of(written) == minutes
 
 
-@cases
+@pytest.mark.parametrize(
+    ("schedule", "duration", "minutes"),
+    [
+        ("0 9 * * 1-5", "8h", 480),
+        ("0 0 * * *", "24h", math.inf),
+        ("@daily", "24h", math.inf),
+        ("0 0 * * *", "23h59m", 1439),
+        ("0 0 * * 1-5", "24h", 2880),
+        ("*/10 * * * *", "10m", math.inf),
+        ("*/10 * * * *", "9m", 9),
+        ("0,30 9-11 * * *", "30m", 180),
+        ("0 22,23 * * *", "90m", 150),
+        ("0 0 1 * *", "48h", 4320),
+        ("nonsense", "1h", UNKNOWN),
+        ("61-x * * * *", "1h", UNKNOWN),
+        ("0 9 * * *", UNKNOWN, UNKNOWN),
+        (UNKNOWN, "1h", UNKNOWN),
+    ],
+)
 def test_a_window_is_as_long_as_its_runs(schedule: Any, duration: Any, minutes: Any) -> None:
     assert longest_window(schedule, duration) == minutes
