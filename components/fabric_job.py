@@ -52,9 +52,9 @@ def fabric_tests(settings: Settings, cloud: Cloud) -> dict[str, dict[str, str]]:
             workers=2,
             retries=0,
             command=("torchrun", "--no-python", "python", "-c", _ALL_REDUCE),
-            env={"NCCL_DEBUG": "INFO", "NCCL_NET": known.fabric_network},
+            env={"NCCL_DEBUG": "INFO", "NCCL_NET": known.nodes.fabric_network},
         )
         alone = offer(settings, [pool], daemons_of(cloud, settings, [pool]), {})
-        job = training_job(request, place(alone, request), known.fabric_image, alone)
+        job = training_job(request, place(alone, request), known.nodes.fabric_image, alone)
         tests[pool.name] = yaml.safe_dump_all(manifests(job), sort_keys=False)
     return {"fabricTest": tests} if tests else {}

@@ -101,7 +101,7 @@ def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
     by_pool = {}
     for pool in pools:
         machines = [known.machines.get(type) for type in pool.machine_types]
-        free = [known.allocatable(machine) for machine in machines if machine is not None]
+        free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
         if free and len(free) == len(machines):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
             by_pool[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)

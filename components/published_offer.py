@@ -97,7 +97,7 @@ def offer(
         pools=tuple(_pool(settings, pool, daemons) for pool in pools),
         registry=addresses.get("registry"),
         accounts=tuple(accounts),
-        account_labels=catalog.of(settings.cloud).account_labels if accounts else {},
+        account_labels=catalog.of(settings.cloud).labels.account if accounts else {},
         checkpoints=CheckpointsOffer(url=addresses["checkpoints"], service_account=checkpoints.service_account)
         if checkpoints is not None and "checkpoints" in addresses
         else None,
@@ -128,9 +128,9 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
         memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
-        disk_mib=None if known.disk_mib is None else known.disk_mib(pool.image, pool.disk_gb),
+        disk_mib=None if known.nodes.disk_mib is None else known.nodes.disk_mib(pool.image, pool.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
-        notice_seconds=known.spot_notice_seconds if pool.spot else None,
+        notice_seconds=known.nodes.spot_notice_seconds if pool.spot else None,
         capacity_type="fixed" if pool.owned else pool.capacity_type,
         max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
         since=None if pool.gpus.block is None else pool.gpus.block.first,
@@ -144,12 +144,12 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
     """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
     known = catalog.of(settings.cloud)
     machines = [known.machines.get(type) for type in pool.machine_types]
-    free = [known.allocatable(machine) for machine in machines if machine is not None]
+    free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
-    own = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if pod.per_node]
-    volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
-    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods, *volume))]
+    own = [pod for pod in (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons)) if pod.per_node]
+    volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
+    requested = [_RESERVE, *(pod.request for pod in (*own, *known.nodes.gpu_node_pods, *volume))]
     requested += [_request(daemon.pod) for daemon in daemons]
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),

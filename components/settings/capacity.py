@@ -174,9 +174,10 @@ def of_cpus(written: Sequence[str]) -> tuple[CapacityType, ...]:
 
 def _supported_on(capacity_type: CapacityType, where: ValidationContext) -> None:
     known = where.catalog
-    if known is not None and capacity_type in known.unsupported_capacity:
-        has = [one for one in CAPACITY_TYPES if one not in known.unsupported_capacity]
+    if known is not None and capacity_type in known.choices.unsupported_capacity:
+        has = [one for one in CAPACITY_TYPES if one not in known.choices.unsupported_capacity]
+        why = known.choices.unsupported_capacity[capacity_type]
         raise wrong(
-            f"{where.cloud} does not support capacity '{capacity_type}': {known.unsupported_capacity[capacity_type]}",
+            f"{where.cloud} does not support capacity '{capacity_type}': {why}",
             f"Write one of {', '.join(has)}",
         )

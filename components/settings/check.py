@@ -29,7 +29,7 @@ def known_machine(type: str, where: ValidationContext) -> Machine | None:
     if machine is None:
         # Only of the same series: m7g (Arm) is one letter from m7i, but no misspelling of it.
         near = nearest(type, [each for each in where.catalog.machines.types if _series(each) == _series(type)])
-        example = where.catalog.default_admin_machine
+        example = where.catalog.machines.default_admin
         raise wrong(
             f"the catalogue has no machine type '{type}' on {where.cloud}; it lists machines with and without NVIDIA "
             "GPUs",
@@ -117,10 +117,10 @@ def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
 
 def big_enough(machine: Machine, known: CloudCatalog) -> None:
     """Refuse a machine that is too small for the system pods."""
-    instead = f"Write '{known.default_admin_machine}' or leave machineType out"
-    if known.starves_small_nodes:
+    instead = f"Write '{known.machines.default_admin}' or leave machineType out"
+    if known.nodes.starves_small_nodes:
         _not_starving(machine, instead)
-    room, need = known.allocatable(machine), system_requests(known)
+    room, need = known.nodes.allocatable(machine), system_requests(known)
     # They may use up to twice the memory that they request.
     if room.milli_cpu < need.milli_cpu or room.memory_mib < 2 * need.memory_mib:
         raise wrong(
@@ -143,14 +143,14 @@ def _not_starving(machine: Machine, instead: str) -> None:
 
 def system_requests(known: CloudCatalog) -> Resources:
     """Requests of all system pods together, as on the only node of a cluster with one admin node."""
-    return requests_on(known, known.system_pods, admin_nodes=1, nodes=1, vcpus=0)
+    return requests_on(known, known.nodes.system_pods, admin_nodes=1, nodes=1, vcpus=0)
 
 
 def requests_on(
     known: CloudCatalog, pods: Sequence[SystemPod], *, admin_nodes: int, nodes: int, vcpus: float
 ) -> Resources:
     """Requests of these system pods on ``admin_nodes`` of a cluster that has ``nodes`` with ``vcpus`` in all."""
-    counts = [admin_nodes if pod.per_node else known.system_replicas(pod.name, nodes, vcpus) for pod in pods]
+    counts = [admin_nodes if pod.per_node else known.nodes.system_replicas(pod.name, nodes, vcpus) for pod in pods]
     counted = list(zip(counts, (pod.request for pod in pods), strict=True))
     return Resources(
         milli_cpu=sum(count * request.milli_cpu for count, request in counted),
@@ -179,7 +179,7 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
 
 def gpu_name(name: str, where: ValidationContext) -> str:
     """A GPU that the cloud offers, by its cloud-independent name."""
-    if where.catalog is None or name in where.catalog.accelerators:
+    if where.catalog is None or name in where.catalog.machines.accelerators:
         return name
     words = [word for word in re.split(r"[^a-z0-9]+|x(?=\d+$)", name.lower()) if word not in ("", "nvidia", "tesla")]
     plain = "-".join(["nvidia", *words])
@@ -188,13 +188,13 @@ def gpu_name(name: str, where: ValidationContext) -> str:
             f"'{name}' is a machine type",
             f"Write gpu: {machine.gpu}, gpusPerNode: {machine.gpus} and machineType: {name}",
         )
-    withdrawn = where.catalog.withdrawn_gpus.get(plain)
+    withdrawn = where.catalog.machines.withdrawn_gpus.get(plain)
     if withdrawn is not None:
         raise wrong(f"'{name}' is no longer available: {withdrawn.reason}", f"Write '{withdrawn.successor}'")
-    own_names = {accelerator.name: gpu for gpu, accelerator in where.catalog.accelerators.items()}
+    own_names = {accelerator.name: gpu for gpu, accelerator in where.catalog.machines.accelerators.items()}
     if name in own_names:
         raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
-    known = tuple(where.catalog.accelerators)
+    known = tuple(where.catalog.machines.accelerators)
     # Parts of a name (h100, a100-80gb) come first. A misspelling begins with the model's letter and number: to difflib
     # nvidia-b300 is the nearest to nvidia-h300, another and a dearer GPU.
     alike = [gpu for gpu in known if _model(gpu) and _model(plain).startswith(_model(gpu))]
@@ -250,10 +250,10 @@ def image(value: str, where: ValidationContext) -> str:
     family, pinned, version = value.partition("@")
     if where.catalog is None:
         return value
-    listed(family, where.catalog.images, "image", where)
-    if pinned and where.catalog.image_version is None:
+    listed(family, where.catalog.nodes.images, "image", where)
+    if pinned and where.catalog.nodes.image_version is None:
         raise wrong(f"{where.cloud} chooses the version of the image itself", f"Write image: {family}")
-    if pinned and where.catalog.image_version and not where.catalog.image_version.fullmatch(version):
+    if pinned and where.catalog.nodes.image_version and not where.catalog.nodes.image_version.fullmatch(version):
         raise wrong(f"'{version}' is not a version of an image", f"Write for example {family}@v20261101")
     return value
 

@@ -21,7 +21,7 @@ class Kubernetes(Section):
 
     channel: Annotated[
         Literal["rapid", "regular", "stable", "extended"],
-        check.one_of(lambda known: known.channels, "release channel"),
+        check.one_of(lambda known: known.choices.channels, "release channel"),
     ] = "regular"
     version: (
         Annotated[StrictStr, matching(_VERSION, "is not a Kubernetes version", "Write for example '1.35' or '1.35.1'")]
@@ -61,7 +61,9 @@ class Network(Section):
     service_cidr: StrictStr = Field(default="", validate_default=True)
     control_plane_cidr: Cidr | None = None
 
-    dataplane: Annotated[StrictStr, check.one_of(lambda known: known.dataplanes, "choice of dataplane")] | None = None
+    dataplane: (
+        Annotated[StrictStr, check.one_of(lambda known: known.choices.dataplanes, "choice of dataplane")] | None
+    ) = None
     nat: Literal["single", "per-zone"] | None = None
 
     @property
@@ -95,7 +97,7 @@ class Network(Section):
         if value:
             return fields.cidr(value)
         known = context(info).catalog
-        return known.default_ranges[info.field_name or ""] if known is not None else value
+        return known.choices.default_ranges[info.field_name or ""] if known is not None else value
 
     @field_validator("nat")
     @classmethod
@@ -129,24 +131,25 @@ class Monitoring(Section):
         known = context(info).catalog
         if value is None or known is None:
             return value
-        if not known.control_plane_logs:
+        if not known.choices.control_plane_logs:
             raise wrong(f"{context(info).cloud} has no such choice", "Leave it out")
         if isinstance(value, int):
-            if value not in known.log_days:
-                longer = [days for days in known.log_days if days > value]
+            if value not in known.choices.log_days:
+                longer = [days for days in known.choices.log_days if days > value]
                 raise wrong(
-                    f"logs cannot be retained for {value} days", f"Write {min(longer, default=known.log_days[-1])}"
+                    f"logs cannot be retained for {value} days",
+                    f"Write {min(longer, default=known.choices.log_days[-1])}",
                 )
             return value
         for kind in value:
-            check.listed(kind, known.control_plane_logs, "log", context(info))
+            check.listed(kind, known.choices.control_plane_logs, "log", context(info))
         return tuple(dict.fromkeys(value))
 
     @field_validator("gpu_metrics")
     @classmethod
     def _gpu_metrics(cls, value: bool | None, info: ValidationInfo) -> bool | None:
         known = context(info).catalog
-        if value and known is not None and not known.gpu_metrics:
+        if value and known is not None and not known.choices.gpu_metrics:
             raise wrong(
                 f"{context(info).cloud} does not collect GPU metrics itself",
                 "Leave it out, and install NVIDIA's DCGM exporter in the cluster",

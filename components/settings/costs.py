@@ -58,7 +58,7 @@ def fees(
     }
     usd_by_key = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
     if volume is not None and each is not None:
-        gib = volume.size_gib or (known.volume_gib or (0,))[0]
+        gib = volume.size_gib or (known.choices.volume_gib or (0,))[0]
         usd = gib * each.usd * max(1.0, known.prices.most_above(region, known.reference_region))
         usd_by_key["workloads.sharedVolume"] = usd_by_key.get("workloads.sharedVolume", 0.0) + usd
     return usd_by_key
@@ -97,7 +97,7 @@ def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
 
 def support_of(known: CloudCatalog, version: str | None) -> Support | None:
     """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
-    return None if version is None else known.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+    return None if version is None else known.choices.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
 
 
 def _total(counts: Counts, fixed: float, price_of: Callable[[Pool], float | None]) -> float | None:

@@ -133,29 +133,29 @@ def _default(field: FieldInfo) -> str:
 
 
 _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
-    "account key, for example": lambda known: f"`{known.account_key}: {known.account_example}`",
-    "`autoscaling.autoscaler`": lambda known: _words(known.autoscalers),
-    "`access[].who`, for example": lambda known: _words(known.people),
-    "default of `adminPool.machineType`": lambda known: f"`{known.default_admin_machine}`",
-    "default of `cpuPools[].machineType`": lambda known: f"`{known.default_cpu_machine}`",
+    "account key, for example": lambda known: f"`{known.account.key}: {known.account.example}`",
+    "`autoscaling.autoscaler`": lambda known: _words(known.choices.autoscalers),
+    "`access[].who`, for example": lambda known: _words(known.account.people),
+    "default of `adminPool.machineType`": lambda known: f"`{known.machines.default_admin}`",
+    "default of `cpuPools[].machineType`": lambda known: f"`{known.machines.default_cpu}`",
     "several machine types in a spot pool": lambda known: _mixing(known),
     "node groups of a GPU pool": lambda known: _per_zone(known),
-    "taints of spot nodes": lambda known: _words([str(taint) for taint in known.spot_taints]),
-    "`gpuPools[].image`": lambda known: _words(known.images),
+    "taints of spot nodes": lambda known: _words([str(taint) for taint in known.labels.spot_taints]),
+    "`gpuPools[].image`": lambda known: _words(known.nodes.images),
     "`network.existing.network`": lambda known: (
-        f"`{known.existing_network}`" if known.existing_network else "not supported"
+        f"`{known.choices.existing_network}`" if known.choices.existing_network else "not supported"
     ),
-    "default of `network.nodeCidr`": lambda known: f"`{known.default_ranges['node_cidr']}`",
+    "default of `network.nodeCidr`": lambda known: f"`{known.choices.default_ranges['node_cidr']}`",
     "default of `network.podCidr`": lambda known: _pod_range(known),
-    "default of `network.serviceCidr`": lambda known: f"`{known.default_ranges['service_cidr']}`",
-    "`kubernetes.channel`": lambda known: _words(known.channels),
-    "`network.dataplane`": lambda known: _words(known.dataplanes),
-    "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
-    "`monitoring.controlPlaneLogs`": lambda known: _words(known.control_plane_logs),
-    "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",
-    "`addons`": lambda known: _words(known.addons),
-    "`tags`": lambda known: known.tags.allowed if known.tags else "none: `labels`",
-    "longest pool name": lambda known: f"{known.max_name_length} characters",
+    "default of `network.serviceCidr`": lambda known: f"`{known.choices.default_ranges['service_cidr']}`",
+    "`kubernetes.channel`": lambda known: _words(known.choices.channels),
+    "`network.dataplane`": lambda known: _words(known.choices.dataplanes),
+    "`gpuPools[].locationPolicy`": lambda known: _words(known.choices.location_policies),
+    "`monitoring.controlPlaneLogs`": lambda known: _words(known.choices.control_plane_logs),
+    "`monitoring.gpuMetrics`": lambda known: "yes" if known.choices.gpu_metrics else "no",
+    "`addons`": lambda known: _words(known.choices.addons),
+    "`tags`": lambda known: known.labels.tags.allowed if known.labels.tags else "none: `labels`",
+    "longest pool name": lambda known: f"{known.choices.max_name_length} characters",
 }
 """Title of a row of the comparison → the cell of a cloud, from its catalogue."""
 
@@ -180,17 +180,21 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _pod_range(known: CloudCatalog) -> str:
-    own = known.default_ranges["pod_cidr"]
-    return f"`{own}`" if own else f"shared with nodes: {known.pod_addresses_per_node} addresses each"
+    own = known.choices.default_ranges["pod_cidr"]
+    return f"`{own}`" if own else f"shared with nodes: {known.nodes.pod_addresses} addresses each"
 
 
 def _mixing(known: CloudCatalog) -> str:
-    mixing = [one for one in known.autoscalers if known.mixes_types(one)]
-    return "yes" if mixing == [*known.autoscalers] else f"with {_words(mixing)}" if mixing else "no"
+    mixing = [one for one in known.choices.autoscalers if known.machines.mixes_types(one)]
+    return "yes" if mixing == [*known.choices.autoscalers] else f"with {_words(mixing)}" if mixing else "no"
 
 
 def _per_zone(known: CloudCatalog) -> str:
-    per_zone = [one for one in known.autoscalers if known.pool_per_zone(gpu=True, spot=True, zones=2, autoscaler=one)]
+    per_zone = [
+        one
+        for one in known.choices.autoscalers
+        if known.machines.pool_per_zone(gpu=True, spot=True, zones=2, autoscaler=one)
+    ]
     return f"one per zone with {_words(per_zone)}" if per_zone else "one over all zones"
 
 
@@ -201,14 +205,14 @@ def _gpus(cloud: str) -> Iterator[str]:
     yield "`machine` is the default machine type of that size. Prices are USD per hour for one node in"
     yield f"`{region}`: list price without disk, dated in the catalogue.\n"
     yield "| gpu | memory | GPUs per node | machine | on demand | spot |\n|---|---|---|---|---|---|"
-    for gpu in known.accelerators:
+    for gpu in known.machines.accelerators:
         memory = f"{catalog.GPUS[gpu].memory_gib} GiB"
         for count in known.machines.gpu_counts(gpu):
             machine = known.machines.having(gpu, count)[0]
             prices = [known.prices.machine(region, machine, spot=spot) for spot in (False, True)]
             on_demand, spot = ("unknown" if price is None else f"{price.usd:.2f}" for price in prices)
             yield f"| `{gpu}` | {memory} | {count} | `{machine.type}` | {on_demand} | {spot} |"
-    for withdrawn in known.withdrawn_gpus.values():
+    for withdrawn in known.machines.withdrawn_gpus.values():
         yield f"\n`{withdrawn.name}`: {withdrawn.reason}. Use `{withdrawn.successor}`."
 
 
@@ -223,7 +227,7 @@ class Column:
 def columns() -> Iterator[Column]:
     """Every cloud with each of its autoscalers, its default first."""
     for cloud in catalog.clouds():
-        for autoscaler in catalog.of(cloud).autoscalers:
+        for autoscaler in catalog.of(cloud).choices.autoscalers:
             yield Column(cloud=cloud, autoscaler=autoscaler)
 
 
@@ -272,7 +276,7 @@ def _load(column: Column, sections: Sections) -> None:
     if sections.get("network", {}).get("privateEndpoint"):
         # A private endpoint needs no authorized networks.
         config["network"] = sections["network"]
-    example = known.account_example
+    example = known.account.example
     account = region if example in known.regions else example
     load(config, stack="example", project=account)
 

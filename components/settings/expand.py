@@ -88,7 +88,9 @@ def _pool_variants(pool: GpuPool | CpuPool, place: Place) -> Iterator[Variant]:
         for fallback in _fallback_pools(pool, _zones(pool, size, place) or place.zones):
             variant = replace(fallback, name=f"{name}{fallback.name}", size=size)
             gpu, count = size is not None, len(variant.zones)
-            if place.catalog.pool_per_zone(gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler):
+            if place.catalog.machines.pool_per_zone(
+                gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler
+            ):
                 for zone in variant.zones:
                     yield replace(variant, name=f"{variant.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
             else:
@@ -103,7 +105,7 @@ def _zones(pool: GpuPool | CpuPool, size: int | None, place: Place) -> tuple[str
     if not isinstance(pool, GpuPool) or size is None or "zones" in pool.model_fields_set:
         return pool.zones
     known, one_zone = place.catalog, pool.fabric is not None or pool.reservation
-    if place.region in known.own_zone_names and place.autoscaler not in known.uniform_groups and not one_zone:
+    if place.region in known.own_zone_names and place.autoscaler not in known.machines.uniform_groups and not one_zone:
         return place.zones
     having = known.machine_zones(_gpu_machines(pool, size, False, place)[0])
     return tuple(zone for zone in pool.zones if having is None or zone in having) or pool.zones
@@ -166,14 +168,14 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
         machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
         part = _gpu_part(pool, size, variant, machines[0], known)
         shares = part.shares if size in whole else 1
-        fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
-        fabric_labels = known.fabric_labels if fabric is not None else {}
+        fabric = replace(known.nodes.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
+        fabric_labels = known.labels.fabric if fabric is not None else {}
         selected = {
             **({CLASS_LABEL: pool.name} if pool.compute_class else {}),
             **({SHARING_LABEL: MPS} if pool.mps else {}),
             **_arch_label(machines),
         }
-        cloud_taints = (*(known.spot_taints if variant.spot else ()), *_repelling(selected))
+        cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
         yield Pool(
             name=variant.name,
             role="gpu",
@@ -186,13 +188,13 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             zones=variant.zones,
             location_policy=pool.location_policy,
             disk_gb=pool.disk_gb,
-            image=cast(Image, (pool.image or known.images[0]).partition("@")[0]),
+            image=cast(Image, (pool.image or known.nodes.images[0]).partition("@")[0]),
             image_version=(pool.image or "").partition("@")[2] or None,
             labels=gpu_pool_labels(
                 variant.name,
                 pool.gpu,
                 size,
-                {**known.gpu_labels(pool.gpu), **part.cloud_labels, **fabric_labels, **selected, **pool.labels},
+                {**known.labels.of_gpu(pool.gpu), **part.cloud_labels, **fabric_labels, **selected, **pool.labels},
             ),
             taints=_distinct(
                 gpu_pool_taints(size, smallest[resource], (*cloud_taints, *extra), shares=shares, resource=resource)
@@ -225,13 +227,13 @@ def _repelling(selected: Mapping[str, str]) -> list[Taint]:
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
     """The pool with the labels by which launchers select it; a user's label of the same key wins."""
-    launcher_labels = place.catalog.launcher_labels(pool, place.autoscaler, stack_labels)
+    launcher_labels = place.catalog.labels.of_launchers(pool, place.autoscaler, stack_labels)
     return replace(pool, labels={**launcher_labels, **pool.labels})
 
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, known: CloudCatalog) -> PoolGpus:
     reservation, topologies = variant.reservation, known.machines.topologies(machine.type)
-    topology, accelerator = pool.topology or next(iter(topologies), None), known.accelerators[pool.gpu].name
+    topology, accelerator = pool.topology or next(iter(topologies), None), known.machines.accelerators[pool.gpu].name
     flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
@@ -247,7 +249,7 @@ def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, know
         mig=pool.mig,
         topology=topology,
         slice_nodes=topologies.get(topology or "", 0),
-        cloud_labels={} if topology is None else known.chip_labels(accelerator, topology),
+        cloud_labels={} if topology is None else known.labels.of_chips(accelerator, topology),
     )
 
 
@@ -264,7 +266,7 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Seq
     that the ``zones`` have."""
     known = place.catalog
     if not pool.machine_type:
-        first, *others = known.spot_mix(pool.gpu, size, place.autoscaler)
+        first, *others = known.machines.spot_mix(pool.gpu, size, place.autoscaler)
         mixed = (first, *(each for each in others if not {*(known.machine_zones(each) or zones)}.isdisjoint(zones)))
         # The nodes of a fabric are of one type.
         return mixed if spot and not pool.fabric else known.machines.having(pool.gpu, size)[:1]
@@ -278,14 +280,14 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Seq
 def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
     known = place.catalog
     for variant in _pool_variants(pool, place):
-        machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
+        machines = _machines(pool.machine_type or (known.machines.default_cpu,), variant.spot, known)
         selected = _arch_label(machines)
-        cloud_taints = (*(known.spot_taints if variant.spot else ()), *_repelling(selected))
+        cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
         yield Pool(
             name=variant.name,
             role="cpu",
             machine_types=tuple(machine.type for machine in machines),
-            image=cast(Image, known.images[0]),
+            image=cast(Image, known.nodes.images[0]),
             # Only the first choice keeps nodes; its fallback starts empty.
             min_nodes=pool.min_nodes if variant.preference == 0 else 0,
             max_nodes=pool.max_nodes,
@@ -308,13 +310,13 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
     """The admin pool, with its nodes in each of the ``zones`` of the control plane."""
     known = place.catalog
     spot = pool.capacity == "spot"
-    machines = _machines(pool.machine_type or (known.default_admin_machine,), spot, known)
+    machines = _machines(pool.machine_type or (known.machines.default_admin,), spot, known)
     nodes = pool.nodes * len(zones)
     return Pool(
         name=ADMIN_POOL_NAME,
         role="admin",
         machine_types=tuple(machine.type for machine in machines),
-        image=cast(Image, known.images[0]),
+        image=cast(Image, known.nodes.images[0]),
         min_nodes=nodes,
         max_nodes=nodes if pool.max_nodes is None else pool.max_nodes,
         autoscaled=pool.max_nodes is not None,
@@ -358,7 +360,7 @@ def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[P
                     "Choose another name: each resulting pool needs a unique name",
                 )
             )
-        longest, limit = max(names, key=len), known.max_name_length
+        longest, limit = max(names, key=len), known.choices.max_name_length
         if len(longest) > limit:
             message = f"the resulting pool name '{longest}' has {len(longest)} characters, {where.cloud} allows {limit}"
             problems.append(Problem(f"{path}.name", message, f"Shorten the name by {len(longest) - limit} or more"))
@@ -376,7 +378,7 @@ def _entries(
     """
     models: Mapping[str, type[GpuPool | CpuPool]] = {"gpuPools": GpuPool, "cpuPools": CpuPool}
     for key, model in models.items():
-        replacements = {"maxNodes": 1} | ({"gpu": next(iter(known.accelerators))} if model is GpuPool else {})
+        replacements = {"maxNodes": 1} | ({"gpu": next(iter(known.machines.accelerators))} if model is GpuPool else {})
         entries = raw.get(key)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             for _ in range(_MOST_REPAIRS):
@@ -393,4 +395,8 @@ def _entries(
 def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
     section = raw.get("autoscaling")
     autoscaler = section.get("autoscaler") if isinstance(section, Mapping) else None
-    return autoscaler if isinstance(autoscaler, str) and autoscaler in known.autoscalers else known.autoscalers[0]
+    return (
+        autoscaler
+        if isinstance(autoscaler, str) and autoscaler in known.choices.autoscalers
+        else known.choices.autoscalers[0]
+    )

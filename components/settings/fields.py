@@ -240,7 +240,7 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
     where = context(info)
     if where.catalog is None or not tags:
         return tags
-    grammar = where.catalog.tags
+    grammar = where.catalog.labels.tags
     if grammar is None:
         raise wrong(
             f"resources on {where.cloud} have labels, in lower case; its tags do not appear on the bill",

@@ -59,7 +59,7 @@ class GpuPool(Section):
     max_nodes: StrictInt
     zones: fields.Zones = Field(default=(), validate_default=True)
     location_policy: (
-        Annotated[StrictStr, check.one_of(lambda known: known.location_policies, "location policy")] | None
+        Annotated[StrictStr, check.one_of(lambda known: known.choices.location_policies, "location policy")] | None
     ) = None
     disk_gb: fields.DiskGb = 100
     hourly_usd: fields.Usd | None = None
@@ -165,7 +165,7 @@ class GpuPool(Section):
         if value.get(GPU_RESOURCE, "true") != "true":
             raise wrong(f"the label {GPU_RESOURCE} must be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'")
         known = context(info).catalog
-        own = known.gpu_labels(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
+        own = known.labels.of_gpu(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
         for key in sorted(own.keys() & value.keys()):
             if own[key] != value[key]:
                 raise wrong(f"the label {key} is '{own[key]}' on every node with this GPU", "Leave it out")
@@ -258,7 +258,7 @@ def _judge(violations: list[Violation]) -> None:
 def _check_offered(capacity_types: Sequence[CapacityType], info: ValidationInfo) -> None:
     """Refuse a capacity type in which the cloud does not offer the machine."""
     known = context(info).catalog
-    flex = known is not None and "flex-start" not in known.unsupported_capacity
+    flex = known is not None and "flex-start" not in known.choices.unsupported_capacity
     for machine in _machines(info, context(info)):
         reserved = machine.provisioning == "spot-or-reservation"
         offered: tuple[CapacityType, ...] = (

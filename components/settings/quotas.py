@@ -29,7 +29,7 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
         pools = tuple(replace(pool, upgrade=Upgrade(max_surge=0)) for pool in pools)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
-    return catalog.of(settings.cloud).quotas(settings.region, [settings.admin_pool, *pools], gateways)
+    return catalog.of(settings.cloud).account.quotas(settings.region, [settings.admin_pool, *pools], gateways)
 
 
 def used(settings: Settings) -> dict[str, tuple[str, ...]]:
@@ -66,8 +66,8 @@ def listed(settings: Settings, width: int | None = None) -> str:
     known = catalog.of(settings.cloud)
     head = f"Quota that stack '{settings.stack}' needs on {settings.cloud} with every pool at maxNodes, besides "
     head += "the account's other usage:"
-    page = f"View and request quota: {known.quota_page.format(region=settings.region)}"
-    rights = [line for each in known.rights(settings.project, used(settings)) for line in _wrapped(each, width)]
+    page = f"View and request quota: {known.account.quota_page.format(region=settings.region)}"
+    rights = [line for each in known.account.rights(settings.project, used(settings)) for line in _wrapped(each, width)]
     table = _table(_rows(settings), width)
     return "\n".join([*_wrapped(head, width), "", *table, "", page, *(["", *rights] if rights else [])])
 

@@ -24,7 +24,7 @@ _EXPECTED: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 def problems(settings: Settings) -> Iterator[Problem]:
     """Inputs that the provider does not have, and inputs that the program sets itself."""
-    known = catalog.of(settings.cloud).raw
+    known = catalog.of(settings.cloud).choices.raw
     yield from _problems(settings.cloud, settings.raw, known.cluster, "raw")
     checked = set[str]()
     for pool in settings.pools:

@@ -68,8 +68,8 @@ def of_running_stack(own: Mapping[str, object], *, secrets: Collection[str] = ()
 
     settings = load(own, stack=pulumi.get_stack(), project=CONFIG.get().get(_account_key(own)), secrets=secrets)
     known = catalog.of(settings.cloud)
-    if settings.project in known.placeholder_accounts and WITHOUT_ACCOUNT not in os.environ:
-        key = known.account_key
+    if settings.project in known.account.placeholders and WITHOUT_ACCOUNT not in os.environ:
+        key = known.account.key
         message = f"'{settings.project}' is the placeholder of the examples"
         raise SettingsError([Problem(key, message, f"Write your own: pulumi config set {key} <its ID>")])
     return settings
@@ -138,7 +138,7 @@ def load(
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
     problems = [_secret(key) for key in sorted(secrets)]
-    if where.catalog is not None and not (project and where.catalog.account_form.fullmatch(project)):
+    if where.catalog is not None and not (project and where.catalog.account.form.fullmatch(project)):
         problems.append(_no_account(where, where.catalog, project))
     file: StackFile | None = None
     try:
@@ -170,7 +170,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     """The settings of a file without problems: defaults filled in, entries expanded."""
     known = catalog.of(file.cloud)
     zones = file.zones or known.regions[file.region]
-    autoscaler = file.autoscaling.autoscaler or known.autoscalers[0]
+    autoscaler = file.autoscaling.autoscaler or known.choices.autoscalers[0]
     place = expand.Place(catalog=known, region=file.region, zones=zones, autoscaler=autoscaler)
     labels = {**file.labels, **file.tags}
     gpu_pools = expand.gpu_pools(file.gpu_pools, place, labels)
@@ -184,7 +184,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     standing += sum(fees(known, file.region, file.kubernetes, file.workloads, file.network).values())
     pools = [*gpu_pools, *cpu_pools]
     # Tools of `workloads` bring an exporter of their own, and Google bills the samples of its one.
-    collected = known.gpu_metrics and file.workloads.monitoring is None
+    collected = known.choices.gpu_metrics and file.workloads.monitoring is None
     idle, most = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(
         day=day,
@@ -193,9 +193,11 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         **{key: getattr(file, key) for key in _AS_WRITTEN},
         zones=zones,
         regional=file.availability == "regional",
-        cluster_name=file.cluster_name or _default_cluster_name(stack, known.max_name_length),
+        cluster_name=file.cluster_name or _default_cluster_name(stack, known.choices.max_name_length),
         gpu_metrics=collected if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
-        control_plane_logs=known.control_plane_logs if (logs := file.monitoring.control_plane_logs) is None else logs,
+        control_plane_logs=known.choices.control_plane_logs
+        if (logs := file.monitoring.control_plane_logs) is None
+        else logs,
         control_plane_log_days=file.monitoring.control_plane_log_days or 30,
         nat_per_zone=nat == "per-zone",
         autoscaling_profile=file.autoscaling.profile,
@@ -231,7 +233,7 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
         stack=stack,
         **{key: getattr(file, key) for key in ("cloud", "access", "workloads", "teams")},
         **{key: getattr(resolved, key) for key in ("admin_pool", "gpu_pools", "cpu_pools", "own")},
-        cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).max_name_length),
+        cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).choices.max_name_length),
         kubernetes=Kubernetes.model_construct(version=resolved.version),
         network=Network.model_validate({"privateEndpoint": True, **resolved.network}),
         security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
@@ -276,7 +278,7 @@ def _secret(key: str) -> Problem:
 
 
 def _no_account(where: ValidationContext, known: CloudCatalog, written: str | None) -> Problem:
-    key, example = known.account_key, known.account_example
+    key, example = known.account.key, known.account.example
     # Where the provider's key is a region, it must be the stack's.
     value = where.region or example if example in known.regions else example
     if written:
@@ -290,7 +292,7 @@ def _no_account(where: ValidationContext, known: CloudCatalog, written: str | No
 
 def known_account_keys() -> tuple[str, ...]:
     """The providers' own keys that name accounts."""
-    return tuple(catalog.of(cloud).account_key for cloud in catalog.clouds())
+    return tuple(catalog.of(cloud).account.key for cloud in catalog.clouds())
 
 
 def _holds_secret(value: object) -> bool:
@@ -302,7 +304,7 @@ def _holds_secret(value: object) -> bool:
 
 def _account_key(own: Mapping[str, object]) -> str:
     cloud = own.get("cloud")
-    return catalog.of(cloud).account_key if isinstance(cloud, str) and cloud in catalog.clouds() else ""
+    return catalog.of(cloud).account.key if isinstance(cloud, str) and cloud in catalog.clouds() else ""
 
 
 def _encrypted_account(key: str) -> Problem:

@@ -82,9 +82,9 @@ class Settings:
         """Minutes after which an idle node is removed, unless its pool sets others.
 
         Raises:
-            KeyError: the cloud does not publish it (``CloudCatalog.unneeded_minutes``).
+            KeyError: the cloud does not publish it (``Choices.unneeded_minutes``).
         """
-        return self.unneeded_minutes or catalog.of(self.cloud).unneeded_minutes[self.autoscaling_profile]
+        return self.unneeded_minutes or catalog.of(self.cloud).choices.unneeded_minutes[self.autoscaling_profile]
 
     def idle_minutes_of(self, pool: Pool) -> int | None:
         """Minutes after which an idle node of ``pool`` is removed; ``None`` where the cloud does not publish it."""

@@ -22,7 +22,7 @@ class Autoscaling(Section):
     """The autoscaler, and how soon it removes idle nodes."""
 
     profile: Literal["optimize-utilization", "balanced"] = "optimize-utilization"
-    autoscaler: Annotated[StrictStr, check.one_of(lambda known: known.autoscalers, "autoscaler")] | None = None
+    autoscaler: Annotated[StrictStr, check.one_of(lambda known: known.choices.autoscalers, "autoscaler")] | None = None
     unneeded_minutes: fields.Minutes | None = None
 
 
@@ -62,7 +62,7 @@ class StackFile(Section):
     addons: Annotated[
         tuple[StrictStr, ...],
         once("an addon is listed twice: {1}", "Write each addon once"),
-        check.one_of(lambda known: known.addons, "addon"),
+        check.one_of(lambda known: known.choices.addons, "addon"),
     ] = ()
     addon_versions: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     workloads: Workloads = Workloads()
@@ -113,8 +113,8 @@ class StackFile(Section):
         if value is None:
             return None
         known = context(info).catalog
-        if known is not None and len(value) > known.max_name_length:
-            limit = known.max_name_length
+        if known is not None and len(value) > known.choices.max_name_length:
+            limit = known.choices.max_name_length
             raise wrong(
                 f"'{value}' has {len(value)} characters", f"Write at most {limit}: '{value[:limit].strip('-')}'"
             )

@@ -97,7 +97,7 @@ def for_key(
     word, existing = plain(key), {*section_keys, *file_keys}
     if (per_hour := _hourly_budget(word, value)) is not None and existing & {"maxHourlyUsd", "budget"}:
         return f"there is no key '{key}': the budget is in US dollars per hour", per_hour
-    offered = catalog.of(str(cloud)).autoscalers if cloud in PLUGINS else ()
+    offered = catalog.of(str(cloud)).choices.autoscalers if cloud in PLUGINS else ()
     if word == "autoscaler" and value not in offered and (answer := for_value(word, value)) is not None:
         return answer
     if (other := synonyms().get(word)) is not None and other.partition(":")[0] in existing:
@@ -126,7 +126,7 @@ def _provider_input(key: str, cloud: object, *, in_pool: bool) -> tuple[str, str
     """The answer to an input of the cloud's provider: ``raw`` takes it, or the program sets it."""
     if cloud not in PLUGINS:
         return None
-    known = catalog.of(str(cloud)).raw
+    known = catalog.of(str(cloud)).choices.raw
     resource = known.pool if in_pool else known.cluster
     if in_pool and known.pool_of:
         return None  # which inputs there are depends on the autoscaler

@@ -40,7 +40,7 @@ def _pulled(registries: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...
     known = context(info).catalog
     if known is None or not registries:
         return registries
-    name = known.registry_name
+    name = known.account.registry_name
     if name.written is None:
         raise wrong(
             f"on {context(info).cloud} the owner of a registry grants pull access to nodes of other accounts",

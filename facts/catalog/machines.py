@@ -7,24 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, cast
 
 from facts.catalog import tables
-from facts.catalog.model import Gpu, Machine, Provisioning
+from facts.catalog.model import Accelerator, Gpu, Machine, Provisioning, WithdrawnGpu
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """The machine types of ``cloud``.
-
-    ``mixed_types`` is how many types a spot pool may consist of (1: a pool has one type). Of two types that are equal
-    in size, one in ``last`` comes after the other.
-    """
+    """The machine types of ``cloud``, its GPUs, and how its autoscalers make pools of them."""
 
     cloud: str
+    default_admin: str = ""
+    """Of the admin pool, unless the stack file names another."""
+    default_cpu: str = ""
+    """Of CPU pools: 4 vCPUs with 16 GiB."""
     mixed_types: int = 1
+    """How many types a spot pool may consist of (1: a pool has one type)."""
     last: frozenset[str] = frozenset()
+    """Of two types that are equal in size, one of these comes after the other."""
+    uniform_groups: frozenset[str] = frozenset()
+    """Autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU pool has to be one
+    pool for each zone, and its machines have to be of one size."""
+    one_type: frozenset[str] = frozenset()
+    """Autoscalers whose pools have one machine type each, where others may mix several for spot."""
+
+    @property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU name → the cloud's accelerator."""
+        return accelerators(self.cloud)
+
+    @cached_property
+    def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
+        """GPUs that the cloud had once, by the names people still write."""
+        return {row["name"]: WithdrawnGpu(**row) for row in tables.rows(self.cloud, "withdrawn_gpus")}
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -58,14 +75,25 @@ class Machines:
         """GPUs per machine that exist, ascending."""
         return tuple(sorted({machine.gpus for machine in _table(self.cloud).values() if machine.gpu == gpu}))
 
-    def spot(self, gpu: str, count: int, *, alike: bool) -> tuple[Machine, ...]:
-        """The types that a spot pool may mix: the smallest, then those that have at least its CPU and memory, or, if
-        they have to be ``alike``, exactly these.
+    def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
+        """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.
+
+        A pool of spot GPUs is called after its zone even if it has one: more zones are what it will want next.
+        """
+        return gpu and (spot or zones > 1) and autoscaler in self.uniform_groups
+
+    def mixes_types(self, autoscaler: str) -> bool:
+        """Whether a spot pool may have several machine types."""
+        return self.mixed_types > 1 and autoscaler not in self.one_type
+
+    def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
+        """The types that a spot pool mixes unless the stack file names some: the smallest, then those that have at
+        least its CPU and memory, or, if the autoscaler needs them to be alike, exactly these.
 
         An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal takes far longer to start,
         so it is left out where another type has these GPUs.
         """
-        every = self.having(gpu, count)
+        every, alike = self.having(gpu, count), autoscaler in self.uniform_groups
         machines = [machine for machine in every if not machine.type.endswith(".metal")] or every
         sizes = [(machine.vcpus, machine.memory_gib) for machine in machines]
         fitting = (
@@ -73,7 +101,23 @@ class Machines:
             for machine, size in zip(machines, sizes, strict=True)
             if (size == sizes[0] if alike else machine.memory_gib >= machines[0].memory_gib)
         )
-        return tuple(fitting)[: self.mixed_types]
+        return tuple(fitting)[: self.mixed_types if self.mixes_types(autoscaler) else 1]
+
+
+@cache
+def accelerators(cloud: str) -> Mapping[str, Accelerator]:
+    """GPU name → the cloud's accelerator."""
+    return {row["gpu"]: _accelerator(row) for row in tables.rows(cloud, "gpus")}
+
+
+def _accelerator(row: tables.Row) -> Accelerator:
+    return Accelerator(
+        gpu=row["gpu"],
+        name=row["name"],
+        quota=row["quota"] or None,
+        quota_family=row["quota_family"] or None,
+        partitions={size.partition(".")[0]: size for size in row["partitions"].split()},
+    )
 
 
 @cache

@@ -12,26 +12,25 @@ from facts.concepts.durations import HOURS_PER_MONTH
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """The list prices of ``cloud``, from its tables and their rows in ``sources.csv``.
-
-    ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
-    extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
-    without traffic. ``fees`` are, by key of a stack file, what else is paid for by the hour, used or not, at most.
-    ``volume`` is a GiB of a shared volume in the reference region, at most; ``None`` where what is in it is paid for.
-    ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
-    ``billed_vcpus`` are vCPUs that the bill counts for a type, where they are not its own; ``premium(type)`` multiplies
-    the price by its family.
-    """
+    """The list prices of ``cloud``, from its tables and their rows in ``sources.csv``."""
 
     cloud: str
     control_plane: Price
+    """One cluster's management fee."""
     extended_support: Price | None = None
+    """The whole fee of a cluster whose version is in extended support; ``None``: no such thing."""
     nat: Callable[[int, int], Price]
+    """Number of nodes and of gateways → the price of the gateways of private nodes, without traffic."""
     fees: Mapping[str, Price] = field(default_factory=dict)
+    """By key of a stack file, what else is paid for by the hour, used or not, at most."""
     volume: Price | None = None
+    """A GiB of a shared volume in the reference region, at most; ``None`` where what is in it is paid for."""
     disk_sizes: tuple[int, ...] = ()
+    """Sizes in GiB that disks are billed in (none: by GiB)."""
     billed_vcpus: Mapping[str, float] = field(default_factory=dict)
+    """Type → the vCPUs that the bill counts, where they are not its own."""
     premium: Callable[[str], float] = lambda type: 1.0
+    """Type → what multiplies the price by its family."""
 
     def machine(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
         """The machine with its GPUs and its local SSD, without a boot disk."""

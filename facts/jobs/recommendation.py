@@ -83,7 +83,7 @@ class Market:
     def pools(self, idle: int | None = None) -> list[PoolOffer]:
         """A pool without a limit of every machine whose price is known, on spot and on demand, the smallest first."""
         known = catalog.of(self.cloud)
-        sizes = [(size, gpu) for gpu in known.accelerators for size in known.machines.gpu_counts(gpu)]
+        sizes = [(size, gpu) for gpu in known.machines.accelerators for size in known.machines.gpu_counts(gpu)]
         offers = (self._pool(gpu, size, spot, idle) for size, gpu in sorted(sizes) for spot in (True, False))
         return [pool for pool in offers if pool is not None]
 
@@ -155,7 +155,7 @@ def recommend(jobs: Sequence[TraceJob], market: Market, *, max_wait: float, seed
         TraceError: no machine has as many GPUs as a worker asks for.
     """
     options = []
-    for idle in IDLE_MINUTES if catalog.of(market.cloud).unneeded_minutes else (None,):
+    for idle in IDLE_MINUTES if catalog.of(market.cloud).choices.unneeded_minutes else (None,):
         by_gpu, every = [], market.pools(idle)
         for gpu in sorted({job.gpu or "" for job in jobs}):
             machines = [pool for pool in every if pool.gpu == gpu]

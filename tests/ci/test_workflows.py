@@ -144,7 +144,7 @@ def test_credentials_last_as_long_as_an_update_and_are_for_the_cluster() -> None
     seconds = WORKFLOWS["update"]["jobs"]["update"]["timeout-minutes"] * 60
     assert f"role-duration-seconds: {seconds} " in action
     assert f"--max-session-duration {seconds} " in (ROOT / "docs/ci.md").read_text()
-    assert f"--resource {of('aks').credential_plugin.arguments.split()[-1]} " in action
+    assert f"--resource {of('aks').account.credential_plugin.arguments.split()[-1]} " in action
 
 
 class TestSteps:

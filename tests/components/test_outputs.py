@@ -70,7 +70,7 @@ def test_spot_machines_of_all_families_count_against_one_quota() -> None:
     assert len({(each["quota"], each["where"]) for each in rows}) == len(rows)
 
 
-@pytest.mark.parametrize("gpu", catalog.of("gke").accelerators)
+@pytest.mark.parametrize("gpu", catalog.of("gke").machines.accelerators)
 @pytest.mark.parametrize("spot", [True, False])
 def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> None:
     machines = catalog.of("gke").machines
@@ -152,12 +152,12 @@ def test_karpenter_needs_no_quota_for_the_nodes_of_an_upgrade() -> None:
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> None:
     machines = catalog.of(cloud).machines
-    for gpu in catalog.of(cloud).accelerators:
+    for gpu in catalog.of(cloud).machines.accelerators:
         for size in machines.gpu_counts(gpu):
             for machine in machines.having(gpu, size):
                 for spot in (True, False):
                     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machine.type,), spot=spot)
-                    required = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
+                    required = catalog.of(cloud).account.quotas(catalog.of(cloud).reference_region, [pool], 1)
                     # TPUs have a quota of their own, and their machines' vCPUs none.
                     unit, least = ("GPUs", 2 * size) if "tpu" in gpu else ("vCPUs", 2 * machine.vcpus)
                     assert sum(quota.needed for quota in required if quota.unit == unit) >= least
@@ -167,7 +167,7 @@ def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> 
 def test_gateways_have_addresses(cloud: str) -> None:
     for regional, expected in ((False, 1), (True, 3 if cloud == "eks" else 1)):
         known = catalog.of(cloud)
-        required = known.quotas(known.reference_region, [], 3 if regional else 1)
+        required = known.account.quotas(known.reference_region, [], 3 if regional else 1)
         assert [(quota.unit, quota.needed) for quota in required] == [("addresses", expected)]
 
 

@@ -59,7 +59,7 @@ def leaves(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 @each_cloud
 def test_it_stands_beside_what_the_program_says(cloud: str) -> None:
-    known, recording = catalog.of(cloud).raw, program(cloud)
+    known, recording = catalog.of(cloud).choices.raw, program(cloud)
     cluster = dict(leaves(recording.only(known.cluster.token).inputs))
     pools = [dict(leaves(one.inputs)) for one in recording.of_type(known.pool.token) if one.name.startswith("t4")]
     assert dict(leaves(OF_CLUSTER[cloud])).items() <= cluster.items()
@@ -77,7 +77,7 @@ def test_without_it_nobody_is_told_of_any(cloud: str) -> None:
 
 @each_cloud
 def test_every_input_that_is_kept_back_is_one_of_the_provider(cloud: str) -> None:
-    known, provider_schema = catalog.of(cloud).raw, schemas.schema(cloud)
+    known, provider_schema = catalog.of(cloud).choices.raw, schemas.schema(cloud)
     for one in (known.cluster, known.pool):
         assert [path for path in one.owned if provider_schema.find(one.token, path) is None] == []
 
@@ -85,7 +85,7 @@ def test_every_input_that_is_kept_back_is_one_of_the_provider(cloud: str) -> Non
 @each_cloud
 def test_nothing_that_the_program_sets_can_be_set_again(cloud: str) -> None:
     """At construction where the catalogue lists it, else when the program runs."""
-    known = catalog.of(cloud).raw
+    known = catalog.of(cloud).choices.raw
     recording = run_program(one_stack.file(cloud))
     for one in (known.cluster, known.pool):
         resource = next((each for each in recording.of_type(one.token)), None)
@@ -109,7 +109,7 @@ def test_what_is_no_input_of_the_provider_is_refused_where_it_stands(cloud: str,
 
 @each_cloud
 def test_what_decides_size_and_price_is_refused_with_its_setting(cloud: str) -> None:
-    known, provider_schema = catalog.of(cloud).raw.pool, schemas.schema(cloud)
+    known, provider_schema = catalog.of(cloud).choices.raw.pool, schemas.schema(cloud)
     for path, remedy in known.owned.items():
         declared = provider_schema.find(known.token, path)
         assert declared is not None

@@ -93,7 +93,7 @@ def test_what_is_the_clouds_or_the_programs_own_is_refused(cloud: str, key: str)
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_the_edge_is_what_the_catalogue_says(cloud: str) -> None:
-    grammar = catalog.of(cloud).tags
+    grammar = catalog.of(cloud).labels.tags
     tags = {f"Key {index}": "" for index in range(39)}  # and the stack's label
     if grammar is None:
         assert "Write labels: {key-0: …" in problems(cloud, tags=tags)["tags"]

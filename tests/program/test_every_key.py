@@ -79,7 +79,7 @@ def of_cloud(change: Config, word: str, cloud: str) -> Any:
 def section(config: Config, key: str, cloud: str) -> tuple[Config, str]:
     """The mapping that ``key`` is in, in the first entry of lists, and its name there; made if it is not there."""
     *parents, last = key.split(".")
-    people = {"name": "ops", "role": "viewer", "who": catalog.of(cloud).people[0]}
+    people = {"name": "ops", "role": "viewer", "who": catalog.of(cloud).account.people[0]}
     entries = {**_ENTRIES, "access": people, "identities": of_cloud(CHANGES["identities"], "to", cloud)[0]}
     here, before = config, ""
     for parent in parents:
@@ -157,7 +157,7 @@ def outcome(key: str, column: Column) -> str:
 
 def asked(column: Column) -> list[str]:
     """The keys to try: of a cloud's second autoscaler those that it may have a part in."""
-    first = column.autoscaler == catalog.of(column.cloud).autoscalers[0]
+    first = column.autoscaler == catalog.of(column.cloud).choices.autoscalers[0]
     return [key for key in CHANGES if first or not key.startswith(_CLOUDS_OWN)]
 
 

@@ -287,7 +287,7 @@ def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
 
     Azure's own kubeconfig needs a code from a browser, which a program cannot enter.
     """
-    plugin = of("aks").credential_plugin
+    plugin = of("aks").account.credential_plugin
     cluster = {"server": server, "certificate-authority-data": ca_pem_base64}
     hint = "Install it: az aks install-cli"
     user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=False)

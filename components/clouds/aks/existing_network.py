@@ -123,7 +123,7 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
 
 def _room(settings: Settings, subnet: Mapping[str, Any], new: bool) -> Iterator[Problem]:
     """A cluster that runs there keeps its subnet though upgrades may lack room: one in use can rarely be enlarged."""
-    reserved = catalog.of(settings.cloud).reserved_addresses
+    reserved = catalog.of(settings.cloud).choices.reserved_addresses
     prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
     ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
     # In the nodes' subnet: https://learn.microsoft.com/azure/aks/private-clusters, workloads/share.py

@@ -34,7 +34,7 @@ _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "ma
 # Azure adds them to a new spot pool. An update removes labels that it does not list, from running nodes too, and pods
 # that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
-_SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.spot_taints}
+_SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.labels.spot_taints}
 
 # What Azure refuses to change of a pool, besides vmSize and gpuInstanceProfile. The provider knows only those two and
 # leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655

@@ -57,7 +57,7 @@ class Addon:
 (_TABLE,) = documents(Path(__file__).with_name("addons.yaml"), admin={ROLE_LABEL: "admin"})
 ADDONS: Final[Mapping[str, Addon]] = {name: Addon(**fields) for name, fields in _TABLE.items()}
 OPTIONAL: Final[Mapping[str, str]] = {
-    asked: name for name, asked in CATALOG.pinned_addons.items() if asked in CATALOG.addons
+    asked: name for name, asked in CATALOG.choices.pinned_addons.items() if asked in CATALOG.choices.addons
 }
 """Opt-ins of a stack file → their add-ons; ``ebs`` is always there, ``load-balancer`` is rights alone."""
 

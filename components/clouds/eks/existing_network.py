@@ -189,8 +189,8 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet], control_plane: Sequen
 def _room(settings: Settings, subnets: Sequence[_Subnet], *, new: bool) -> Iterator[Problem]:
     known = catalog.of(settings.cloud)
     for subnet in subnets:
-        every = subnet.cidr.num_addresses - known.reserved_addresses
-        room = (int(subnet.facts["availableIpAddressCount"]) if new else every) // known.pod_addresses_per_node
+        every = subnet.cidr.num_addresses - known.choices.reserved_addresses
+        room = (int(subnet.facts["availableIpAddressCount"]) if new else every) // known.nodes.pod_addresses
         nodes = most_nodes(settings, subnet.zone)
         if room < nodes:
             yield common.existing_too_small("subnets", subnet.id, subnet.cidr, room, nodes)

@@ -146,7 +146,7 @@ def divided_gpus(gpus: PoolGpus) -> str:
     https://bottlerocket.dev/en/os/1.54.x/api/settings/kubelet-device-plugins/
     """
     if gpus.mig is not None:
-        profile = catalog.of("eks").accelerators[gpus.type].partitions[gpus.mig]
+        profile = catalog.of("eks").machines.accelerators[gpus.type].partitions[gpus.mig]
         return (
             "[settings.kubelet-device-plugins.nvidia]\n"
             'device-partitioning-strategy = "mig"\n'

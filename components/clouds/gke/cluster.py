@@ -157,7 +157,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.O
     https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637.
     """
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
-    plugin, by_name = of("gke").credential_plugin, settings.network.dns_endpoint
+    plugin, by_name = of("gke").account.credential_plugin, settings.network.dns_endpoint
     hint = "Install it: gcloud components install gke-gcloud-auth-plugin"
     user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=True)
 

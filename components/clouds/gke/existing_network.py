@@ -62,9 +62,9 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
         )
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     primary = IPv4Network(subnet["ipCidrRange"])
-    if primary.num_addresses - known.reserved_addresses < nodes:
+    if primary.num_addresses - known.choices.reserved_addresses < nodes:
         yield common.existing_too_small(
-            "subnets", existing.subnets[0], primary, primary.num_addresses - known.reserved_addresses, nodes
+            "subnets", existing.subnets[0], primary, primary.num_addresses - known.choices.reserved_addresses, nodes
         )
     ranges = {each["rangeName"]: each["ipCidrRange"] for each in subnet.get("secondaryIpRanges") or ()}
     for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
@@ -75,7 +75,7 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
             )
         elif key == "podRange":
             pods = IPv4Network(ranges[name])
-            room = pods.num_addresses // known.pod_addresses_per_node
+            room = pods.num_addresses // known.nodes.pod_addresses
             if room < nodes:
                 yield common.existing_too_small(key, str(name), pods, room, nodes)
     control_plane = settings.network.control_plane_cidr

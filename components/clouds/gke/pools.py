@@ -214,7 +214,7 @@ def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
         "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
     }
     if gpus.mig is not None:
-        accelerator["gpuPartitionSize"] = catalog.of("gke").accelerators[gpus.type].partitions[gpus.mig]
+        accelerator["gpuPartitionSize"] = catalog.of("gke").machines.accelerators[gpus.type].partitions[gpus.mig]
     if gpus.shared is not None:
         # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
         # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus

@@ -24,7 +24,7 @@ _SMALLEST_SERVICES: Final = 27
 
 def volume_problems(settings: Settings) -> Iterator[Problem]:
     """Problems of the shared volume, if there is one."""
-    volume, sold = settings.workloads.shared_volume, catalog.of(settings.cloud).volume_gib
+    volume, sold = settings.workloads.shared_volume, catalog.of(settings.cloud).choices.volume_gib
     if volume is None:
         return
     path = "workloads.sharedVolume"
@@ -50,7 +50,7 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
 
 def partition_problems(settings: Settings, otherwise: str = "") -> Iterator[Problem]:
     """MIG partitions that the pool's GPU does not have; ``otherwise``: what the remedy adds."""
-    accelerators = catalog.of(settings.cloud).accelerators
+    accelerators = catalog.of(settings.cloud).machines.accelerators
     partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
     for pool in settings.gpu_pools:
         sizes = accelerators[pool.gpus.type].partitions
@@ -70,7 +70,7 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
     written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
     if written is None:
         return
-    support, oldest = support_of(known, written), min(map(minor, known.supported))
+    support, oldest = support_of(known, written), min(map(minor, known.choices.supported))
     if minor(written) < oldest or (support is not None and settings.day > support.until):
         yield Problem(
             "kubernetes.version",
@@ -121,7 +121,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
 
 def own_machines_problems(settings: Settings) -> list[Problem]:
     """The same for own machines, which have a fixed number and no network of the program's."""
-    pods, per_node = settings.network.pod_cidr, catalog.of(settings.cloud).pod_addresses_per_node
+    pods, per_node = settings.network.pod_cidr, catalog.of(settings.cloud).nodes.pod_addresses
     room = (
         _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ")
         if pods
@@ -153,9 +153,11 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     machine = known.machines.get(admin.machine_type)
     if machine is None:
         return
-    admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.allocatable(machine)
-    volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
-    pods = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons), *volume) if not pod.gpu_node]
+    admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.nodes.allocatable(machine)
+    volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
+    pods = [
+        pod for pod in (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons), *volume) if not pod.gpu_node
+    ]
 
     def requested(more: int) -> Resources:
         """What system pods request if the admin pool has so many nodes more."""
@@ -177,7 +179,8 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
             f"workloads.{next(iter(tools))}",
             f"{', '.join(tools)} request {cpu}m CPU and {memory} MiB, but {admin_nodes} × {machine.type} leave "
             f"{free[0]}m and {free[1]} MiB after {every}",
-            f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
+            f"Write adminPool.machineType: {known.machines.default_cpu}, or "
+            f"adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
     else:
         # Each admin node brings system pods of its own: one more may not do, and on a small machine none does.
@@ -191,7 +194,7 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
             f"{machine.type} have for pods",
             f"Write adminPool.maxNodes: {admin.max_nodes + more}; the admin pool then grows with the others"
             if more
-            else f"Write adminPool.machineType: {known.default_cpu_machine}",
+            else f"Write adminPool.machineType: {known.machines.default_cpu}",
         )
 
 
@@ -208,7 +211,7 @@ def _room(settings: Settings) -> Iterator[Problem]:
     if settings.network.existing is not None:
         return  # Its ranges are checked where the network is looked up.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
-    per_node, reserved = known.pod_addresses_per_node, known.reserved_addresses
+    per_node, reserved = known.nodes.pod_addresses, known.choices.reserved_addresses
     own = IPv4Network(settings.network.node_cidr)
     if settings.network.pod_cidr is None:
         yield from _too_small("network.nodeCidr", own, nodes, per_node, reserved, "")
@@ -283,7 +286,7 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
     able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
     for pool in settings.gpu_pools:
         where, zone = f"{pool.declared_at}.fabric", pool.zones[0]
-        if pool.fabric is None or not known.fabric.resource:
+        if pool.fabric is None or not known.nodes.fabric.resource:
             continue
         if not pool.fabric.devices:
             message = f"{pool.machine_type} has no RDMA devices that a pool can use"

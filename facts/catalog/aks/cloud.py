@@ -6,11 +6,15 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from facts.catalog.account import CloudAccount, CredentialPlugin
 from facts.catalog.aks.nodes import allocatable
 from facts.catalog.aks.quotas import quotas
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
+from facts.catalog.choices import Choices
+from facts.catalog.cloud import CloudCatalog
+from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
+from facts.catalog.nodes import Nodes, system_pods
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
@@ -56,54 +60,34 @@ _TAGS: Final = TagGrammar(
 
 CATALOG: Final = CloudCatalog(
     name="aks",
-    account_key="azure-native:subscriptionId",
-    account_example="00000000-0000-0000-0000-000000000000",
-    account_form=re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
-    placeholder_accounts=("00000000-0000-0000-0000-000000000000",),
-    # AKS's own application in Entra, the audience of every token; one for another is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
-    credential_plugin=CredentialPlugin(
-        command="kubelogin",
-        arguments="get-token --login azurecli --server-id 6dae42f8-4368-4678-94ff-3960e28e3630",
-        otherwise="the API server accepts no such token",
+    account=CloudAccount(
+        key="azure-native:subscriptionId",
+        example="00000000-0000-0000-0000-000000000000",
+        form=re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+        placeholders=("00000000-0000-0000-0000-000000000000",),
+        # AKS's own application in Entra, the audience of every token; one for another is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
+        credential_plugin=CredentialPlugin(
+            command="kubelogin",
+            arguments="get-token --login azurecli --server-id 6dae42f8-4368-4678-94ff-3960e28e3630",
+            otherwise="the API server accepts no such token",
+        ),
+        people=("11111111-aaaa-4bbb-8ccc-000000000001",),
+        registry_name=RegistryName(
+            written=REGISTRY,
+            example="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.ContainerRegistry/registries/<name>",
+        ),
+        quotas=quotas,
+        quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
     ),
-    images=("ubuntu", "azurelinux"),
-    autoscalers=("managed", "node-auto-provisioning"),
-    channels=("rapid", "regular", "stable", "extended"),
-    unsupported_capacity={
-        "capacity-block": "Azure reserves machines without an end: write reserved",
-        "flex-start": "Azure keeps no queue for machines: write spot, or reserved",
-    },
-    people=("11111111-aaaa-4bbb-8ccc-000000000001",),
-    # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
-    default_admin_machine="Standard_E2as_v5",
-    default_cpu_machine="Standard_D4s_v5",
-    default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
-    existing_network="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>",
-    # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
-    # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
-    tags=_TAGS,
-    # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
-    raw=raw_inputs(
-        "aks",
-        cluster="azure-native:containerservice:ManagedCluster",
-        pool="azure-native:containerservice:AgentPool",
-        **{"node-auto-provisioning": "karpenter.azure.com/v1beta1:AKSNodeClass"},
+    machines=Machines(
+        cloud="aks",
+        # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
+        default_admin="Standard_E2as_v5",
+        default_cpu="Standard_D4s_v5",
+        one_type=frozenset({"managed"}),
+        # As many as on EKS: node auto-provisioning itself knows no limit.
+        mixed_types=5,
     ),
-    registry_name=RegistryName(
-        written=REGISTRY,
-        example="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.ContainerRegistry/registries/<name>",
-    ),
-    max_name_length=63,
-    # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
-    pod_addresses_per_node=256,
-    # The network's own, the gateway's, two of Azure's DNS and the broadcast:
-    # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
-    reserved_addresses=5,
-    reference_region="westus2",
-    # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
-    separate_regions=("usgov", "usdod", "china"),
-    # As many as on EKS: node auto-provisioning itself knows no limit.
-    machines=Machines(cloud="aks", mixed_types=5),
     prices=Prices(
         cloud="aks",
         control_plane=_FEES["control plane"],
@@ -126,25 +110,58 @@ CATALOG: Final = CloudCatalog(
         },
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
-    allocatable=allocatable,
-    system_pods=system_pods("aks", "node", "cluster"),
-    # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
-    unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
-    # Azure's own ignores NetworkPolicies: https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium
-    dataplanes=("azure", "cilium"),
+    nodes=Nodes(
+        cloud="aks",
+        images=("ubuntu", "azurelinux"),
+        allocatable=allocatable,
+        # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
+        pod_addresses=256,
+        system_pods=system_pods("aks", "node", "cluster"),
+        # Azure tells 30 s ahead (https://learn.microsoft.com/azure/virtual-machines/spot-vms), and AKS drains the node
+        # then (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
+        spot_notice_seconds=25,
+    ),
+    labels=Labels(
+        cloud="aks",
+        tags=_TAGS,
+        # By it Azure's webhook knows the pods that it gives a token: https://learn.microsoft.com/azure/aks/workload-identity-overview
+        account={"azure.workload.identity/use": "true"},
+        # https://learn.microsoft.com/azure/aks/spot-node-pool
+        spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
+        skypilot=frozenset({"managed", "node-auto-provisioning"}),
+    ),
+    choices=Choices(
+        cloud="aks",
+        autoscalers=("managed", "node-auto-provisioning"),
+        channels=("rapid", "regular", "stable", "extended"),
+        unsupported_capacity={
+            "capacity-block": "Azure reserves machines without an end: write reserved",
+            "flex-start": "Azure keeps no queue for machines: write spot, or reserved",
+        },
+        # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
+        unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
+        # Azure's own ignores NetworkPolicies: https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium
+        dataplanes=("azure", "cilium"),
+        default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
+        # The network's own, the gateway's, two of Azure's DNS and the broadcast:
+        # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
+        reserved_addresses=5,
+        existing_network="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>",
+        # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
+        # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
+        max_name_length=63,
+        # Of a premium share: https://learn.microsoft.com/azure/storage/files/storage-files-scale-targets
+        volume_gib=(100, 102400),
+        raw=raw_inputs(
+            "aks",
+            cluster="azure-native:containerservice:ManagedCluster",
+            pool="azure-native:containerservice:AgentPool",
+            **{"node-auto-provisioning": "karpenter.azure.com/v1beta1:AKSNodeClass"},
+        ),
+    ),
+    reference_region="westus2",
+    # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
+    separate_regions=("usgov", "usdod", "china"),
     # Not a zone of Azure's: nodes whose pool names none. Their label says 0.
     outside="-0",
-    # https://learn.microsoft.com/azure/aks/spot-node-pool
-    # Azure tells 30 s ahead (https://learn.microsoft.com/azure/virtual-machines/spot-vms), and AKS drains the node then
-    # (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
-    spot_notice_seconds=25,
-    # Of a premium share: https://learn.microsoft.com/azure/storage/files/storage-files-scale-targets
-    volume_gib=(100, 102400),
-    # By it Azure's webhook knows the pods that it gives a token: https://learn.microsoft.com/azure/aks/workload-identity-overview
-    account_labels={"azure.workload.identity/use": "true"},
-    spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
-    one_type=frozenset({"managed"}),
-    skypilot_label=frozenset({"managed", "node-auto-provisioning"}),
-    quotas=quotas,
-    quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
 )

@@ -19,5 +19,5 @@ KARPENTERS: Final = {row["minor"]: row["karpenter"] for row in rows("eks", "auto
 
 def kubernetes_minor(version: str | None, channel: str) -> str:
     """The minor version (``1.35``) that ``kubernetes.version`` asks for, or else ``kubernetes.channel`` means."""
-    written = catalog.of("eks").kubernetes_versions[channel] if version is None else version
+    written = catalog.of("eks").choices.kubernetes_versions[channel] if version is None else version
     return ".".join(written.removeprefix("v").split(".")[:2])

@@ -10,5 +10,5 @@ CATALOG: Final = unrented(
     "existing",
     channels=(),
     default_ranges={"node_cidr": "", "pod_cidr": None, "service_cidr": ""},
-    pod_addresses_per_node=0,
+    pod_addresses=0,
 )

@@ -6,12 +6,16 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
+from facts.catalog.account import CloudAccount, CredentialPlugin
+from facts.catalog.choices import Choices
+from facts.catalog.cloud import CloudCatalog
 from facts.catalog.gke.machines import GkeMachines, is_custom
 from facts.catalog.gke.nodes import allocatable, disk_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
+from facts.catalog.labels import Labels
 from facts.catalog.model import Price
+from facts.catalog.nodes import Nodes, system_pods
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
@@ -33,64 +37,40 @@ def nat_price(nodes: int, gateways: int) -> Price:
 
 CATALOG: Final = CloudCatalog(
     name="gke",
-    account_key="gcp:project",
-    account_example="my-project",
-    # 6 to 30 characters, older ones behind a domain: https://docs.cloud.google.com/resource-manager/docs/creating-managing-projects
-    account_form=re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
-    placeholder_accounts=("my-gcp-project",),
-    # Without the argument it takes the account of `gcloud auth login`, which may be another one or none:
-    # https://github.com/kubernetes/cloud-provider-gcp/blob/master/cmd/gke-gcloud-auth-plugin/cred.go
-    credential_plugin=CredentialPlugin(
-        command="gke-gcloud-auth-plugin",
-        arguments="--use_application_default_credentials",
-        otherwise="gcloud has no active account here (gcloud auth login), only application-default credentials",
-    ),
-    images=("cos", "ubuntu"),
-    autoscalers=("managed",),
-    unsupported_capacity={
-        # https://cloud.google.com/compute/docs/instances/future-reservations-overview
-        "capacity-block": "Google sells machines for some days as reservations, by name: write reserved",
-    },
-    people=(
-        "group:research@example.com",
-        "user:ann@example.com",
-        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
-    ),
-    channels=("rapid", "regular", "stable", "extended"),
-    dataplanes=("v2", "legacy"),
-    # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
-    fabric=Fabric(devices=0, resource="mrdma.google.com", claimed=True),
-    fabric_labels={"cloud.google.com/gke-networking-dra-driver": "true"},
-    # https://catalog.ngc.nvidia.com/orgs/nvidia/containers/pytorch; RDMA over Ethernet is NCCL's network IB, too.
-    fabric_image="nvcr.io/nvidia/pytorch:25.09-py3",
-    fabric_network="IB",
-    location_policies=("any", "balanced"),
-    gpu_metrics=True,
-    default_admin_machine="e2-custom-2-10240",
-    default_cpu_machine="e2-standard-4",
-    default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
-    existing_network="projects/<host project>/global/networks/<name>",
-    # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
-    # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
-    raw=raw_inputs(
-        "gke",
-        cluster="gcp:container/cluster:Cluster",
-        pool="gcp:container/nodePool:NodePool",
-    ),
-    registry_name=RegistryName(
-        written=re.compile(
-            r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
+    account=CloudAccount(
+        key="gcp:project",
+        example="my-project",
+        # 6 to 30 characters, older ones behind a domain: https://docs.cloud.google.com/resource-manager/docs/creating-managing-projects
+        form=re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
+        placeholders=("my-gcp-project",),
+        # Without the argument it takes the account of `gcloud auth login`, which may be another one or none:
+        # https://github.com/kubernetes/cloud-provider-gcp/blob/master/cmd/gke-gcloud-auth-plugin/cred.go
+        credential_plugin=CredentialPlugin(
+            command="gke-gcloud-auth-plugin",
+            arguments="--use_application_default_credentials",
+            otherwise="gcloud has no active account here (gcloud auth login), only application-default credentials",
         ),
-        example="projects/<project>/locations/<location>/repositories/<repository>",
+        people=(
+            "group:research@example.com",
+            "user:ann@example.com",
+            "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+        ),
+        # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
+        registry_name=RegistryName(
+            written=re.compile(
+                r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
+            ),
+            example="projects/<project>/locations/<location>/repositories/<repository>",
+        ),
+        quotas=quotas,
+        quota_page="https://console.cloud.google.com/iam-admin/quotas",
+        rights=needed,
     ),
-    max_name_length=40,
-    # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
-    pod_addresses_per_node=256,
-    # Network, gateway, second-to-last and broadcast:
-    # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
-    reserved_addresses=4,
-    reference_region="us-central1",
-    machines=GkeMachines(cloud="gke"),
+    machines=GkeMachines(
+        cloud="gke",
+        default_admin="e2-custom-2-10240",
+        default_cpu="e2-standard-4",
+    ),
     prices=Prices(
         cloud="gke",
         control_plane=_FEES["control plane"],
@@ -100,15 +80,57 @@ CATALOG: Final = CloudCatalog(
         billed_vcpus={"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0},
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),
-    allocatable=allocatable,
-    system_pods=system_pods("gke", "node", "cluster"),
-    gpu_node_pods=system_pods("gke", "gpu-node"),
-    volume_pods=system_pods("gke", "volume-node"),
-    system_replicas=system_replicas,
-    disk_mib=disk_mib,
-    # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
-    # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
-    spot_notice_seconds=15,
+    nodes=Nodes(
+        cloud="gke",
+        images=("cos", "ubuntu"),
+        allocatable=allocatable,
+        disk_mib=disk_mib,
+        # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
+        pod_addresses=256,
+        system_pods=system_pods("gke", "node", "cluster"),
+        gpu_node_pods=system_pods("gke", "gpu-node"),
+        volume_pods=system_pods("gke", "volume-node"),
+        system_replicas=system_replicas,
+        # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+        spot_notice_seconds=15,
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+        fabric=Fabric(devices=0, resource="mrdma.google.com", claimed=True),
+        # https://catalog.ngc.nvidia.com/orgs/nvidia/containers/pytorch; RDMA over Ethernet is NCCL's network IB, too.
+        fabric_image="nvcr.io/nvidia/pytorch:25.09-py3",
+        fabric_network="IB",
+    ),
+    labels=Labels(
+        cloud="gke",
+        fabric={"cloud.google.com/gke-networking-dra-driver": "true"},
+    ),
+    choices=Choices(
+        cloud="gke",
+        autoscalers=("managed",),
+        channels=("rapid", "regular", "stable", "extended"),
+        unsupported_capacity={
+            # https://cloud.google.com/compute/docs/instances/future-reservations-overview
+            "capacity-block": "Google sells machines for some days as reservations, by name: write reserved",
+        },
+        location_policies=("any", "balanced"),
+        dataplanes=("v2", "legacy"),
+        gpu_metrics=True,
+        default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
+        # Network, gateway, second-to-last and broadcast:
+        # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
+        reserved_addresses=4,
+        existing_network="projects/<host project>/global/networks/<name>",
+        # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
+        max_name_length=40,
+        # Of tier BASIC_HDD: https://cloud.google.com/filestore/docs/service-tiers
+        volume_gib=(1024, 65433),
+        raw=raw_inputs(
+            "gke",
+            cluster="gcp:container/cluster:Cluster",
+            pool="gcp:container/nodePool:NodePool",
+        ),
+    ),
+    reference_region="us-central1",
     # The program's clusters send the logs of workloads: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-logs
     log_command=(
         """gcloud logging read --project {project} """
@@ -116,9 +138,4 @@ CATALOG: Final = CloudCatalog(
         """resource.labels.namespace_name="{namespace}" resource.labels.pod_name=~"{pods}"' """
         "--freshness 30d --order asc --format 'value(textPayload,jsonPayload)'"
     ),
-    # Of tier BASIC_HDD: https://cloud.google.com/filestore/docs/service-tiers
-    volume_gib=(1024, 65433),
-    quotas=quotas,
-    quota_page="https://console.cloud.google.com/iam-admin/quotas",
-    rights=needed,
 )

@@ -11,5 +11,5 @@ CATALOG: Final = unrented(
     "kubeadm",
     channels=tuple(MINORS),
     default_ranges={"node_cidr": "", "pod_cidr": "10.244.0.0/16", "service_cidr": "10.96.0.0/16"},
-    pod_addresses_per_node=256,
+    pod_addresses=256,
 )

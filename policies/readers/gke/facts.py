@@ -48,7 +48,7 @@ def chip_of(machine_type: Maybe[str | None]) -> str | None:
 def chip_labels(machine_type: Any, chip: str, declared: Maybe[str | None]) -> Mapping[str, Maybe[str]]:
     """GKE's labels of nodes with the chip, and the pool's topology: the declared one, or that of a node by itself."""
     topology = next(iter(_topologies(machine_type.rpartition("/")[2]))) if declared is None else declared
-    return catalog.of(CLOUD).chip_labels(catalog.of(CLOUD).accelerators[chip].name, topology)
+    return catalog.of(CLOUD).labels.of_chips(catalog.of(CLOUD).machines.accelerators[chip].name, topology)
 
 
 def _topologies(machine_type: str) -> Mapping[str, int]:
@@ -63,7 +63,7 @@ def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -
     cloud = catalog.of(CLOUD)
     accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
     kind, count = text(at(accelerator, "type")), whole(at(accelerator, "count"), default=0)
-    gpu = next((known.gpu for known in cloud.accelerators.values() if known.name == kind), None)
+    gpu = next((known.gpu for known in cloud.machines.accelerators.values() if known.name == kind), None)
     if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
         return None
     node = catalog.price_per_hour(CLOUD, region, machine, gpu, count, spot=spot)

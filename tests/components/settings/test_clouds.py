@@ -34,7 +34,7 @@ def own_keys(cloud: str, **changes: Any) -> dict[str, Any]:
 
 
 def account(cloud: str) -> str:
-    return str(one_stack.config(cloud)[catalog.of(cloud).account_key])
+    return str(one_stack.config(cloud)[catalog.of(cloud).account.key])
 
 
 def t4(**changes: Any) -> list[dict[str, Any]]:
@@ -63,8 +63,8 @@ def test_every_cloud_with_a_catalogue_has_the_one_stack() -> None:
 @each_cloud
 def test_an_account_is_asked_for_by_the_providers_own_key(cloud: str) -> None:
     known = catalog.of(cloud)
-    assert known.account_key in known_account_keys()
-    with pytest.raises(SettingsError, match=f"Add the line '{known.account_key}: "):
+    assert known.account.key in known_account_keys()
+    with pytest.raises(SettingsError, match=f"Add the line '{known.account.key}: "):
         load(own_keys(cloud), stack="one", project=None)
 
 
@@ -80,7 +80,7 @@ def test_a_stack_file_is_read_with_its_account(cloud: str, tmp_path: Path) -> No
 @each_cloud
 def test_the_default_admin_machine_is_good_enough_itself(cloud: str) -> None:
     known = catalog.of(cloud)
-    admin = known.machines.get(known.default_admin_machine)
+    admin = known.machines.get(known.machines.default_admin)
     assert admin is not None
     big_enough(admin, known)
 
@@ -88,20 +88,22 @@ def test_the_default_admin_machine_is_good_enough_itself(cloud: str) -> None:
 @each_cloud
 def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
     known, settings = catalog.of(cloud), load_stack(cloud)
-    assert {name: getattr(settings.network, name) for name in known.default_ranges} == known.default_ranges
-    assert known.default_ranges.keys() == {"node_cidr", "pod_cidr", "service_cidr"}
-    assert settings.autoscaler == known.autoscalers[0]
+    assert {
+        name: getattr(settings.network, name) for name in known.choices.default_ranges
+    } == known.choices.default_ranges
+    assert known.choices.default_ranges.keys() == {"node_cidr", "pod_cidr", "service_cidr"}
+    assert settings.autoscaler == known.choices.autoscalers[0]
     assert (settings.unneeded_minutes, settings.addons) == (None, ())
-    assert {pool.image for pool in settings.gpu_pools} == {known.images[0]}
-    assert settings.admin_pool.machine_type == known.default_admin_machine
-    assert {pool.machine_type for pool in settings.cpu_pools} == {known.default_cpu_machine}
+    assert {pool.image for pool in settings.gpu_pools} == {known.nodes.images[0]}
+    assert settings.admin_pool.machine_type == known.machines.default_admin
+    assert {pool.machine_type for pool in settings.cpu_pools} == {known.machines.default_cpu}
 
 
 @each_cloud
 def test_a_written_range_replaces_the_default_and_stays_apart_from_the_others(cloud: str) -> None:
     network = {"authorizedNetworks": ANYBODY, "nodeCidr": "192.168.0.0/16"}
     assert load_stack(cloud, network=network).network.node_cidr == "192.168.0.0/16"
-    service = catalog.of(cloud).default_ranges["service_cidr"]
+    service = catalog.of(cloud).choices.default_ranges["service_cidr"]
     assert "overlaps" in problems(cloud, network={**network, "nodeCidr": service})["network.serviceCidr"]
 
 
@@ -109,9 +111,9 @@ def test_a_written_range_replaces_the_default_and_stays_apart_from_the_others(cl
 def test_nodes_that_no_longer_fit_their_range_are_refused(cloud: str) -> None:
     """One node less than the range has room for is accepted; each node takes the addresses that the catalogue says."""
     known = catalog.of(cloud)
-    pods_apart = known.default_ranges["pod_cidr"] is not None
-    each, size = (1, 64) if pods_apart else (known.pod_addresses_per_node, 2**16)
-    room = (size - known.reserved_addresses) // each
+    pods_apart = known.choices.default_ranges["pod_cidr"] is not None
+    each, size = (1, 64) if pods_apart else (known.nodes.pod_addresses, 2**16)
+    room = (size - known.choices.reserved_addresses) // each
     network = {"authorizedNetworks": ANYBODY, "nodeCidr": f"10.0.0.0/{33 - size.bit_length()}"}
     refused = problems(cloud, network=network, availability="zonal", cpuPools=[], gpuPools=t4(maxNodes=room))
     assert f"has room for {room} nodes" in refused["network.nodeCidr"]
@@ -125,11 +127,13 @@ def test_pools_have_final_names_labels_and_taints(cloud: str) -> None:
     for pool in settings.gpu_pools:
         assert pool.labels[POOL_LABEL] == pool.name
         assert pool.labels[SIZE_KEY] == str(pool.gpus_per_node)
-        assert known.gpu_labels(pool.gpus.type).items() <= pool.labels.items()
+        assert known.labels.of_gpu(pool.gpus.type).items() <= pool.labels.items()
         assert GPU_TAINT in pool.taints
         assert (size_taint(pool.gpus_per_node) in pool.taints) == (pool.gpus_per_node > smallest)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
-        assert set(known.spot_taints) & set(pool.taints) == (set(known.spot_taints) if pool.spot else set())
+        assert set(known.labels.spot_taints) & set(pool.taints) == (
+            set(known.labels.spot_taints) if pool.spot else set()
+        )
         assert len(set(pool.taints)) == len(pool.taints)
     for pool in of_entry(settings, "gpuPools[0]"):
         assert pool.labels["nvidia.com/gpu"] == "true"
@@ -138,7 +142,9 @@ def test_pools_have_final_names_labels_and_taints(cloud: str) -> None:
 
 @each_cloud
 def test_a_taint_that_the_cloud_puts_on_spot_nodes_may_be_written_too(cloud: str) -> None:
-    written = [{"key": each.key, "value": each.value, "effect": each.effect} for each in catalog.of(cloud).spot_taints]
+    written = [
+        {"key": each.key, "value": each.value, "effect": each.effect} for each in catalog.of(cloud).labels.spot_taints
+    ]
     pools = t4(capacity="spot")
     plain = load_stack(cloud, gpuPools=pools).gpu_pools
     if written:
@@ -156,7 +162,7 @@ def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
             if not pools:
                 continue
             sizes = len({pool.gpus_per_node for pool in pools if pool.role == "gpu"}) or 1
-            if known.pool_per_zone(gpu=gpu, spot=spot, zones=3, autoscaler=settings.autoscaler):
+            if known.machines.pool_per_zone(gpu=gpu, spot=spot, zones=3, autoscaler=settings.autoscaler):
                 assert len(pools) == sizes * len({pool.zones for pool in pools})
                 assert all(len(pool.zones) == 1 for pool in pools)
                 assert all(pool.name.endswith("-" + zone_suffix(pool.zones[0], settings.region)) for pool in pools)
@@ -204,7 +210,7 @@ def test_zone_suffixes_distinguish_the_zones_of_every_region(cloud: str) -> None
 def test_a_spot_pool_mixes_what_the_catalogue_says_and_an_on_demand_pool_nothing(cloud: str) -> None:
     known = catalog.of(cloud)
     for pool in load_stack(cloud).gpu_pools:
-        mix = known.spot_mix(pool.gpus.type, pool.gpus_per_node, known.autoscalers[0])
+        mix = known.machines.spot_mix(pool.gpus.type, pool.gpus_per_node, known.choices.autoscalers[0])
         mixed = tuple(machine.type for machine in mix)
         assert pool.machine_types == (mixed if pool.spot else (pool.machine_type,))
         first = known.machines.having(pool.gpus.type, pool.gpus_per_node)[0].type

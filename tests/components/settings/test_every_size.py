@@ -31,7 +31,7 @@ each_column = pytest.mark.parametrize(("cloud", "autoscaler"), COLUMNS)
 
 
 def entry(cloud: str, gpu: str, size: int, capacity: str, zone: str) -> Config:
-    number = 1000 + 16 * list(catalog.of(cloud).accelerators).index(gpu) + size
+    number = 1000 + 16 * list(catalog.of(cloud).machines.accelerators).index(gpu) + size
     pool = {"name": f"{gpu.partition('-')[2]}-{size}-{capacity}", "gpu": gpu, "gpusPerNode": size, "capacity": capacity}
     reservation = {"name": RESERVATIONS[cloud].format(number), "zone": zone}
     if capacity == "capacity-block":
@@ -45,7 +45,7 @@ def entry(cloud: str, gpu: str, size: int, capacity: str, zone: str) -> Config:
 def stack(cloud: str, autoscaler: str, pools: list[Config], **changes: Any) -> Config:
     region, zones = WORDS[cloud]["region"], WORDS[cloud]["zones"]
     network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]}
-    own = {"autoscaling": {"autoscaler": autoscaler}} if len(catalog.of(cloud).autoscalers) > 1 else {}
+    own = {"autoscaling": {"autoscaler": autoscaler}} if len(catalog.of(cloud).choices.autoscalers) > 1 else {}
     return {"cloud": cloud, "region": region, "zones": zones, "network": network, "gpuPools": pools, **own, **changes}
 
 
@@ -58,7 +58,7 @@ def account(cloud: str) -> tuple[str, str]:
 def accepted(cloud: str, autoscaler: str, availability: str) -> tuple[Config, ...]:
     """The entries that settings accept, each alone in a stack."""
     pools = []
-    for gpu in catalog.of(cloud).accelerators:
+    for gpu in catalog.of(cloud).machines.accelerators:
         for size in catalog.of(cloud).machines.gpu_counts(gpu):
             for capacity in CAPACITY:
                 pool = entry(cloud, gpu, size, capacity, WORDS[cloud]["zones"][0])
@@ -80,7 +80,7 @@ def test_every_size_of_every_gpu_has_outputs_or_is_refused(cloud: str, autoscale
     pools = accepted(cloud, autoscaler, availability)
     sizes = {(pool["gpu"], pool["gpusPerNode"]) for pool in pools}
     known = catalog.of(cloud)
-    assert sizes == {(gpu, size) for gpu in known.accelerators for size in known.machines.gpu_counts(gpu)}
+    assert sizes == {(gpu, size) for gpu in known.machines.accelerators for size in known.machines.gpu_counts(gpu)}
     reserved = set() if autoscaler == "node-auto-provisioning" else {"reserved"}
     assert {pool["capacity"] for pool in pools} >= {"on-demand", "spot", "spot-with-fallback", *reserved}
 
@@ -88,7 +88,7 @@ def test_every_size_of_every_gpu_has_outputs_or_is_refused(cloud: str, autoscale
 @each_column
 def test_a_gpu_whose_size_is_left_out_has_one_gpu_per_node_or_is_refused(cloud: str, autoscaler: str) -> None:
     machines = catalog.of(cloud).machines
-    for gpu in catalog.of(cloud).accelerators:
+    for gpu in catalog.of(cloud).machines.accelerators:
         for capacity in CAPACITY:
             pool = entry(cloud, gpu, 1, capacity, WORDS[cloud]["zones"][0])
             del pool["gpusPerNode"]

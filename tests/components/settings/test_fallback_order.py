@@ -85,10 +85,14 @@ def test_reserved_is_what_on_demand_with_a_reservation_was(cloud: str) -> None:
 
 @pytest.mark.parametrize(
     ("cloud", "capacity_type"),
-    [(cloud, capacity_type) for cloud in one_stack.CLOUDS for capacity_type in catalog.of(cloud).unsupported_capacity],
+    [
+        (cloud, capacity_type)
+        for cloud in one_stack.CLOUDS
+        for capacity_type in catalog.of(cloud).choices.unsupported_capacity
+    ],
 )
 def test_what_a_cloud_lacks_is_refused_with_its_reason(cloud: str, capacity_type: CapacityType) -> None:
-    unsupported_capacity = catalog.of(cloud).unsupported_capacity
+    unsupported_capacity = catalog.of(cloud).choices.unsupported_capacity
     with pytest.raises(SettingsError) as refused:
         load_stack(cloud, gpuPools=t4(capacity=capacity_type))
     (problem,) = refused.value.problems

@@ -39,11 +39,11 @@ def test_a_fee_is_in_the_idle_price_and_in_the_notes(cloud: str) -> None:
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_costs(cloud: str) -> None:
     known = catalog.of(cloud)
-    if known.prices.volume is None or known.volume_gib is None:
+    if known.prices.volume is None or known.choices.volume_gib is None:
         assert idle(cloud, **VOLUME) == idle(cloud)
         assert [note for note in cost(load_stack(cloud, **VOLUME))["notes"] if "billed by its content" in note]
         return
-    least = known.volume_gib[0]
+    least = known.choices.volume_gib[0]
     twice = {"workloads": {"sharedVolume": {"sizeGib": 2 * least}}}
     larger = idle(cloud, **twice) - idle(cloud, **VOLUME)
     assert larger >= 0.999 * least * known.prices.volume.usd
@@ -77,7 +77,7 @@ def test_a_private_cluster_of_azure_in_a_network_that_is_there_costs_its_endpoin
     assert "network.privateEndpoint, network.existing" in note
 
 
-EKS_VERSIONS = sorted(catalog.of("eks").supported)
+EKS_VERSIONS = sorted(catalog.of("eks").choices.supported)
 
 
 def eks_on(day: date, version: str | None) -> Settings:
@@ -87,13 +87,13 @@ def eks_on(day: date, version: str | None) -> Settings:
 
 def test_a_patch_version_is_supported_as_long_as_its_minor_version() -> None:
     known = catalog.of("gke")
-    for minor, support in known.supported.items():
+    for minor, support in known.choices.supported.items():
         assert support_of(known, f"{minor}.1-gke.100") is support
 
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)
 def test_extended_support_of_a_written_version_costs_from_its_first_day(version: str) -> None:
-    support = catalog.of("eks").supported[version]
+    support = catalog.of("eks").choices.supported[version]
     before = support.extended - timedelta(days=1)
     free = eks_on(before, None)
     for field in ("cost_idle_hourly", "cost_max_hourly"):
@@ -105,7 +105,7 @@ def test_extended_support_of_a_written_version_costs_from_its_first_day(version:
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)
 def test_the_costs_say_when_extended_support_begins(version: str) -> None:
-    day = catalog.of("eks").supported[version].extended
+    day = catalog.of("eks").choices.supported[version].extended
     named = [str(day) in note and "0.60" in note for note in cost(eks_on(day, version))["notes"]]
     assert sum(named) == 1
     assert str(day) not in str(cost(eks_on(day, None))["notes"])
@@ -132,7 +132,7 @@ def test_extended_support_of_gke_costs_half_a_dollar_more() -> None:
 
 
 def test_extended_support_counts_in_the_budget() -> None:
-    extended = catalog.of("eks").supported["1.35"].extended
+    extended = catalog.of("eks").choices.supported["1.35"].extended
     before = extended - timedelta(days=1)
     most = eks_on(before, "1.35").cost_max_hourly
     assert most is not None
@@ -144,7 +144,7 @@ def test_extended_support_counts_in_the_budget() -> None:
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)
 def test_a_version_is_refused_from_the_day_after_its_support(version: str) -> None:
-    until = catalog.of("eks").supported[version].until
+    until = catalog.of("eks").choices.supported[version].until
     assert eks_on(until, version).kubernetes.version == version
     with pytest.raises(SettingsError, match=f"ended support for Kubernetes {version} on {until}"):
         eks_on(until + timedelta(days=1), version)

@@ -23,7 +23,9 @@ from facts.concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
 from tests.components.settings.test_clouds import load_stack
 from tests.tables import cases
 
-AUTOSCALERS = [(cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).autoscalers]
+AUTOSCALERS = [
+    (cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).choices.autoscalers
+]
 LABELLED = [("eks", "cluster-autoscaler"), ("aks", "managed"), ("aks", "node-auto-provisioning")]
 
 # As it names them on GKE: ``get_gke_accelerator_name``.
@@ -41,7 +43,7 @@ def settings(cloud: str, autoscaler: str, pool: Mapping[str, Any] = {}, labels: 
         "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, **pool}],
         "cpuPools": [{"name": "work", "maxNodes": 1}],
         "labels": dict(labels),
-        "autoscaling": {} if len(catalog.of(cloud).autoscalers) == 1 else {"autoscaler": autoscaler},
+        "autoscaling": {} if len(catalog.of(cloud).choices.autoscalers) == 1 else {"autoscaler": autoscaler},
     }
     return load_stack(cloud, **changes)
 
@@ -85,7 +87,7 @@ def of_the_cloud(cloud: str, autoscaler: str, pool: Pool) -> dict[str, str]:
 def with_gpus(pool: Pool, cloud: str, gpu: str) -> Pool:
     known = catalog.of(cloud)
     machine = next(one for count in range(1, 17) for one in known.machines.having(gpu, count))
-    gpus = PoolGpus(type=gpu, accelerator=known.accelerators[gpu].name, per_node=machine.gpus)
+    gpus = PoolGpus(type=gpu, accelerator=known.machines.accelerators[gpu].name, per_node=machine.gpus)
     return replace(pool, gpu_part=gpus, machine_types=(machine.type,))
 
 
@@ -94,9 +96,11 @@ def test_each_gpu_of_an_empty_pool_is_what_skypilot_selects(cloud: str, autoscal
     known, launcher = catalog.of(cloud), selected_as(cloud, autoscaler)
     of_t4 = settings(cloud, autoscaler).gpu_pools[0]
     missed: set[str] = set()
-    for gpu in (each for each in known.accelerators if each.startswith("nvidia-")):  # SkyPilot selects no others
+    for gpu in (
+        each for each in known.machines.accelerators if each.startswith("nvidia-")
+    ):  # SkyPilot selects no others
         pool = with_gpus(of_t4, cloud, gpu)
-        labels = {**known.launcher_labels(pool, autoscaler, {}), **of_the_cloud(cloud, autoscaler, pool)}
+        labels = {**known.labels.of_launchers(pool, autoscaler, {}), **of_the_cloud(cloud, autoscaler, pool)}
         key, value = selector(launcher, catalog.GPUS[gpu].skypilot)
         assert list(labels) == [key]
         if labels[key] != value:
@@ -124,7 +128,7 @@ def test_parts_of_a_gpu_are_not_taken_for_whole_ones(cloud: str, autoscaler: str
     for pool in settings(cloud, autoscaler, pool=parts).gpu_pools:
         assert SKYPILOT_LABEL not in pool.labels
         whole = replace(pool, gpu_part=replace(pool.gpus, time_sharing=None, mig=None))
-        assert SKYPILOT_LABEL in catalog.of(cloud).launcher_labels(whole, autoscaler, {})
+        assert SKYPILOT_LABEL in catalog.of(cloud).labels.of_launchers(whole, autoscaler, {})
 
 
 @pytest.mark.parametrize("of_stack", [0, 2])

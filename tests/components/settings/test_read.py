@@ -178,14 +178,14 @@ def test_admin_machine_flips_when_system_pods_no_longer_fit(extra_milli_cpu: int
     machine = catalog.of("gke").machines.get("e2-custom-2-10240")
     assert machine is not None
     known = catalog.of("gke")
-    room, need = known.allocatable(machine), system_requests(known)
+    room, need = known.nodes.allocatable(machine), system_requests(known)
     rest = Resources(
         milli_cpu=room.milli_cpu - need.milli_cpu + extra_milli_cpu,
         memory_mib=room.memory_mib // 2 - need.memory_mib + extra_mib,
     )
 
     more = SystemPod(name="more", request=rest, per_node=True)
-    crowded = replace(known, system_pods=(*known.system_pods, more))
+    crowded = replace(known, nodes=replace(known.nodes, system_pods=(*known.nodes.system_pods, more)))
     if extra_milli_cpu or extra_mib:
         with pytest.raises(ValueError, match=f"leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB"):
             big_enough(machine, crowded)

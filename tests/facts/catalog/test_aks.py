@@ -19,7 +19,7 @@ from policies.readers.aks.facts import gpus_of_size
 from tests.components import specs
 
 AKS = catalog.of("aks")
-GPU_NAMES = list(AKS.accelerators)
+GPU_NAMES = list(AKS.machines.accelerators)
 
 
 def sdk_sizes() -> frozenset[str]:
@@ -36,17 +36,17 @@ def sdk_sizes() -> frozenset[str]:
 def test_a_spot_pool_has_one_machine_type_unless_its_nodes_are_provisioned_one_by_one(gpu: str) -> None:
     for count in AKS.machines.gpu_counts(gpu):
         smallest = AKS.machines.having(gpu, count)[:1]
-        assert AKS.spot_mix(gpu, count, "managed") == smallest
-        mixed = AKS.spot_mix(gpu, count, "node-auto-provisioning")
+        assert AKS.machines.spot_mix(gpu, count, "managed") == smallest
+        mixed = AKS.machines.spot_mix(gpu, count, "node-auto-provisioning")
         assert mixed[:1] == smallest
         assert len(mixed) <= 5
         assert {machine.gpus for machine in mixed} == {count}
 
 
 def test_one_t4_is_in_machines_of_three_sizes() -> None:
-    mixed = AKS.spot_mix("nvidia-t4", 1, "node-auto-provisioning")
+    mixed = AKS.machines.spot_mix("nvidia-t4", 1, "node-auto-provisioning")
     assert [machine.vcpus for machine in mixed] == [4, 8, 16]
-    assert not AKS.mixes_types("managed")
+    assert not AKS.machines.mixes_types("managed")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_burstable_machines_are_marked() -> None:
 
 
 def test_partitions_are_of_a100_h100_and_h200() -> None:
-    partitioned = {gpu for gpu, accelerator in AKS.accelerators.items() if accelerator.partitions}
+    partitioned = {gpu for gpu, accelerator in AKS.machines.accelerators.items() if accelerator.partitions}
     memories = ("a100-40gb", "a100-80gb", "h100-nvl-94gb", "h100-80gb", "h200-141gb")
     assert partitioned == {f"nvidia-{each}" for each in memories}
 
@@ -151,7 +151,7 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     inputs = {"scaleSetPriority": "Spot", "vmSize": "Standard_NC4as_T4_v3", "resourceName": "c", "agentPoolName": "a"}
     (group,) = read_agent_pool(Declared("t", "n", "urn", inputs))
     spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
-    assert getattr(group, "taints", None) == AKS.spot_taints == (spot,)
+    assert getattr(group, "taints", None) == AKS.labels.spot_taints == (spot,)
 
 
 T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "spot": False, "max_nodes": 2}
@@ -173,7 +173,7 @@ T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "spot": False, "max_nodes": 2}
 )
 def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: dict[str, Any], vcpus: int) -> None:
     pool = specs.pool_of(role, changes)
-    needed = {quota.name: quota.needed for quota in AKS.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
+    needed = {quota.name: quota.needed for quota in AKS.account.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
     assert set(needed.values()) == {vcpus}
 
 
@@ -190,4 +190,4 @@ def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: d
 def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
     """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
     pool = specs.gpu_pool(machine_types=(size,), spot=False)
-    assert family in {quota.name for quota in AKS.quotas("eastus", [pool], 1)}
+    assert family in {quota.name for quota in AKS.account.quotas("eastus", [pool], 1)}

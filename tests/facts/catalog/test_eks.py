@@ -26,7 +26,7 @@ from policies.readers.eks.facts import gpus_of
 
 # Declared, so that the type checker holds the catalogue against the protocol.
 EKS: CloudCatalog = CATALOG
-GPU_NAMES = list(EKS.accelerators)
+GPU_NAMES = list(EKS.machines.accelerators)
 SIZES = [(gpu, count) for gpu in GPU_NAMES for count in EKS.machines.gpu_counts(gpu)]
 COMMERCIAL = [region for region in RegionsAndZonesBackend.zones if not region.startswith(("cn-", "us-gov-"))]
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
@@ -170,15 +170,15 @@ def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
 
 
 def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
-    values = [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
+    values = [EKS.labels.of_gpu(gpu) for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
     assert all(list(value) == ["k8s.amazonaws.com/accelerator"] for value in values)
     names = [value["k8s.amazonaws.com/accelerator"] for value in values]
     assert len(set(names)) == len(names)
-    assert names == [EKS.accelerators[gpu].name for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
+    assert names == [EKS.machines.accelerators[gpu].name for gpu in GPU_NAMES if gpu.startswith("nvidia-")]
 
 
 def test_with_the_label_the_autoscaler_would_wait_for_nvidia_gpus_on_nodes_with_other_chips() -> None:
-    assert [EKS.gpu_labels(gpu) for gpu in GPU_NAMES if not gpu.startswith("nvidia-")] == [{}] * 3
+    assert [EKS.labels.of_gpu(gpu) for gpu in GPU_NAMES if not gpu.startswith("nvidia-")] == [{}] * 3
 
 
 def test_families_with_withdrawn_gpus_are_not_sold() -> None:
@@ -202,27 +202,27 @@ def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
-    first, *others = EKS.machines.spot(gpu, count, alike=False)
+    first, *others = EKS.machines.spot_mix(gpu, count, "karpenter")
     assert first.type.endswith(".metal") == ((gpu, count) == ("nvidia-t4", 8))
     assert len(others) <= 4
-    room = EKS.allocatable(first)
+    room = EKS.nodes.allocatable(first)
     for other in others:
         assert (other.gpu, other.gpus) == (gpu, count)
-        assert EKS.allocatable(other).milli_cpu >= room.milli_cpu
-        assert EKS.allocatable(other).memory_mib >= room.memory_mib
+        assert EKS.nodes.allocatable(other).milli_cpu >= room.milli_cpu
+        assert EKS.nodes.allocatable(other).memory_mib >= room.memory_mib
 
 
 def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
     for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
-        assert len(EKS.spot_mix(gpu, 1, "karpenter")) >= 4
-    assert EKS.spot_mix("nvidia-l4", 3, "karpenter") == ()
+        assert len(EKS.machines.spot_mix(gpu, 1, "karpenter")) >= 4
+    assert EKS.machines.spot_mix("nvidia-l4", 3, "karpenter") == ()
     # Sold on spot, as DescribeInstanceTypes says (``SupportedUsageClasses``), and the only one of its size.
-    assert [machine.type for machine in EKS.spot_mix("nvidia-t4", 8, "karpenter")] == ["g4dn.metal"]
+    assert [machine.type for machine in EKS.machines.spot_mix("nvidia-t4", 8, "karpenter")] == ["g4dn.metal"]
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_plans_with_one_machine_mixes_none_of_another_size(gpu: str, count: int) -> None:
-    mixed, wide = (EKS.spot_mix(gpu, count, autoscaler) for autoscaler in ("cluster-autoscaler", "karpenter"))
+    mixed, wide = (EKS.machines.spot_mix(gpu, count, autoscaler) for autoscaler in ("cluster-autoscaler", "karpenter"))
     assert len({(machine.vcpus, machine.memory_gib) for machine in mixed}) <= 1
     assert mixed[:1] == wide[:1]
     assert set(mixed) <= set(wide)
@@ -248,7 +248,7 @@ def test_zones_are_those_that_offer_the_machine_and_a_gpu_is_where_any_of_its_ma
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("autoscaler", EKS.autoscalers)
+@pytest.mark.parametrize("autoscaler", EKS.choices.autoscalers)
 def test_settings_put_each_size_only_where_its_machines_are_sold(autoscaler: str) -> None:
     for region, offered in ((region, offerings(region)) for region in EKS.regions):
         for gpu, size in SIZES if offered else ():
@@ -291,7 +291,7 @@ def test_karpenter_may_use_zones_that_only_another_account_lacks(autoscaler: str
     assert load(keys, stack="s", project="us-east-1").gpu_pools[0].zones == zones
 
 
-@pytest.mark.parametrize("name", [EKS.default_admin_machine, EKS.default_cpu_machine])
+@pytest.mark.parametrize("name", [EKS.machines.default_admin, EKS.machines.default_cpu])
 def test_default_machines_exist_in_the_zones_of_most_regions(name: str) -> None:
     listed = {region: zones for region in EKS.regions if (zones := offerings(region)) is not None}
     lacking = {region for region, zones in listed.items() if not set(EKS.regions[region]) <= zones.get(name, set())}
@@ -301,7 +301,7 @@ def test_default_machines_exist_in_the_zones_of_most_regions(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "carries"),
     [
-        (EKS.default_admin_machine, True),
+        (EKS.machines.default_admin, True),
         ("m6i.large", True),
         ("t3.large", True),
         ("c6i.large", False),
@@ -326,18 +326,18 @@ def node(vcpus: int, memory_gib: float) -> Machine:
 def test_pods_per_node_step_up_at_30_vcpus(vcpus: int, pods: int) -> None:
     assert nodes.max_pods(node(vcpus, 64)) == pods
     reserved = 255 + 11 * pods + 100
-    assert EKS.allocatable(node(vcpus, 64)).memory_mib == int(64 * 1024 * 0.925 - reserved)
-    assert pods <= EKS.pod_addresses_per_node
+    assert EKS.nodes.allocatable(node(vcpus, 64)).memory_mib == int(64 * 1024 * 0.925 - reserved)
+    assert pods <= EKS.nodes.pod_addresses
 
 
 def test_a_machine_smaller_than_its_reservations_leaves_nothing() -> None:
-    assert EKS.allocatable(node(2, 0.5)).memory_mib == 0
+    assert EKS.nodes.allocatable(node(2, 0.5)).memory_mib == 0
 
 
 def test_a_graviton_has_64_mib_less_as_karpenter_plans_it() -> None:
     # 8192 - 64 less 7.5 %, 11 MiB for each of 110 pods, 255 and 100.
-    assert EKS.allocatable(replace(node(4, 8), arch="arm64")).memory_mib == 5953
-    assert EKS.allocatable(node(4, 8)).memory_mib == 6012
+    assert EKS.nodes.allocatable(replace(node(4, 8), arch="arm64")).memory_mib == 5953
+    assert EKS.nodes.allocatable(node(4, 8)).memory_mib == 6012
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
@@ -353,7 +353,7 @@ def test_larger_machines_of_a_family_cost_more(gpu: str) -> None:
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "eu-west-1"])
 def test_the_default_machines_and_their_disks_have_a_price_on_demand(region: str, spot: bool) -> None:
-    for name in (EKS.default_admin_machine, EKS.default_cpu_machine, "g4dn.xlarge", "g5.xlarge"):
+    for name in (EKS.machines.default_admin, EKS.machines.default_cpu, "g4dn.xlarge", "g5.xlarge"):
         machine = EKS.machines.get(name)
         assert machine is not None
         assert (EKS.prices.machine(region, machine, spot=spot) is None) == spot
@@ -389,11 +389,11 @@ def test_gateways_cost_each() -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("spot", [False, True])
-@pytest.mark.parametrize("autoscaler", EKS.autoscalers)
+@pytest.mark.parametrize("autoscaler", EKS.choices.autoscalers)
 @pytest.mark.parametrize("zones", [1, 2])
 def test_only_pools_of_its_autoscaler_are_one_per_zone(gpu: bool, spot: bool, zones: int, autoscaler: str) -> None:
     expected = gpu and (spot or zones > 1) and autoscaler == "cluster-autoscaler"
-    assert EKS.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
+    assert EKS.machines.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
 
 
 # The gate knows every machine with an NVIDIA GPU, parts of one and ARM included: Kubernetes sees a part as one.
@@ -432,6 +432,6 @@ def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
 
 def test_support_of_every_version_that_the_program_installs_is_known() -> None:
     """https://github.com/endoflife-date/endoflife.date/blob/master/products/amazon-eks.md."""
-    supported = catalog.of("eks").supported
+    supported = catalog.of("eks").choices.supported
     assert {*supported} == {*KARPENTERS} == {*CLUSTER_AUTOSCALERS}
     assert (str(supported["1.36"].extended), str(supported["1.36"].until)) == ("2027-08-02", "2028-08-02")

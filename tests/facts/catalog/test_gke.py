@@ -13,7 +13,7 @@ from facts.catalog import Machine, Resources
 from facts.catalog.gke import machines, nodes
 
 GKE = catalog.of("gke")
-GPU_NAMES = list(GKE.accelerators)
+GPU_NAMES = list(GKE.machines.accelerators)
 
 
 def discovery(api: str) -> str:
@@ -75,7 +75,7 @@ def test_allocatable_memory_follows_the_tiers() -> None:
 
 def test_quotas_are_metrics_of_the_compute_api() -> None:
     quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
-    for accelerator in GKE.accelerators.values():
+    for accelerator in GKE.machines.accelerators.values():
         if accelerator.quota is not None:
             assert accelerator.quota in quota
             assert f"PREEMPTIBLE_{accelerator.quota}" in quota
@@ -84,5 +84,5 @@ def test_quotas_are_metrics_of_the_compute_api() -> None:
 def test_no_gpu_quota_of_the_compute_api_is_unknown_here() -> None:
     quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
     named = {metric for metric in quota if re.fullmatch(r"NVIDIA_[A-Z0-9_]+_GPUS", metric) and "VWS" not in metric}
-    known = {accelerator.quota for accelerator in GKE.accelerators.values()}
+    known = {accelerator.quota for accelerator in GKE.machines.accelerators.values()}
     assert named - known == {"NVIDIA_K80_GPUS"}

@@ -17,7 +17,7 @@ from facts.concepts.unknown import Maybe
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import gpus_of
 
-GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
+GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
 
 
 @pytest.mark.parametrize(("cloud", "gpu"), GPUS)
@@ -49,12 +49,12 @@ def test_machine_types_round_trip(cloud: str) -> None:
         assert machine.vcpus > 0, name
         assert machine.memory_gib > 0, name
         assert (machine.gpus > 0) == (machine.gpu is not None), name
-        assert machine.gpu is None or machine.gpu in catalog.of(cloud).accelerators, name
+        assert machine.gpu is None or machine.gpu in catalog.of(cloud).machines.accelerators, name
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_the_default_cpu_machine_has_4_vcpus_and_16_gib(cloud: str) -> None:
-    machine = catalog.of(cloud).machines.get(catalog.of(cloud).default_cpu_machine)
+    machine = catalog.of(cloud).machines.get(catalog.of(cloud).machines.default_cpu)
     assert machine is not None
     assert (machine.vcpus, machine.memory_gib, machine.gpus, machine.shared_core) == (4, 16, 0, False)
 
@@ -62,9 +62,12 @@ def test_the_default_cpu_machine_has_4_vcpus_and_16_gib(cloud: str) -> None:
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_withdrawn_gpus_are_in_no_machine_and_have_a_successor(cloud: str) -> None:
     known = catalog.of(cloud)
-    assert known.withdrawn_gpus
-    assert set(known.withdrawn_gpus).isdisjoint(known.accelerators)
-    assert all(gpu.successor in known.accelerators and "http" in gpu.reason for gpu in known.withdrawn_gpus.values())
+    assert known.machines.withdrawn_gpus
+    assert set(known.machines.withdrawn_gpus).isdisjoint(known.machines.accelerators)
+    assert all(
+        gpu.successor in known.machines.accelerators and "http" in gpu.reason
+        for gpu in known.machines.withdrawn_gpus.values()
+    )
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
@@ -73,18 +76,18 @@ def test_zones_belong_to_their_regions_and_gpus_to_zones(cloud: str) -> None:
     zones = {zone: region for region, in_region in known.regions.items() for zone in in_region}
     assert len(zones) == sum(map(len, known.regions.values()))
     assert known.reference_region in known.regions
-    for gpu in known.accelerators:
+    for gpu in known.machines.accelerators:
         assert set(known.gpu_zones(gpu) or ()) <= set(zones)
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_every_row_of_the_system_pods_counts(cloud: str) -> None:
     known = catalog.of(cloud)
-    counted = [pod.name for pod in (*known.system_pods, *known.gpu_node_pods, *known.volume_pods)]
+    counted = [pod.name for pod in (*known.nodes.system_pods, *known.nodes.gpu_node_pods, *known.nodes.volume_pods)]
     assert sorted(counted) == sorted(row["name"] for row in tables.rows(cloud, "system_pods"))
-    assert {pod.addon for pod in known.addon_pods} <= {*known.addons}
-    assert any(pod.per_node for pod in known.system_pods)
-    assert not all(pod.per_node for pod in known.system_pods)
+    assert {pod.addon for pod in known.nodes.addon_pods} <= {*known.choices.addons}
+    assert any(pod.per_node for pod in known.nodes.system_pods)
+    assert not all(pod.per_node for pod in known.nodes.system_pods)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_machine_types_that_no_stack_file_may_name(cloud: str, name: str) -> Non
 def test_reserved_cpu_is_what_the_cloud_documents(cloud: str, reserved: dict[int, int]) -> None:
     for vcpus, milli_cpu in reserved.items():
         machine = Machine(type="x", family="x", vcpus=vcpus, memory_gib=64)
-        assert catalog.of(cloud).allocatable(machine).milli_cpu == 1000 * vcpus - milli_cpu
+        assert catalog.of(cloud).nodes.allocatable(machine).milli_cpu == 1000 * vcpus - milli_cpu
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from facts import catalog
 from facts.catalog.carbon import carbon
 from facts.catalog.tables import by_key, rows
 
-GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
+GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
 SOURCES = {"gke": "https://cloud.google.com/", "eks": "https://aws.amazon.com/", "aks": "https://"}
 
 

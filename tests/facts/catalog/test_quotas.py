@@ -15,7 +15,7 @@ from facts.catalog.tables import parsed
 from facts.concepts.pool import FlexStart
 from tests.components import specs
 
-GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
+GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
 
 
 @pytest.mark.parametrize("spot", [True, False], ids=["spot", "on demand"])
@@ -25,7 +25,7 @@ def test_a_pool_of_every_gpu_counts_against_a_named_quota(cloud: str, gpu: str, 
     for size in known.machines.gpu_counts(gpu):
         pool = specs.gpu_pool(gpu=gpu, per_node=size, spot=spot, max_nodes=3)
         pool = replace(pool, machine_types=(known.machines.having(gpu, size)[0].type,))
-        quotas = known.quotas(known.reference_region, [pool], 1)
+        quotas = known.account.quotas(known.reference_region, [pool], 1)
         compute = [quota for quota in quotas if pool.name in quota.pools and quota.unit in ("GPUs", "vCPUs")]
         assert compute
         assert all(quota.name and "()" not in quota.name and quota.needed > 0 for quota in compute)
@@ -33,7 +33,7 @@ def test_a_pool_of_every_gpu_counts_against_a_named_quota(cloud: str, gpu: str, 
 
 def test_a_gpu_of_gke_has_a_quota_or_a_quota_family() -> None:
     """``PREEMPTIBLE_`` and ``GPUS_PER_GPU_FAMILY ()`` would be quotas that no project has."""
-    for accelerator in catalog.of("gke").accelerators.values():
+    for accelerator in catalog.of("gke").machines.accelerators.values():
         assert (accelerator.quota is None) != (accelerator.quota_family is None), accelerator.gpu
 
 
@@ -42,7 +42,7 @@ def test_flex_start_on_gke_needs_the_preemptible_quotas() -> None:
     flex: dict[str, Any] = {"spot": False, "max_nodes": 2, "flex_start": FlexStart(max_run_hours=5)}
     pool = specs.gpu_pool(gpu="nvidia-h200-141gb", per_node=8, **flex)
     pool = replace(pool, machine_types=("a3-ultragpu-8g",))
-    named = {(quota.name, quota.instead) for quota in catalog.of("gke").quotas("us-central1", [pool], 1)}
+    named = {(quota.name, quota.instead) for quota in catalog.of("gke").account.quotas("us-central1", [pool], 1)}
     assert {
         ("PREEMPTIBLE_NVIDIA_H200_GPUS", "GPUS_PER_GPU_FAMILY (NVIDIA_H200)"),
         ("PREEMPTIBLE_CPUS", "CPUS_PER_VM_FAMILY (A3)"),
@@ -107,6 +107,6 @@ def test_quotas_have_room_for_an_upgrades_nodes(role: str, changes: dict[str, An
     pool = specs.pool_of(role, changes)
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
         known = catalog.of(cloud)
-        quotas = known.quotas(known.reference_region, [replace(pool, machine_types=(machine,))], 0)
+        quotas = known.account.quotas(known.reference_region, [replace(pool, machine_types=(machine,))], 0)
         (disks,) = [quota.needed for quota in quotas if quota.unit == "GB"]
         assert more is None or disks == pool.disk_gb * (pool.max_nodes + more)

@@ -56,8 +56,8 @@ def share(
         },
         retained(setting, path, parent, created_with=CREATED_WITH),
     )
-    assert CATALOG.volume_gib is not None
-    size = setting.size_gib or CATALOG.volume_gib[0]
+    assert CATALOG.choices.volume_gib is not None
+    size = setting.size_gib or CATALOG.choices.volume_gib[0]
     files = declare(
         "azure-native:storage:FileShare",
         f"{name}-share",

@@ -28,8 +28,8 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     """
     settings = context.settings
     zone, instance_name = settings.zones[0], f"{settings.cluster_name}-{_SHARE}"
-    assert CATALOG.volume_gib is not None
-    size = setting.size_gib or CATALOG.volume_gib[0]
+    assert CATALOG.choices.volume_gib is not None
+    size = setting.size_gib or CATALOG.choices.volume_gib[0]
     instance = declare(
         "gcp:filestore/instance:Instance",
         name,

@@ -45,7 +45,7 @@ def refusals(settings: Settings) -> Iterator[Problem]:
 
 def _account(settings: Settings) -> Iterator[Problem]:
     if not _GUID.fullmatch(settings.project):
-        key = catalog.of(settings.cloud).account_key
+        key = catalog.of(settings.cloud).account.key
         yield Problem(
             key,
             f"'{settings.project}' is not a subscription ID",

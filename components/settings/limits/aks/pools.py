@@ -124,7 +124,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
-    own_taints = catalog.of(settings.cloud).spot_taints
+    own_taints = catalog.of(settings.cloud).labels.spot_taints
     for pool in settings.pools:
         for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
             yield Problem(
@@ -187,5 +187,5 @@ def _admin_pool(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "adminPool.machineType",
             f"a system pool needs machines with at least {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB",
-            f"Write for example {catalog.of(settings.cloud).default_admin_machine}",
+            f"Write for example {catalog.of(settings.cloud).machines.default_admin}",
         )

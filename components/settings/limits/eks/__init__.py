@@ -90,7 +90,7 @@ def _window(settings: Settings) -> Iterator[Problem]:
 
 
 def _addon_versions(settings: Settings) -> Iterator[Problem]:
-    known = catalog.of("eks").pinned_addons
+    known = catalog.of("eks").choices.pinned_addons
     asked = {"", settings.autoscaler, *settings.addons}
     if settings.workloads.shared_volume is not None:
         asked.add("efs")

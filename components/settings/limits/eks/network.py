@@ -80,7 +80,7 @@ def _room(settings: Settings) -> Iterator[Problem]:
             "Write for example 10.0.0.0/16",
         )
         return
-    per_node = catalog.of("eks").pod_addresses_per_node
+    per_node = catalog.of("eks").nodes.pod_addresses
     if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
         return  # A range too small for all zones together is reported for every cloud, in ``common``.
     for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():

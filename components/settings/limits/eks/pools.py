@@ -118,7 +118,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
 
 
 def _keys(pool: Pool) -> Iterator[Problem]:
-    own = {} if pool.gpu_part is None else catalog.of("eks").gpu_labels(pool.gpus.type)
+    own = {} if pool.gpu_part is None else catalog.of("eks").labels.of_gpu(pool.gpus.type)
     for key, value in pool.labels.items():
         domain = key.rpartition("/")[0]
         reserved = next((name for name in _OWN_DOMAINS if domain == name or domain.endswith(f".{name}")), None)

@@ -62,7 +62,7 @@ class QuickJudges:
         (plugin,) = stack.plugins
         self._kubernetes = kubernetes = cluster[1] if cluster else None
         self._provider: Any = cloud_provider(plugin, folder, None)
-        account = catalog.of(stack.settings.cloud).account_key.partition(":")[2]
+        account = catalog.of(stack.settings.cloud).account.key.partition(":")[2]
         config = {account: stack.settings.project}
         self._provider.configure(config)
         self._schema, self._gate = schema(stack.settings.cloud), gate

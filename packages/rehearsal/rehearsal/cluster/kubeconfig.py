@@ -119,7 +119,7 @@ def _pem(entry: Mapping[str, Any], key: str) -> bytes | None:
 
 _PLUGIN_SECONDS: Final = 30.0
 _FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-PLUGINS: Final = {plugin.command: plugin for plugin in (of(cloud).credential_plugin for cloud in clouds())}
+PLUGINS: Final = {plugin.command: plugin for plugin in (of(cloud).account.credential_plugin for cloud in clouds())}
 """The programs that kubeconfigs of the simulated clouds name → what each has to be asked."""
 
 

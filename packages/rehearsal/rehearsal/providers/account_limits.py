@@ -186,7 +186,7 @@ class LimitedFleet:
         """Quota → what a node counts for. Of two that can count for spot, the account has the one that it names."""
         pool = self._as_pool(group)
         usage = {}
-        for quota in self._catalog.quotas(self._region(group), [pool], 0):
+        for quota in self._catalog.account.quotas(self._region(group), [pool], 0):
             name = quota.instead if quota.instead in self._account_limits.quotas else quota.name
             if quota.pools:
                 usage[quota.name if quota.name in self._account_limits.quotas else name] = quota.needed
@@ -196,7 +196,9 @@ class LimitedFleet:
         machine = group.machine
         gpus = None
         if machine.gpus:
-            called = (gpu for gpu, known in self._catalog.accelerators.items() if known.name == machine.gpu_name)
+            called = (
+                gpu for gpu, known in self._catalog.machines.accelerators.items() if known.name == machine.gpu_name
+            )
             # Shares are no GPUs, and quotas count GPUs.
             whole = int(group.labels.get(SIZE_KEY) or machine.gpus)
             gpus = PoolGpus(

@@ -26,7 +26,7 @@ def create_fixtures(stack_file: Path, provider: Provider) -> None:
         return
     resources = import_module(module).resources
     there = provider.instance()
-    there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
+    there.configure({catalog.of(settings.cloud).account.key.partition(":")[2]: settings.project})
     fixtures: Generator[tuple[str, Properties], Created | None, None] = resources(settings)
     created: Created | None = None
     for number in itertools.count():

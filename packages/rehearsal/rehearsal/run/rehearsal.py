@@ -277,7 +277,9 @@ class Rehearsal(Recorder[RunRecord]):
             self._user,
             self._timeline,
             self._wait,
-            version=kubernetes.version or cloud.kubernetes_versions.get(kubernetes.channel) or self._admin.version(),
+            version=kubernetes.version
+            or cloud.choices.kubernetes_versions.get(kubernetes.channel)
+            or self._admin.version(),
             effects=effects,
             edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
         )

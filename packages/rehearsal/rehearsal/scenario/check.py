@@ -66,12 +66,14 @@ def groups_of(settings: Settings) -> Pools:
     """The pools of a stack as groups of the cloud: with what they are once their autoscaler has decided about them."""
     pools = _pools(settings)
     known = catalog.of(settings.cloud)
-    usable = known.disk_mib or (lambda _, size: 1024 * size)
+    usable = known.nodes.disk_mib or (lambda _, size: 1024 * size)
     machines = {known.machines.get(name) for pool in pools.all for name in pool.machine_types}
     return replace(
         pools,
         storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all},
-        memory={machine.type: known.allocatable(machine).memory_mib for machine in machines if machine is not None},
+        memory={
+            machine.type: known.nodes.allocatable(machine).memory_mib for machine in machines if machine is not None
+        },
         in_groups=True,
     )
 
@@ -93,15 +95,15 @@ def offer_of(settings: Settings) -> Offer:
 def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
     known = catalog.of(settings.cloud)
     machines = _machines(settings, pool)
-    free = [known.allocatable(machine) for machine in machines]
+    free = [known.nodes.allocatable(machine) for machine in machines]
     return pool_offer(
         pool,
         gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=min((each.milli_cpu for each in free), default=None),
         memory_mib=min((each.memory_mib for each in free), default=None),
-        disk_mib=known.disk_mib and known.disk_mib(pool.image, pool.disk_gb),
+        disk_mib=known.nodes.disk_mib and known.nodes.disk_mib(pool.image, pool.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
-        notice_seconds=known.spot_notice_seconds if pool.spot else None,
+        notice_seconds=known.nodes.spot_notice_seconds if pool.spot else None,
         capacity_type=pool.capacity_type,
         max_run_hours=pool.gpus.flex_start and pool.gpus.flex_start.max_run_hours,
         since=pool.gpus.block and pool.gpus.block.first,
@@ -120,7 +122,7 @@ def _machines(settings: Settings, pool: Pool) -> list[Machine]:
 def _pools(settings: Settings) -> Pools:
     known, room = catalog.of(settings.cloud), dict[str, Resources]()
     for pool in settings.gpu_pools:
-        free = [known.allocatable(machine) for machine in _machines(settings, pool)]
+        free = [known.nodes.allocatable(machine) for machine in _machines(settings, pool)]
         if len(free) == len(pool.machine_types):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
             room[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)

@@ -15,7 +15,7 @@ import pytest
 import trustme
 import yaml
 
-from facts.catalog.cloud import CredentialPlugin
+from facts.catalog.account import CredentialPlugin
 from facts.concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, KubeconfigError, UserTokens, write_credential_plugins
 from tests.tables import cases

@@ -29,7 +29,7 @@ def load(file: Path) -> dict[str, Any]:
 
 def target(file: Path) -> Target:
     settings = from_stack_file(file)
-    known = catalog.of(settings.cloud).kubernetes_versions.get(settings.kubernetes.channel)
+    known = catalog.of(settings.cloud).choices.kubernetes_versions.get(settings.kubernetes.channel)
     version = settings.kubernetes.version or known or "1.34.4"
     return Target(entry_of(settings.gpu_pools[0].name, file), next_minor(version))
 
@@ -130,7 +130,7 @@ def test_of_many_steps_the_first_few_are_named_and_none_of_another(announced: li
 def test_every_cloud_and_autoscaler_says_what_each_edit_does_with_a_source() -> None:
     for cloud in catalog.clouds():
         known = catalog.of(cloud)
-        assert set(known.changes) == set(known.autoscalers)
+        assert set(known.changes) == set(known.choices.autoscalers)
         for effects in known.changes.values():
             assert set(effects) == {edit.id for edit in EDITS}
             for id, effect in effects.items():

@@ -119,7 +119,7 @@ def test_a_project_from_the_template_passes_the_settings_check(cloud: str, langu
     for key, value in values.items():
         text = text.replace(f"${{{key}}}", value)
     keys = yaml.safe_load(text)["resources"]["cluster"]["properties"]
-    settings = load(keys, stack="dev", project=values[catalog.of(cloud).account_key])
+    settings = load(keys, stack="dev", project=values[catalog.of(cloud).account.key])
     assert (settings.cloud, [pool.name for pool in settings.gpu_pools]) == (cloud, ["gpu-1"])
     assert {key.rpartition(":")[0] or "lab" for key in config} <= {"lab", ACCOUNTS[cloud].partition(":")[0]}
 

@@ -58,7 +58,7 @@ def test_a_research_lab_passes(cloud: str) -> None:
     assert {"service-demo", "sweep", "reclaimed-job"} <= {check["id"] for check in report["checks"]}
 
 
-@pytest.mark.parametrize("autoscaler", catalog.of("eks").autoscalers)
+@pytest.mark.parametrize("autoscaler", catalog.of("eks").choices.autoscalers)
 def test_aws_s_chips_pass_with_each_autoscaler_and_when_settings_change(autoscaler: str) -> None:
     config = yaml.safe_load((ROOT / "examples" / "eks-neuron.yaml").read_text())["config"]
     stack = stack_file(f"neuron-{autoscaler}", {**config, "gpucluster:autoscaling": {"autoscaler": autoscaler}})

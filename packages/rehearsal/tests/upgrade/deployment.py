@@ -84,7 +84,7 @@ class Deployment:
             provider.by_itself()
             if stack.with_existing is not None:
                 create_fixtures(stack.with_existing, provider)
-            provider.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
+            provider.configure({catalog.of(settings.cloud).account.key.partition(":")[2]: settings.project})
             self._providers[plugin] = provider
         self._changes: list[Change] = []
         self._registered: dict[str, Resource] = {}

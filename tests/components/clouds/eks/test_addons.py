@@ -146,7 +146,7 @@ def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> 
 
 
 def test_known_opt_ins_are_those_of_the_catalogue() -> None:
-    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons)
+    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").choices.addons)
 
 
 BOUNDARY = f"arn:aws:iam::{eks_answers.ACCOUNT}:policy/company"

@@ -96,7 +96,7 @@ def test_its_minor_version_is_the_clusters(minor: str) -> None:
 
 
 @pytest.mark.parametrize("known", [CLUSTER_AUTOSCALERS, KARPENTERS], ids=["cluster-autoscaler", "karpenter"])
-@pytest.mark.parametrize("channel", catalog.of("eks").kubernetes_versions)
+@pytest.mark.parametrize("channel", catalog.of("eks").choices.kubernetes_versions)
 def test_a_channel_means_a_version_that_autoscalers_go_with(known: dict[str, str], channel: str) -> None:
     assert kubernetes_minor(None, channel) in known
 

@@ -206,7 +206,7 @@ def test_what_its_objects_are_comes_first_and_with_every_version(version: str) -
 
 
 def test_the_catalogue_reserves_what_either_autoscaler_asks_for() -> None:
-    (reserved,) = [pod.request for pod in catalog.of("eks").system_pods if pod.name == "autoscaler"]
+    (reserved,) = [pod.request for pod in catalog.of("eks").nodes.system_pods if pod.name == "autoscaler"]
     deployment = eks_specs.recorded(SPOT).only("kubernetes:apps/v1:Deployment").inputs
     asked = [
         deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"],

@@ -38,7 +38,7 @@ def recording(spec: Pool) -> recorder.Recording:
 
 
 def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
-    partitioned = [each for each in catalog.of("gke").accelerators.values() if each.partitions]
+    partitioned = [each for each in catalog.of("gke").machines.accelerators.values() if each.partitions]
     assert len(partitioned) == 6
     for accelerator in partitioned:
         known = PARTITIONS[accelerator.name]

@@ -152,7 +152,7 @@ def test_quotas_and_prices_are_of_chips() -> None:
     quotas = {each["quota"]: each["needed"] for each in declared().stack_outputs["quotas"] if each["unit"] == "GPUs"}
     assert quotas["PREEMPTIBLE_TPU_V6E"] == 2 + 8 + 16 + 16
     assert quotas["TPUS_PER_TPU_FAMILY (CT6E)"] == 16
-    reserved = catalog.of("gke").quotas("us-east5", pools(capacity="reserved", reservation="r"), 1)
+    reserved = catalog.of("gke").account.quotas("us-east5", pools(capacity="reserved", reservation="r"), 1)
     assert {each.unit for each in reserved} == {"GB", "machines", "addresses"}
     assert [round(pool.hourly_usd or 0, 1) for pool in pools() if pool.name == "other-4"] == [10.8]
 

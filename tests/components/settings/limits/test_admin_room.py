@@ -77,11 +77,11 @@ def test_the_maximum_that_the_message_proposes_is_the_smallest_that_is_accepted(
 @pytest.mark.parametrize("cloud", ["aks", "eks"])
 def test_the_machine_that_a_stack_gets_unless_it_says_otherwise_holds_all_of_it(cloud: str) -> None:
     known = catalog.of(cloud)
-    machine = known.machines.get(known.default_admin_machine)
+    machine = known.machines.get(known.machines.default_admin)
     assert machine is not None
     asked = [request for tool in ALL.tools.values() for request in tool.asked]
-    system = [pod.request for pod in known.system_pods]
-    room = known.allocatable(machine)
+    system = [pod.request for pod in known.nodes.system_pods]
+    room = known.nodes.allocatable(machine)
     assert sum(each.milli_cpu for each in (*asked, *system)) <= room.milli_cpu
     assert sum(each.memory_mib for each in (*asked, *system)) <= room.memory_mib
 

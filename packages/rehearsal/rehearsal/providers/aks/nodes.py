@@ -50,7 +50,7 @@ def is_spot(pool: Mapping[str, Any]) -> bool:
 
 def can_mig(machine: Machine) -> bool:
     """Whether AKS partitions the machine's GPUs."""
-    accelerator = catalog.of("aks").accelerators.get(machine.gpu or "")
+    accelerator = catalog.of("aks").machines.accelerators.get(machine.gpu or "")
     return accelerator is not None and bool(accelerator.partitions)
 
 
@@ -219,7 +219,7 @@ def taint(text: str) -> dict[str, str]:
 
 
 def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
-    allocatable = cloud.catalog.allocatable(machine)
+    allocatable = cloud.catalog.nodes.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
     reserved = whole_mib - allocatable.memory_mib
     # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
@@ -229,7 +229,7 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
         cpu=machine.vcpus,
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
-        gpu_name=cloud.catalog.accelerators[machine.gpu].name if machine.gpu else "",
+        gpu_name=cloud.catalog.machines.accelerators[machine.gpu].name if machine.gpu else "",
         gpu_resource=resource_of(machine.gpu or ""),
         reserved_milli_cpu=1000 * machine.vcpus - allocatable.milli_cpu,
         reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),

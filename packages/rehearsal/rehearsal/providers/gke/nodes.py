@@ -102,7 +102,7 @@ def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Machine | No
 
 def gpu_called(cloud: SimulatedCloud, accelerator: str) -> str | None:
     """The catalogue's GPU behind Google's accelerator type (``nvidia-tesla-t4`` → ``nvidia-t4``)."""
-    return next((gpu for gpu, known in cloud.catalog.accelerators.items() if known.name == accelerator), None)
+    return next((gpu for gpu, known in cloud.catalog.machines.accelerators.items() if known.name == accelerator), None)
 
 
 def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
@@ -122,7 +122,7 @@ def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
     machine = cloud.catalog.machines.get(config.get("machineType") or DEFAULT_MACHINE)
     if machine is None or machine.gpu is None:
         return None
-    return Gpus(cloud.catalog.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
+    return Gpus(cloud.catalog.machines.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
 
 
 def slice_nodes(topology: str, chips: int) -> int:

@@ -57,7 +57,7 @@ def _on_demand(pool: Properties, cloud: SimulatedCloud) -> str | None:
 def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if gpu_called(cloud, accelerator["type"]) is None:
-            known = ", ".join(sorted(a.name for a in cloud.catalog.accelerators.values()))
+            known = ", ".join(sorted(a.name for a in cloud.catalog.machines.accelerators.values()))
             return f"Accelerator type '{accelerator['type']}' is not known to this rehearsal. Known: {known}."
     return None
 

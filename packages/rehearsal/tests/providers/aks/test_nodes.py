@@ -84,7 +84,7 @@ def test_a_changed_pool_changes_its_machines(azure: aks.Microsoft) -> None:
 def test_nodes_leave_for_pods_what_the_catalogue_says(azure: aks.Microsoft, size: str) -> None:
     machine = of("aks").machines.get(size)
     assert machine is not None
-    expected = of("aks").allocatable(machine)
+    expected = of("aks").nodes.allocatable(machine)
     gpus = {} if machine.gpus else {"gpuProfile": None}
     actual = allocatable(group(azure, vmSize=size, maxPods=110, **gpus).machine)
     assert (actual.cpu_millicores, actual.memory_mib, actual.pods) == (expected.milli_cpu, expected.memory_mib, 110)
@@ -156,7 +156,7 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
             memory = int(requests.get("memory", "0Mi").removesuffix("Mi"))
             name = each["metadata"]["name"].removesuffix("-controller-manager")
             requested[name] = (replicas * cpu, replicas * memory)
-    known = {pod.name: (pod.request.milli_cpu, pod.request.memory_mib) for pod in of("aks").system_pods}
+    known = {pod.name: (pod.request.milli_cpu, pod.request.memory_mib) for pod in of("aks").nodes.system_pods}
     assert {**requested, "node-reaper": (10, 64)} == known
 
 

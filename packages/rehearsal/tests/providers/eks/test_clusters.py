@@ -39,7 +39,7 @@ def test_an_addons_pods_go_where_its_configuration_says(amazon: eks.Amazon) -> N
     assert deployment["spec"]["template"]["spec"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
 
 
-@pytest.mark.parametrize("pods", [*of("eks").system_pods, *of("eks").addon_pods], ids=lambda pod: pod.name)
+@pytest.mark.parametrize("pods", [*of("eks").nodes.system_pods, *of("eks").nodes.addon_pods], ids=lambda pod: pod.name)
 def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     every = [each for name in ADDONS for each in workloads(name)]
     objects = [each for each in every if each["metadata"]["name"] == pods.name and "spec" in each]
@@ -78,7 +78,7 @@ def test_an_addon_keeps_its_version_when_the_cluster_is_upgraded(amazon: eks.Ama
 
 def test_the_catalogue_counts_every_pod_that_an_addon_runs() -> None:
     """What jobs are offered of a node is less by these: one that is not counted makes a job wait for ever."""
-    counted = {pod.name for pod in (*of("eks").system_pods, *of("eks").addon_pods)}
+    counted = {pod.name for pod in (*of("eks").nodes.system_pods, *of("eks").nodes.addon_pods)}
     for name in ADDONS:
         for each in workloads(name):
             if each["kind"] in ("DaemonSet", "Deployment"):
@@ -176,7 +176,7 @@ def test_extended_support_is_left_with_a_newer_version(amazon: eks.Amazon) -> No
     created = amazon.cluster(version="1.32", upgradePolicy={"supportType": "EXTENDED"})
     with pytest.raises(ProviderError, match="in extended support since 2026-03-23"):
         amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "upgradePolicy": {"supportType": "STANDARD"}})
-    support = of("eks").supported["1.35"]
+    support = of("eks").choices.supported["1.35"]
     days = {date(2027, 3, 26): False, date(2027, 3, 27): True}
     assert {day: support_lasts(support, "EXTENDED", "STANDARD", day) is not None for day in days} == days
     assert support_lasts(support, "STANDARD", "STANDARD", date(2027, 3, 27)) is None

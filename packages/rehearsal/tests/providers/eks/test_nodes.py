@@ -55,7 +55,7 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> 
     machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
     assert catalogued is not None
     assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
-    allocatable = of("eks").allocatable(catalogued)
+    allocatable = of("eks").nodes.allocatable(catalogued)
     assert machine.reserved_milli_cpu == 1000 * catalogued.vcpus - allocatable.milli_cpu
     assert group.base.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
     assert group.base.labels["eks.amazonaws.com/nodegroup"] == "t4-1"

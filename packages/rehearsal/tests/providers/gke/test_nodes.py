@@ -141,7 +141,7 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     running = [each for each in system_objects(EVERYTHING) if each["kind"] in ("Deployment", "DaemonSet")]
     containers = {each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"] for each in running}
     requests = {name: each[0]["resources"]["requests"] for name, each in containers.items()}
-    known = {pod.name: pod.request for pod in (*of("gke").system_pods, *of("gke").volume_pods)}
+    known = {pod.name: pod.request for pod in (*of("gke").nodes.system_pods, *of("gke").nodes.volume_pods)}
     shared = known.keys() & requests.keys()
     assert len(shared) >= 12
     for name in shared:
@@ -161,7 +161,7 @@ def test_the_catalogue_counts_every_pod_that_google_runs_on_a_gpu_node() -> None
                 amounts.append(requests.get(resource, "0"))
     assert len(totals["cpu"]) >= 10
     google = of("gke")
-    pods = (*google.system_pods, *google.gpu_node_pods, *google.volume_pods)
+    pods = (*google.nodes.system_pods, *google.nodes.gpu_node_pods, *google.nodes.volume_pods)
     counted = [pod.request for pod in pods if pod.per_node]
     assert sum(map(quantity, totals["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
     assert sum(map(quantity, totals["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)

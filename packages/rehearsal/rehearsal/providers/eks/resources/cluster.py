@@ -169,7 +169,7 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
 
 def _check_support(account: Account, before: Properties, inputs: Properties) -> None:
     old, new = (at(each, "upgradePolicy.supportType") or "EXTENDED" for each in (before, inputs))
-    support = account.catalog.supported.get(inputs.get("version") or DEFAULT_VERSION)
+    support = account.catalog.choices.supported.get(inputs.get("version") or DEFAULT_VERSION)
     if problem := support_lasts(support, old, new, datetime.now(timezone.utc).date()):
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterConfig")
 

@@ -124,8 +124,8 @@ def _is_bottlerocket(ami_type: str) -> bool:
 
 
 def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
-    allocatable = account.catalog.allocatable(machine)
-    accelerator = account.catalog.accelerators.get(machine.gpu or "")
+    allocatable = account.catalog.nodes.allocatable(machine)
+    accelerator = account.catalog.machines.accelerators.get(machine.gpu or "")
     return NodeShape(
         type=machine.type,
         cpu=machine.vcpus,

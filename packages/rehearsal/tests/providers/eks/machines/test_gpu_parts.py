@@ -15,7 +15,7 @@ from tests.tables import cases
 SLICED = PoolGpus(type="nvidia-t4", accelerator="", per_node=1, time_sharing=SharedGpu(clients_per_gpu=6))
 PARTITIONED = [
     PoolGpus(type=gpu, accelerator="", per_node=8, mig=mig)
-    for gpu, known in of("eks").accelerators.items()
+    for gpu, known in of("eks").machines.accelerators.items()
     for mig in known.partitions
 ]
 

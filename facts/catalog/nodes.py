@@ -1,0 +1,71 @@
+"""What runs on a cloud's nodes, and what they leave for the pods of users."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from facts.catalog import tables
+from facts.catalog.model import Machine, Resources, SystemPod
+from facts.concepts.pool import NO_FABRIC, Fabric, Image
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of clusters on ``cloud``. Of several words the first is the default."""
+
+    cloud: str
+    images: tuple[str, ...]
+    """Operating systems of GPU nodes."""
+    image_version: re.Pattern[str] | None = None
+    """Versions that a pool's image may be pinned to, as in ``al2023@v20261101``; ``None``: none."""
+    allocatable: Callable[[Machine], Resources]
+    """What a node of a machine leaves for pods."""
+    disk_mib: Callable[[Image, int], int] | None = None
+    """Image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known."""
+    pod_addresses: int
+    """Addresses that each node takes out of the pod range, or of the nodes' range where pods have none."""
+    system_pods: tuple[SystemPod, ...] = ()
+    """The cloud's own pods in a new cluster."""
+    gpu_node_pods: tuple[SystemPod, ...] = ()
+    """Pods of the cloud that may run on every node with GPUs."""
+    volume_pods: tuple[SystemPod, ...] = ()
+    """Pods of the cloud on every node of a stack with a shared volume."""
+    system_replicas: Callable[[str, int, float], int] = lambda pod, nodes, vcpus: 1
+    """Name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it."""
+    starves_small_nodes: bool = True
+    """Whether the system pods were seen to need more on small machines than they ask for."""
+    spot_notice_seconds: int
+    """How long pods have, at best, on a spot node that the cloud takes away."""
+    fabric: Fabric = NO_FABRIC
+    """How pods request the RDMA devices of a node, without their number; no ``resource`` where no pool has a fabric."""
+    fabric_image: str = ""
+    """An image with PyTorch that can use the RDMA devices."""
+    fabric_network: str = ""
+    """NCCL's name for the RDMA devices."""
+
+    @cached_property
+    def addon_pods(self) -> tuple[SystemPod, ...]:
+        """The pods of all add-ons."""
+        return tuple(_system_pod(row) for row in tables.rows(self.cloud, "addon_pods"))
+
+    def pods_of(self, addons: Collection[str]) -> tuple[SystemPod, ...]:
+        """The pods of these add-ons."""
+        return tuple(pod for pod in self.addon_pods if pod.addon in addons)
+
+
+def system_pods(cloud: str, *where: str) -> tuple[SystemPod, ...]:
+    """The cloud's own pods in these places, words of the column ``where`` of ``system_pods.csv``."""
+    return tuple(_system_pod(row) for row in tables.rows(cloud, "system_pods") if row["where"] in where)
+
+
+def _system_pod(row: tables.Row) -> SystemPod:
+    return SystemPod(
+        name=row["name"],
+        request=Resources(milli_cpu=int(row["milli_cpu"]), memory_mib=int(row["memory_mib"])),
+        per_node=row["where"] != "cluster",
+        gpu_node=row["where"] == "gpu-node",
+        addon=row.get("addon", ""),
+    )
