@@ -155,3 +155,9 @@ def test_what_cannot_be_read_is_refused_with_what_to_update(
     with pytest.raises(OfferError) as raised:
         from_config_map(rewritten(change))
     assert str(raised.value) == f"ConfigMap kube-system/gpucluster-pools {message}"
+
+
+@pytest.mark.parametrize("broken", [{}, {"data": None}, {"data": {}}, {"data": {KEY: "{"}}, {"data": {KEY: "[]"}}])
+def test_what_is_no_offer_says_how_to_write_one(broken: dict[str, Any]) -> None:
+    with pytest.raises(OfferError, match="run `pulumi up` to write it anew"):
+        from_config_map(broken)
