@@ -10,7 +10,6 @@ from typing import Any
 
 import botocore.session
 import pytest
-import yaml
 
 from facts.catalog.plugins import plugin_version
 from rehearsal.providers.aks import AzureNativeProvider
@@ -85,10 +84,57 @@ def test_the_names_of_aws_are_in_its_models(token: str) -> None:
 @pytest.mark.parametrize(
     ("cloud", "token", "path", "fact"),
     [
-        (cloud, token, path, fact)
-        for cloud, types in yaml.safe_load(Path(__file__).with_name("facts.yaml").read_text()).items()
-        for token, paths in types.items()
-        for path, fact in paths.items()
+        (
+            "gke",
+            "gcp:container/nodePool:NodePool",
+            "nodeConfig.guestAccelerators.count",
+            {"format": "int64", "required": True},
+        ),
+        ("gke", "gcp:container/nodePool:NodePool", "nodeConfig.taints.effect", {"type": "string"}),
+        ("gke", "gcp:container/nodePool:NodePool", "maxPodsPerNode", {"type": "integer"}),
+        ("gke", "gcp:container/nodePool:NodePool", "deletionPolicy", {"enum": ["DELETE", "PREVENT", "ABANDON"]}),
+        ("gke", "gcp:compute/network:Network", "name", {"type": "string"}),
+        (
+            "gke",
+            "gcp:container/cluster:Cluster",
+            "maintenancePolicy.maintenanceExclusions.startTime",
+            {"format": "google-datetime"},
+        ),
+        ("gke", "gcp:container/cluster:Cluster", "addonsConfig.rayOperatorConfigs", {"longest": 1}),
+        (
+            "gke",
+            "gcp:container/cluster:Cluster",
+            "nodePoolDefaults.nodeConfigDefaults.insecureKubeletReadonlyPortEnabled",
+            {"enum": ["TRUE", "FALSE"]},
+        ),
+        ("gke", "gcp:projects/iAMMember:IAMMember", "member", {"type": "string", "required": True}),
+        ("aks", "azure-native:containerservice:AgentPool", "agentPoolName", {"pattern": "[a-z][a-z0-9]{0,11}"}),
+        ("aks", "azure-native:containerservice:AgentPool", "mode", {"enum": ["System", "User", "Gateway"]}),
+        ("aks", "azure-native:containerservice:AgentPool", "osDiskSizeGB", {"minimum": 0, "maximum": 2048}),
+        ("aks", "azure-native:containerservice:ManagedCluster", "identity.userAssignedIdentities", {"type": "list"}),
+        ("aks", "azure-native:containerservice:ManagedCluster", "location", {"required": True}),
+        ("aks", "azure-native:compute:DiskEncryptionSet", "activeKey.keyUrl", {"required": True}),
+        ("aks", "azure-native:network:VirtualNetwork", "subnets.addressPrefix", {"type": "string"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "subnetIds", {"type": "list", "required": True, "sent": "subnets"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "taints.effect", {"required": True, "sent": "effect"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "scalingConfig.maxSize", {"type": "integer", "minimum": 1}),
+        (
+            "eks",
+            "aws:eks/cluster:Cluster",
+            "name",
+            {"shortest": 1, "longest": 100, "pattern": "^[0-9A-Za-z][A-Za-z0-9\\-_]*"},
+        ),
+        ("eks", "aws:eks/cluster:Cluster", "encryptionConfig", {"format": "list"}),
+        ("eks", "aws:ec2/vpc:Vpc", "enableDnsSupport", {"sent": ""}),
+        (
+            "eks",
+            "aws:ec2/vpc:Vpc",
+            "assignGeneratedIpv6CidrBlock",
+            {"refused": "is not an input that the rehearsal simulates"},
+        ),
+        ("eks", "aws:ec2/launchTemplate:LaunchTemplate", "blockDeviceMappings.ebs.encrypted", {"format": "boolean"}),
+        ("eks", "aws:ec2/launchTemplate:LaunchTemplate", "tagSpecifications.tags", {"format": "pairs"}),
+        ("eks", "aws:ec2/routeTable:RouteTable", "routes.cidrBlock", {"sent": "DestinationCidrBlock"}),
     ],
 )
 def test_facts_of_the_sdk_and_of_the_vendor_are_one(cloud: str, token: str, path: str, fact: dict[str, Any]) -> None:
