@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
@@ -33,10 +32,49 @@ def test_rules_have_ids_of_their_own() -> None:
     assert len(BY_ID) == len(RULES)
 
 
-@pytest.mark.parametrize("case", yaml.safe_load(Path(__file__).with_name("problems.yaml").read_text()))
-def test_problems(case: dict[str, Any]) -> None:
-    (problem,) = problems(case["config"])
-    assert case["words"] in problem
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"gpu-cieling": "mandatory"}, "gpu-cieling: no such rule; did you mean gpu-ceiling?"),
+        (
+            {"gpu-taint": "manditory"},
+            "must be one of advisory, mandatory, disabled, remediate; did you mean mandatory?",
+        ),
+        ({"gpu-taint": 3}, "gpu-taint: must be one of"),
+        ({"all": "off"}, "all: must be one of"),
+        ({"gpu-taint": {"enforcementLevel": "high"}}, "gpu-taint.enforcementLevel: must be one of"),
+        ({"gpu-ceiling": {"maxGpu": 3}}, "gpu-ceiling.maxGpu: the rule has no such limit; did you mean maxGpus?"),
+        ({"gpu-taint": {"foo": 3}}, "gpu-taint.foo: the rule has no such limit; it has none"),
+        ({"gpu-ceiling": {"maxGpus": "3"}}, 'gpu-ceiling.maxGpus: must be of type integer or null, got "3"'),
+        ({"gpu-ceiling": {"maxGpus": 2.5}}, "must be of type integer or null, got 2.5"),
+        ({"gpu-ceiling": {"maxGpus": True}}, "must be of type integer or null, got true"),
+        ({"gpu-ceiling": {"maxGpus": 0}}, "must be at least 1, got 0"),
+        ({"low-carbon-region": {"minCarbonFreePercent": 101}}, "must be at most 100, got 101"),
+        ({"allowed-regions": {"regions": [1]}}, "must be a list of strings, got [1]"),
+        ({"gpu-ceiling": "remediate"}, "gpu-ceiling: must be one of advisory, mandatory, disabled, got"),
+        ({"all": "remediate"}, "all: must be one of advisory, mandatory, disabled, got"),
+        ({"exempted": "disabled"}, "exempted: no such rule"),
+        ({"pool": {"l4": {"gpusPerNode": 1}}}, "pool: no such rule; did you mean pools?"),
+        ({"pools": {}}, 'pools: must be an object of pools, for example {"l4": {"gpusPerNode": 1}}, got {}'),
+        ({"pools": {"l4": 1}}, "pools.l4: must be an object with gpusPerNode, taints, labels, got 1"),
+        ({"pools": {"l4": {}}}, "pools.l4.gpusPerNode: must be the GPUs of one node, 0 or more, got null"),
+        ({"pools": {"l4": {"gpusPerNode": 1.5}}}, "0 or more, got 1.5"),
+        ({"pools": {"l4": {"gpusPerNode": -1}}}, "0 or more, got -1"),
+        ({"pools": {"l4": {"gpusPerNode": True}}}, "0 or more, got true"),
+        ({"pools": {"l4": {"gpusPerNode": 1, "gpus": 1}}}, "pools.l4.gpus: no such key; a pool has gpusPerNode"),
+        ({"pools": {"l4": {"gpusPerNode": 1, "taints": "a=b:NoSchedule"}}}, "pools.l4.taints: must be a list of"),
+        (
+            {"pools": {"l4": {"gpusPerNode": 1, "taints": ["a=b:NO_SCHEDULE"]}}},
+            'pools.l4.taints[0]: must be like nvidia.com/gpu=present:NoSchedule, got "a=b:NO_SCHEDULE"',
+        ),
+        ({"pools": {"l4": {"gpusPerNode": 1, "labels": {"a": 1}}}}, "pools.l4.labels: must be an object of texts"),
+        ({"pools": {"web": {"gpusPerNode": 0}}}, "pools: none has GPUs; name the cluster's GPU pools"),
+        ({"gpu-taint": {"exemptions": {}}}, "gpu-taint.exemptions: must be a list of exemptions, got {}"),
+    ],
+)
+def test_problems(config: dict[str, Any], words: str) -> None:
+    (problem,) = problems(config)
+    assert words in problem
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:

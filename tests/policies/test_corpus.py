@@ -1,28 +1,16 @@
-"""The corpus: each violating program is found, no legitimate one is blocked, every rule has its three cases.
-
-Rules on programs that differ from a good one in one place: ``test_corpus.yaml``. ``things`` are a program's parts by a
-short name: ``is`` is their class. ``programs`` are good. A case has its ``rule`` with ``limits``, and a program: ``of``
-names it or lists its parts, ``with`` has other values for fields of a part, ``without`` names parts that it lacks,
-``elsewhere`` groups of another program. Its ``answer`` is ``allowed``, ``not evaluated``, or words of the message; then
-it may have words of the ``remedy``. ``resources`` are those of the violations, of which there is one else.
-"""
+"""The corpus: each violating program is found, no legitimate one is blocked, every rule has its three cases."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from facts.concepts import declared
-from facts.concepts.declared import Stack, Violation
+from facts.concepts.declared import Violation
 from policies.docs import KNOWN_GAPS
-from policies.rules.table import BY_ID, RULES
+from policies.rules.table import RULES
 from tests.policies.corpus.case import Case, blockers, doubts, findings, judged
 from tests.policies.corpus.programs import Trio, read_cases, read_trios
-from tests.tables import beside, immutable
 
 _CASES = read_cases()
 BLOCKED, ALLOWED, UNJUDGED = (
@@ -116,48 +104,3 @@ def test_it_is_not_evaluated_while_the_value_is_unknown(trio: Trio) -> None:
         return
     assert unknown, f"{trio.rule} reports nothing while the value is unknown: say why in no_unknown"
     assert all(violation.not_evaluated for violation in unknown)
-
-
-TABLE = beside(__file__)
-CASES = [
-    pytest.param(case, id=f"{sentence.replace(' ', '_')}-{number}")
-    for sentence, cases in TABLE["cases"].items()
-    for number, case in enumerate(cases)
-]
-KEYS = {"rule", "limits", "of", "with", "without", "elsewhere", "answer", "remedy", "resources"}
-
-
-def things(names: Sequence[str], changes: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[Any, ...]:
-    changed = [{**TABLE["things"][name], **(changes or {}).get(name, {})} for name in names]
-    return tuple(
-        getattr(declared, fields.pop("is"))(**{key: immutable(value) for key, value in fields.items()})
-        for fields in changed
-    )
-
-
-def answers(case: Mapping[str, Any]) -> list[Violation]:
-    """What the rule reports of the program, or of each part that it is about."""
-    names = TABLE["programs"][case["of"]] if isinstance(case["of"], str) else case["of"]
-    changes = case.get("with", {})
-    assert set(changes) | set(case.get("without", ())) <= set(names)
-    parts = things([name for name in names if name not in case.get("without", ())], changes)
-    rule = BY_ID[case["rule"]]
-    limits = {**rule.limits(), **case.get("limits", {})}
-    stack = replace(Stack.of(parts), elsewhere=things(case.get("elsewhere", ())))
-    subjects = [stack] if rule.scope == "stack" else [part for part in parts if isinstance(part, rule.subjects)]
-    return [violation for subject in subjects for violation in rule.check(subject, limits)]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_it_answers(case: Mapping[str, Any]) -> None:
-    assert case.keys() <= KEYS
-    violations = answers(case)
-    if case["answer"] == "allowed":
-        assert violations == []
-        return
-    unknown = case["answer"] == "not evaluated"
-    assert [violation.not_evaluated for violation in violations] == [unknown] * len(case.get("resources", "1"))
-    if "resources" in case:
-        assert [violation.resource for violation in violations] == case["resources"]
-    assert unknown or case["answer"] in violations[0].message
-    assert case.get("remedy", "") in violations[0].remedy != ""

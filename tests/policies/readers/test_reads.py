@@ -1,4 +1,4 @@
-"""What the readers make of each resource, in every spelling: ``<cloud>.yaml``, in the SLICED of the corpus.
+"""What the readers make of each resource, in every spelling: ``<cloud>.yaml``, in the YAML of the corpus.
 
 ``reads`` has cases by the sentence that they prove. A case is a resource of its file ``of`` that name (the first unless
 it says so) ``with`` other inputs, or one of its own: ``type`` and ``inputs``. ``beside``: other resources of the
@@ -65,7 +65,7 @@ def program(name: str, case: Mapping[str, Any]) -> list[Declared]:
 
 
 def plain(value: Any) -> Any:
-    """As SLICED has it: taints as texts, other objects by their fields that are not ``None``."""
+    """As the YAML has it: taints as texts, other objects by their fields that are not ``None``."""
     if value is UNKNOWN:
         return "${unknown}"
     if isinstance(value, Taint):
