@@ -157,7 +157,7 @@ def cost(settings: Settings) -> dict[str, Any]:
         )
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is unknown")
-    support = support_of(known, settings.kubernetes.version)
+    support = support_of(known.choices, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
         notes.append(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from components.clouds.priority_expander import in_order
 from components.resources import documents
 from components.settings.maintenance import Maintenance
-from facts.catalog import CloudCatalog
+from facts.catalog.machines import Machines
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 
@@ -21,7 +21,7 @@ _MOST_WEIGHT: Final = 100
 
 def node_pool(
     pool: Pool,
-    known: CloudCatalog,
+    machines: Machines,
     *,
     node_class: tuple[str, str, str],
     capacity: str,
@@ -39,7 +39,7 @@ def node_pool(
         Path(__file__).with_name("node-pool.yaml"),
         name=pool.name,
         weight=weight,
-        limits=limits(pool, known),
+        limits=limits(pool, machines),
         unneeded_minutes=unneeded_minutes,
         labels=dict(pool.labels),
         class_group=group,
@@ -82,7 +82,7 @@ def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:
     ]
 
 
-def limits(pool: Pool, known: CloudCatalog) -> dict[str, str]:
+def limits(pool: Pool, machines: Machines) -> dict[str, str]:
     """What ``max_nodes`` nodes have together.
 
     Within one batch of pods Karpenter deducts the GPUs and CPUs of each node that it plans, but not the node itself:
@@ -92,9 +92,9 @@ def limits(pool: Pool, known: CloudCatalog) -> dict[str, str]:
     most = {"nodes": str(pool.max_nodes)}
     if pool.role == "gpu":
         return {**most, pool.gpus.resource: str(pool.max_nodes * pool.gpus_per_node)}
-    machines = [known.machines.get(name) for name in pool.machine_types]
+    types = [machines.get(name) for name in pool.machine_types]
     # A planned node counts with the largest type that it may become.
-    largest = max((machine.vcpus for machine in machines if machine is not None), default=0)
+    largest = max((machine.vcpus for machine in types if machine is not None), default=0)
     return {**most, "cpu": str(pool.max_nodes * largest)} if largest else most
 
 

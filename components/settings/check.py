@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ValidationInfo
 from components.settings.fields import ValidationContext, Zones, context, wrong
 from components.settings.problems import instead, nearest
 from facts.catalog import CloudCatalog, Machine, Resources, SystemPod
+from facts.catalog.nodes import Nodes
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
 # https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
@@ -120,7 +121,7 @@ def big_enough(machine: Machine, known: CloudCatalog) -> None:
     instead = f"Write '{known.machines.default_admin}' or leave machineType out"
     if known.nodes.starves_small_nodes:
         _not_starving(machine, instead)
-    room, need = known.nodes.allocatable(machine), system_requests(known)
+    room, need = known.nodes.allocatable(machine), system_requests(known.nodes)
     # They may use up to twice the memory that they request.
     if room.milli_cpu < need.milli_cpu or room.memory_mib < 2 * need.memory_mib:
         raise wrong(
@@ -141,16 +142,16 @@ def _not_starving(machine: Machine, instead: str) -> None:
         )
 
 
-def system_requests(known: CloudCatalog) -> Resources:
+def system_requests(nodes: Nodes) -> Resources:
     """Requests of all system pods together, as on the only node of a cluster with one admin node."""
-    return requests_on(known, known.nodes.system_pods, admin_nodes=1, nodes=1, vcpus=0)
+    return requests_on(nodes, nodes.system_pods, admin_nodes=1, all_nodes=1, vcpus=0)
 
 
 def requests_on(
-    known: CloudCatalog, pods: Sequence[SystemPod], *, admin_nodes: int, nodes: int, vcpus: float
+    nodes: Nodes, pods: Sequence[SystemPod], *, admin_nodes: int, all_nodes: int, vcpus: float
 ) -> Resources:
-    """Requests of these system pods on ``admin_nodes`` of a cluster that has ``nodes`` with ``vcpus`` in all."""
-    counts = [admin_nodes if pod.per_node else known.nodes.system_replicas(pod.name, nodes, vcpus) for pod in pods]
+    """Requests of these system pods on ``admin_nodes`` of a cluster that has ``all_nodes`` with ``vcpus``."""
+    counts = [admin_nodes if pod.per_node else nodes.system_replicas(pod.name, all_nodes, vcpus) for pod in pods]
     counted = list(zip(counts, (pod.request for pod in pods), strict=True))
     return Resources(
         milli_cpu=sum(count * request.milli_cpu for count, request in counted),

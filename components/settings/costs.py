@@ -8,7 +8,9 @@ from datetime import date
 from components.settings.cluster import Kubernetes, Network
 from components.settings.workloads import Workloads
 from facts.catalog import CloudCatalog, Machine
+from facts.catalog.choices import Choices
 from facts.catalog.model import Price, Support
+from facts.catalog.prices import Prices
 from facts.concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
@@ -16,7 +18,7 @@ Counts = list[tuple[Pool, int]]
 
 
 def costs(
-    known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
+    prices: Prices, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
 ) -> tuple[float | None, float | None]:
     """The stack's costs with every autoscaled pool at its minimum, and with all pools at their maximum with the dearest
     machines that they mix; ``None`` if a price is not known. Pools of all capacity types and zones count.
@@ -30,7 +32,7 @@ def costs(
 
     def fixed(counts: Counts) -> float:
         nodes = sum(count for _, count in counts)
-        return fee.usd + standing + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
+        return fee.usd + standing + (prices.nat(nodes, gateways).usd if gateways else 0.0)
 
     return (
         _total(idle, fixed(idle), lambda pool: pool.hourly_usd),
@@ -38,10 +40,10 @@ def costs(
     )
 
 
-def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> float:
+def volumes_price(prices: Prices, region: str, sizes_gb: Sequence[int]) -> float:
     """Hourly price of permanent volumes, each at the price of a node's disk of its size; 0 where that is unknown."""
-    prices = (known.prices.disk(region, size) for size in sizes_gb if size)
-    return sum(price.usd for price in prices if price is not None)
+    disks = (prices.disk(region, size) for size in sizes_gb if size)
+    return sum(price.usd for price in disks if price is not None)
 
 
 def fees(
@@ -90,14 +92,14 @@ def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *
 def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
     """The control plane's price on that day. ``version`` is the pinned Kubernetes version; ``None``: the cloud chooses,
     and upgrades before extended support."""
-    support = support_of(known, version)
+    support = support_of(known.choices, version)
     extended = known.prices.extended_support
     return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
 
 
-def support_of(known: CloudCatalog, version: str | None) -> Support | None:
+def support_of(choices: Choices, version: str | None) -> Support | None:
     """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
-    return None if version is None else known.choices.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+    return None if version is None else choices.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
 
 
 def _total(counts: Counts, fixed: float, price_of: Callable[[Pool], float | None]) -> float | None:

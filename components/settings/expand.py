@@ -16,6 +16,7 @@ from components.settings.fields import ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool, SharingSetting
 from components.settings.problems import Problem
 from facts.catalog import CloudCatalog, Machine
+from facts.catalog.machines import Machines
 from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
@@ -280,7 +281,7 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Seq
 def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
     known = place.catalog
     for variant in _pool_variants(pool, place):
-        machines = _machines(pool.machine_type or (known.machines.default_cpu,), variant.spot, known)
+        machines = _machines(pool.machine_type or (known.machines.default_cpu,), variant.spot, known.machines)
         selected = _arch_label(machines)
         cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
         yield Pool(
@@ -310,7 +311,7 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
     """The admin pool, with its nodes in each of the ``zones`` of the control plane."""
     known = place.catalog
     spot = pool.capacity == "spot"
-    machines = _machines(pool.machine_type or (known.machines.default_admin,), spot, known)
+    machines = _machines(pool.machine_type or (known.machines.default_admin,), spot, known.machines)
     nodes = pool.nodes * len(zones)
     return Pool(
         name=ADMIN_POOL_NAME,
@@ -329,8 +330,8 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
     )
 
 
-def _machines(types: Sequence[str], spot: bool, known: CloudCatalog) -> tuple[Machine, ...]:
-    machines = tuple(machine for type in types if (machine := known.machines.get(type)) is not None)
+def _machines(types: Sequence[str], spot: bool, known: Machines) -> tuple[Machine, ...]:
+    machines = tuple(machine for type in types if (machine := known.get(type)) is not None)
     if len(machines) < len(types):
         raise AssertionError(f"{types} was accepted")
     return machines if spot else machines[:1]
@@ -395,8 +396,5 @@ def _entries(
 def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
     section = raw.get("autoscaling")
     autoscaler = section.get("autoscaler") if isinstance(section, Mapping) else None
-    return (
-        autoscaler
-        if isinstance(autoscaler, str) and autoscaler in known.choices.autoscalers
-        else known.choices.autoscalers[0]
-    )
+    choices = known.choices.autoscalers
+    return autoscaler if isinstance(autoscaler, str) and autoscaler in choices else choices[0]

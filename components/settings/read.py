@@ -180,12 +180,12 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
     gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
     control_plane = fee(known, file.kubernetes.version, day)
-    standing = volumes_price(known, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
+    standing = volumes_price(known.prices, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
     standing += sum(fees(known, file.region, file.kubernetes, file.workloads, file.network).values())
     pools = [*gpu_pools, *cpu_pools]
     # Tools of `workloads` bring an exporter of their own, and Google bills the samples of its one.
     collected = known.choices.gpu_metrics and file.workloads.monitoring is None
-    idle, most = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
+    idle, most = costs(known.prices, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(
         day=day,
         stack=stack,

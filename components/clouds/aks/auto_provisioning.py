@@ -68,7 +68,7 @@ class NodeAutoProvisioning:
         made_of = self._objects.declare(f"{name}-class", made, opts.parent, self._context.control_plane)
         pool_manifest = node_pools.node_pool(
             pool,
-            catalog.of("aks"),
+            catalog.of("aks").machines,
             node_class=(_GROUP, _KIND, pool.name),
             capacity="spot" if pool.spot else "on-demand",
             weight=self._weights[pool.name],

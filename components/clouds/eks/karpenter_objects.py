@@ -94,7 +94,7 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Ma
     """The pool's NodePool."""
     return node_pools.node_pool(
         pool,
-        catalog.of("eks"),
+        catalog.of("eks").machines,
         node_class=("karpenter.k8s.aws", "EC2NodeClass", class_name(pool)),
         capacity="reserved" if _reservation(pool) is not None else "spot" if pool.spot else "on-demand",
         weight=weight,

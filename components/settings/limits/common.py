@@ -14,7 +14,7 @@ from components.settings.costs import support_of
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog import CloudCatalog
+from facts.catalog.machines import Machines
 from facts.catalog.model import Resources
 from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
@@ -70,7 +70,7 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
     written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
     if written is None:
         return
-    support, oldest = support_of(known, written), min(map(minor, known.choices.supported))
+    support, oldest = support_of(known.choices, written), min(map(minor, known.choices.supported))
     if minor(written) < oldest or (support is not None and settings.day > support.until):
         yield Problem(
             "kubernetes.version",
@@ -162,8 +162,9 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     def requested(more: int) -> Resources:
         """What system pods request if the admin pool has so many nodes more."""
         larger = replace(admin, max_nodes=admin.max_nodes + more)
-        vcpus = sum(_most_vcpus(known, pool) for pool in (larger, *settings.pools))
-        return requests_on(known, pods, admin_nodes=admin_nodes + more, nodes=settings.max_nodes + more, vcpus=vcpus)
+        vcpus = sum(_most_vcpus(known.machines, pool) for pool in (larger, *settings.pools))
+        all_nodes = settings.max_nodes + more
+        return requests_on(known.nodes, pods, admin_nodes=admin_nodes + more, all_nodes=all_nodes, vcpus=vcpus)
 
     system = requested(0)
     cpu, memory = (
@@ -202,9 +203,9 @@ def _fits(request: Resources, node: Resources, nodes: int) -> bool:
     return request.milli_cpu <= nodes * node.milli_cpu and request.memory_mib <= nodes * node.memory_mib
 
 
-def _most_vcpus(known: CloudCatalog, pool: Pool) -> float:
-    machines = [machine for type in pool.machine_types if (machine := known.machines.get(type)) is not None]
-    return pool.max_nodes * max((machine.vcpus for machine in machines), default=0)
+def _most_vcpus(machines: Machines, pool: Pool) -> float:
+    types = [machine for type in pool.machine_types if (machine := machines.get(type)) is not None]
+    return pool.max_nodes * max((machine.vcpus for machine in types), default=0)
 
 
 def _room(settings: Settings) -> Iterator[Problem]:

@@ -88,7 +88,7 @@ def eks_on(day: date, version: str | None) -> Settings:
 def test_a_patch_version_is_supported_as_long_as_its_minor_version() -> None:
     known = catalog.of("gke")
     for minor, support in known.choices.supported.items():
-        assert support_of(known, f"{minor}.1-gke.100") is support
+        assert support_of(known.choices, f"{minor}.1-gke.100") is support
 
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)

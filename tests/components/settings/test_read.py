@@ -178,7 +178,7 @@ def test_admin_machine_flips_when_system_pods_no_longer_fit(extra_milli_cpu: int
     machine = catalog.of("gke").machines.get("e2-custom-2-10240")
     assert machine is not None
     known = catalog.of("gke")
-    room, need = known.nodes.allocatable(machine), system_requests(known)
+    room, need = known.nodes.allocatable(machine), system_requests(known.nodes)
     rest = Resources(
         milli_cpu=room.milli_cpu - need.milli_cpu + extra_milli_cpu,
         memory_mib=room.memory_mib // 2 - need.memory_mib + extra_mib,

@@ -67,7 +67,7 @@ def _version(settings: Settings) -> Iterator[Problem]:
             f"no release of {settings.autoscaler} is known to support Kubernetes {minor}",
             f"Write one of {', '.join(known)}",
         )
-    support = support_of(catalog.of("eks"), written)
+    support = support_of(catalog.of("eks").choices, written)
     if support is not None and settings.day > support.until:
         yield Problem(
             "kubernetes.version",
