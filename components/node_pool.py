@@ -10,6 +10,7 @@ import pulumi
 from components import node_reaper
 from components.clouds.base import AdminObjects, NodePools
 from components.cluster import Cluster
+from components.settings.limits.common import warnings
 from facts.concepts.pool import Pool, as_node_group
 from policies.rules.node_groups import ceiling, gpu_taint, zero_minimum
 
@@ -66,6 +67,8 @@ class AdminPool(pulumi.ComponentResource):
         super().__init__("gpucluster:index:AdminPool", name, None, opts)
         pool = args.pool
         cluster = args.cluster
+        for text in warnings(cluster.settings):
+            pulumi.warn(text, self)
         self.pool = cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
         cluster.handle.basics(
             AdminObjects(name=f"{name}-storage", objects=cluster.objects, parent=self, admin_pool=self.pool)

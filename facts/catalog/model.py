@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
 
@@ -129,6 +129,7 @@ class SystemPod:
     """A pod that the cloud runs in every cluster, or in those with an ``addon`` of a stack file.
 
     One on each node, of those with GPUs alone if ``gpu_node``; or, ``per_node=False``, a few in the whole cluster.
+    ``uncertain_milli_cpu`` is the part of ``request`` that not every cluster was seen to have.
     """
 
     name: str
@@ -136,6 +137,13 @@ class SystemPod:
     per_node: bool
     gpu_node: bool = False
     addon: str = ""
+    uncertain_milli_cpu: int = 0
+
+    @property
+    def certain(self) -> SystemPod:
+        """The pod with the part of its request that every cluster has."""
+        cpu = self.request.milli_cpu - self.uncertain_milli_cpu
+        return replace(self, request=replace(self.request, milli_cpu=cpu), uncertain_milli_cpu=0)
 
 
 @dataclass(frozen=True, kw_only=True)

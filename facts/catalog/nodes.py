@@ -68,4 +68,5 @@ def _system_pod(row: tables.Row) -> SystemPod:
         per_node=row["where"] != "cluster",
         gpu_node=row["where"] == "gpu-node",
         addon=row.get("addon", ""),
+        uncertain_milli_cpu=int(row.get("uncertain_milli_cpu", 0)),
     )

@@ -22,11 +22,13 @@ table                  columns
                        empty): the name in its value that pods on such nodes select
 ``fees.csv``           fee, usd, hours (that it is for), dated (ISO), source: what is paid for by the hour, used or not
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
+``kernel_memory.csv``  arch, physical, reserved (bytes): what the kernel takes of a machine's memory; on GKE only
 ``arm_families.csv``   family: of machine types whose CPUs are Arm; those of all others are x86
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
 ``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on
                        each ``gpu-node`` at most, on each node with a shared volume (``volume-node``), or a few in
-                       the ``cluster``
+                       the ``cluster``; uncertain_milli_cpu (on AKS only): the part of milli_cpu that some clusters do
+                       not show
 ``addon_pods.csv``     addon (of a stack file), and the columns of ``system_pods.csv``
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
 ``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)

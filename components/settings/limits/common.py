@@ -105,7 +105,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
     """Problems of a file whose keys are all valid by themselves, on any cloud."""
     problems = (
         *_admin_maximum(settings),
-        *_admin_room(settings),
+        *_admin_room(settings, certain=True),
         *_room(settings),
         *_services(settings),
         *_budget(settings),
@@ -117,6 +117,11 @@ def settings_problems(settings: Settings) -> list[Problem]:
     )
     # A pool of several sizes is several specs with the same problem.
     return list(dict.fromkeys(problems))
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods."""
+    return [str(problem) for problem in _admin_room(settings, certain=False)]
 
 
 def own_machines_problems(settings: Settings) -> list[Problem]:
@@ -146,18 +151,19 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _admin_room(settings: Settings) -> Iterator[Problem]:
+def _admin_room(settings: Settings, *, certain: bool) -> Iterator[Problem]:
     """The tools of ``workloads`` must fit on the admin pool beside the system pods of the cluster at its maximum: those
-    come first, and the scheduler would end tools for them. Without tools the admin pool may grow for system pods."""
+    come first, and the scheduler would end tools for them. Without tools the admin pool may grow for system pods.
+
+    What system pods request is their ``certain`` part, or all of it."""
     tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
     machine = known.machines.get(admin.machine_type)
     if machine is None:
         return
     admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.nodes.allocatable(machine)
     volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
-    pods = [
-        pod for pod in (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons), *volume) if not pod.gpu_node
-    ]
+    every_pod = (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons), *volume)
+    pods = [pod.certain if certain else pod for pod in every_pod if not pod.gpu_node]
 
     def requested(more: int) -> Resources:
         """What system pods request if the admin pool has so many nodes more."""
@@ -174,11 +180,12 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     free = (admin_nodes * each.milli_cpu - system.milli_cpu, admin_nodes * each.memory_mib - system.memory_mib)
     if free[0] >= cpu and free[1] >= memory:
         return
+    may = "" if certain else "may "
     every = f"the system pods of {counted(settings.max_nodes, 'node')}"
     if tools:
         yield Problem(
             f"workloads.{next(iter(tools))}",
-            f"{', '.join(tools)} request {cpu}m CPU and {memory} MiB, but {admin_nodes} × {machine.type} leave "
+            f"{', '.join(tools)} request {cpu}m CPU and {memory} MiB, but {admin_nodes} × {machine.type} {may}leave "
             f"{free[0]}m and {free[1]} MiB after {every}",
             f"Write adminPool.machineType: {known.machines.default_cpu}, or "
             f"adminPool.nodes: {admin.nodes_per_zone + 1}",
@@ -191,7 +198,7 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
         more = next(enough, None)
         yield Problem(
             "adminPool.maxNodes",
-            f"{every} request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
+            f"{every} {may}request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
             f"{machine.type} have for pods",
             f"Write adminPool.maxNodes: {admin.max_nodes + more}; the admin pool then grows with the others"
             if more

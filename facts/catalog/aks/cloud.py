@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from facts.catalog.account import CloudAccount, CredentialPlugin
-from facts.catalog.aks.nodes import allocatable
+from facts.catalog.aks.nodes import allocatable, disk_mib
 from facts.catalog.aks.quotas import quotas
 from facts.catalog.choices import Choices
 from facts.catalog.cloud import CloudCatalog
@@ -114,6 +114,7 @@ CATALOG: Final = CloudCatalog(
         cloud="aks",
         images=("ubuntu", "azurelinux"),
         allocatable=allocatable,
+        disk_mib=disk_mib,
         # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
         pod_addresses=256,
         system_pods=system_pods("aks", "node", "cluster"),

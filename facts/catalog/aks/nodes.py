@@ -1,15 +1,19 @@
 """What an AKS node leaves for pods.
 
-Reservations: https://learn.microsoft.com/azure/aks/node-resource-reservations (AKS 1.29 and later, read 2026-08).
+Reservations: https://learn.microsoft.com/azure/aks/node-resource-reservations (AKS 1.29 and later, read 2026-08). They
+are taken of what the guest sees. Azure does not publish that: nodes of 28 and of 32 GiB report 28736340Ki
+(https://github.com/carverauto/threadr/issues/68) and 32865016Ki, so a 64th of the memory, which is what the kernel
+needs to describe its pages, and 161.3 MiB are missing. Whether the latter grows on larger machines is not recorded.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Pool
+from facts.concepts.pool import Image, Pool
 
 MAX_PODS: Final = 110
 """Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
@@ -20,6 +24,10 @@ _MEMORY_PER_POD_MIB: Final = 20
 _MEMORY_BASE_MIB: Final = 50
 _MEMORY_AT_MOST: Final = 0.25
 _EVICTION_MIB: Final = 100
+_FILE_SYSTEM: Final = 129886128 / 1024**2 / 128
+_DISK_FREE: Final = 0.9
+_KERNEL_SHARE: Final = 1 / 64
+_KERNEL_MIB: Final = 162
 
 
 # The letter r: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
@@ -51,15 +59,30 @@ def surge_nodes(pool: Pool) -> int:
 
 
 def allocatable(machine: Machine) -> Resources:
-    """Capacity less what AKS reserves for the system and for eviction, at ``MAX_PODS`` pods."""
-    memory_mib = 1024 * machine.memory_gib
-    reserved = min(_MEMORY_PER_POD_MIB * MAX_PODS + _MEMORY_BASE_MIB, _MEMORY_AT_MOST * memory_mib)
+    """What is left for pods on a node for ``MAX_PODS`` pods."""
     return Resources(
         milli_cpu=1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus),
-        memory_mib=int(memory_mib - reserved - _EVICTION_MIB),
+        memory_mib=int(1024 * machine.memory_gib) - reserved_mib(machine.memory_gib, MAX_PODS),
     )
+
+
+def reserved_mib(memory_gib: float, pods: int) -> int:
+    """MiB that are not for pods on a node for so many: what kernel and firmware take of the memory, what AKS keeps for
+    the system, and the eviction threshold."""
+    mib = 1024 * memory_gib
+    reserved = min(_MEMORY_PER_POD_MIB * pods + _MEMORY_BASE_MIB, _MEMORY_AT_MOST * mib)
+    return math.ceil(mib * _KERNEL_SHARE + _KERNEL_MIB + reserved + _EVICTION_MIB)
 
 
 def reserved_milli_cpu(vcpus: int) -> int:
     """Thousandths of a core that AKS keeps of a node with ``vcpus`` cores."""
     return int(tiered(vcpus, _CPU_TIERS))
+
+
+def disk_mib(image: Image, size_gb: int) -> int:
+    """Ephemeral storage for pods on a node whose disk has ``size_gb``, on any image.
+
+    Of 128 GB, 129886128Ki are the file system's, of which the kubelet keeps a tenth free: 119703055367 bytes are left
+    (a node of AKS 1.30.7, February 2025).
+    """
+    return int(1024 * size_gb * _FILE_SYSTEM * _DISK_FREE)

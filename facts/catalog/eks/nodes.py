@@ -34,9 +34,8 @@ _MANY_VCPUS: Final = 30
 _FEW_PREFIXES: Final = {"nano": 2, "micro": 2, "medium": 6, "t3.medium": None, "t3a.medium": None, "t3a.small": 6}
 _PODS_ON_THE_HOST: Final = 2
 _DISK_FREE: Final = 0.9
-# Shares of a volume that its file system makes usable.
-_FILE_SYSTEM: Final = 0.999
-_BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
+FILE_SYSTEM: Final = {"al2023": 20893676 / 20 / 1024**2, "bottlerocket": 0.983}
+"""Shares of a volume that its file system makes usable."""
 
 
 # The families of the catalogue that are not built on Nitro, as the listing behind ``machines.csv`` says.
@@ -105,10 +104,10 @@ def disk_mib(image: Image, size_gb: int) -> int:
     """Ephemeral storage for pods on a node whose disk for images and pods has ``size_gb``.
 
     The kubelet keeps a tenth free (``nodefs.available``) and 1 GiB for itself: ``nodeadm/internal/kubelet/config.go``;
-    of 20 GiB that leaves 18242267924 bytes (https://github.com/awslabs/amazon-eks-ami/pull/1126). Bottlerocket's file
-    system needs more for itself: 17933882132 bytes (https://github.com/bottlerocket-os/bottlerocket/issues/1563).
+    of 20 GiB, 20893676Ki of which are the file system's, AL2023 leaves 18181869946 bytes (a node of EKS 1.34, November
+    2025). Bottlerocket's needs more for itself: 17933882132 bytes (https://github.com/bottlerocket-os/bottlerocket/issues/1563).
     """
-    usable = _BOTTLEROCKET_FILE_SYSTEM if image == "bottlerocket" else _FILE_SYSTEM
+    usable = FILE_SYSTEM["bottlerocket" if image == "bottlerocket" else "al2023"]
     return int(1024 * size_gb * usable * _DISK_FREE) - 1024
 
 

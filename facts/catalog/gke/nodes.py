@@ -1,21 +1,33 @@
 """What a GKE node leaves for pods.
 
 Reservations: https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes, its tiers as kept in
-https://github.com/hatemosphere/gke-node-allocatable-memory-calculator and others (read 2026-11-20). From 1.37 on GKE is
-reported to reserve less memory where few pods fit on a node; the tiers are then an upper bound.
+https://github.com/hatemosphere/gke-node-allocatable-memory-calculator and others (read 2026-11-20), of memory with the
+widths of ``pkg/cloudprovider/gke/reserved.go`` in https://github.com/GoogleCloudPlatform/cluster-autoscaler: thousands
+of MiB. From 1.37 on GKE reserves less memory where few pods fit on a node; the tiers are then an upper bound.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Final
 
+from facts.catalog import tables
 from facts.catalog.model import Machine, Resources, tiered
 from facts.concepts.pool import Image, Pool
 
-# CPU: shares of successive cores. Memory: shares of successive GiB.
+# CPU: shares of successive cores. Memory: shares of successive MiB.
 _CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
-_MEMORY_TIERS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (float("inf"), 0.02))
+_MEMORY_TIERS: Final = ((4000, 0.25), (4000, 0.20), (8000, 0.10), (112000, 0.06), (float("inf"), 0.02))
+_KERNEL_MEMORY: Final = {
+    arch: [
+        (int(row["physical"]) / 1024**2, int(row["reserved"]) / 1024**2)
+        for row in tables.rows("gke", "kernel_memory")
+        if row["arch"] == arch
+    ]
+    for arch in ("amd64", "arm64")
+}
+"""MiB of a machine and what its kernel and firmware take of them, by size."""
 _SHARED_CORE_RESERVED_MILLI: Final = 1060
 _SMALL_MACHINE_RESERVED_MIB: Final = 255
 _EVICTION_MIB: Final = 100
@@ -25,15 +37,26 @@ _DISK_FREE: Final = 0.9
 
 
 def allocatable(machine: Machine) -> Resources:
-    """Capacity less what GKE reserves for the system and for eviction."""
+    """A machine less what its kernel takes, and what GKE reserves for the system and for eviction.
+
+    Image streaming reserves another 4 % of what GKE reserves; confidential nodes have less, too.
+    """
     shared_e2 = machine.shared_core and machine.family == "e2"
     cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * tiered(machine.vcpus, _CPU_TIERS)
-    small = machine.memory_gib < 1
-    memory = _SMALL_MACHINE_RESERVED_MIB if small else 1024 * tiered(machine.memory_gib, _MEMORY_TIERS)
+    mib = 1024 * machine.memory_gib
+    memory = _SMALL_MACHINE_RESERVED_MIB if mib <= 1000 else int(tiered(mib, _MEMORY_TIERS))
     return Resources(
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
-        memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
+        memory_mib=max(0, int(mib - _kernel_mib(mib, machine.arch) - memory - _EVICTION_MIB)),
     )
+
+
+def _kernel_mib(mib: float, arch: str) -> float:
+    """What kernel and firmware take of a machine, on the line through the two measured sizes that are next to its."""
+    measured = _KERNEL_MEMORY[arch]
+    place = min(max(1, bisect_left(measured, (mib,))), len(measured) - 1)
+    (smaller, low), (larger, high) = measured[place - 1], measured[place]
+    return low + (mib - smaller) * (high - low) / (larger - smaller)
 
 
 def surge_nodes(pool: Pool) -> int:

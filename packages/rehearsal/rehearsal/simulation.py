@@ -37,7 +37,8 @@ PROGRAM_FAILED: Final = "ProgramFailed"
 class NodeShape:
     """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations.
 
-    ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
+    ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it, with the memory that kernel and
+    firmware take (``None``: the tiers of ``fleet/machine_types.py``).
     ``disk_mib`` is ephemeral storage for pods; 0 where the autoscaler knows of none while the group is empty.
     ``efa`` counts the network devices that AWS's EFA plugin offers to pods. Pods request ``gpus`` by ``gpu_resource``.
     ``arch`` is of its CPUs, in Kubernetes' words.

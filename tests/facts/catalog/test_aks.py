@@ -140,9 +140,9 @@ def test_a_way_out_costs_the_same_whatever_goes_through_it() -> None:
 def test_reserved_memory_is_the_smaller_of_two_rules() -> None:
     small, large = (Machine(type="x", family="x", vcpus=4, memory_gib=gib) for gib in (8, 64))
     eviction = 100
-    # A quarter of the memory, and 20 MiB for each of 110 pods and 50 MiB more.
-    assert nodes.allocatable(small) == Resources(milli_cpu=3860, memory_mib=6 * 1024 - eviction)
-    assert nodes.allocatable(large) == Resources(milli_cpu=3860, memory_mib=64 * 1024 - 2250 - eviction)
+    # A quarter of the memory, and 20 MiB for each of 110 pods and 50 MiB more; a 64th and 162 MiB are the kernel's.
+    assert nodes.allocatable(small) == Resources(milli_cpu=3860, memory_mib=6 * 1024 - eviction - 290)
+    assert nodes.allocatable(large) == Resources(milli_cpu=3860, memory_mib=64 * 1024 - 2250 - eviction - 1186)
 
 
 def test_spot_taints_are_those_that_the_gate_knows() -> None:

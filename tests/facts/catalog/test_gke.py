@@ -11,6 +11,7 @@ import pytest
 from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.gke import machines, nodes
+from facts.concepts.pool import Arch
 
 GKE = catalog.of("gke")
 GPU_NAMES = list(GKE.machines.accelerators)
@@ -65,11 +66,16 @@ def test_shared_cores_have_their_own_allocatable_cpu() -> None:
     assert nodes.allocatable(machine).milli_cpu == 940
 
 
-def test_allocatable_memory_follows_the_tiers() -> None:
-    # 25 % of 4, 20 % of 4, 10 % of 8, 6 % of 16 GiB, and 100 MiB for eviction.
-    machine = Machine(type="x", family="x", vcpus=8, memory_gib=32)
-    reserved_gib = 1 + 0.8 + 0.8 + 0.96
-    left = int(32 * 1024 - reserved_gib * 1024 - 100)
+@pytest.mark.parametrize(
+    ("gib", "arch", "kernel"), [(32, "amd64", 675), (48, "amd64", 957), (2952, "amd64", 47383), (16, "arm64", 413)]
+)
+def test_allocatable_memory_is_without_the_kernels_and_follows_the_tiers(gib: int, arch: Arch, kernel: int) -> None:
+    """Measured, between two measured sizes, and above all of them: on the line through the last two."""
+    machine = Machine(type="x", family="x", vcpus=8, memory_gib=gib, arch=arch)
+    # 25 % of 4000 MiB, 20 % of 4000, 10 % of 8000, 6 % of 112000, 2 % of more; and 100 MiB for eviction.
+    more = 1024 * gib - 16000
+    tiers = 1000 + 800 + 800 + int(0.06 * min(more, 112000) + 0.02 * max(0, more - 112000))
+    left = 1024 * gib - kernel - tiers - 100
     assert nodes.allocatable(machine) == Resources(milli_cpu=7910, memory_mib=left)
 
 

@@ -1,7 +1,7 @@
 """Allocatable resources of a machine, and the autoscaler's instance types: one per machine shape of any group.
 
-A machine may declare its reservations, including the eviction threshold. The default is GKE's reservations (versions
-up to 1.36):
+A machine may declare its reservations, including the eviction threshold and what its kernel takes; those of the clouds
+do. The default is the tiers of GKE's documentation alone (versions up to 1.36):
 https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes#memory_and_cpu_reservations
 
 Karpenter's kwok provider looks a type up by its name alone, and its name becomes the node's instance-type label. So a

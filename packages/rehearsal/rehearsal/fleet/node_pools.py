@@ -13,7 +13,7 @@ from facts.concepts.pool import POOL_LABEL
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.machine_types import CAPACITY_TYPE, capacity_type
-from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, ZONE, NodeTemplate
+from rehearsal.fleet.nodes import BETA_LABELS, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import SimulatedNodeGroup
 
 API: Final = "karpenter.sh/v1"
@@ -61,9 +61,9 @@ def pools_of(api: Api, **query: str) -> list[Object]:
 def refused_by_karpenter(key: str) -> bool:
     """Whether Karpenter refuses or changes this label in a NodePool; the fleet then sets it on the node.
 
-    Karpenter treats the old label of the machine type as the new one, and its catalogue may rename the type.
+    Karpenter treats a deprecated label as the one that it repeats, and its catalogue may rename a machine's type.
     """
-    return key == BETA_INSTANCE_TYPE or key.partition("/")[0].endswith(_RESTRICTED_DOMAIN)
+    return key in BETA_LABELS or key.partition("/")[0].endswith(_RESTRICTED_DOMAIN)
 
 
 def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:

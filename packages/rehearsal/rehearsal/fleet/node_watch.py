@@ -13,7 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate
+from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, beta_labels
 
 OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -32,9 +32,6 @@ def late(template: NodeTemplate, type_name: str) -> Late:
     group = template.group
     labels = {key: value for key, value in template.planned_labels.items() if refused_by_karpenter(key)}
     labels |= group.late_labels
-    if group.gpus_advertised_by == "device-plugin":
-        # Old plugin manifests select nodes by it.
-        labels[BETA_INSTANCE_TYPE] = group.machine.type
     if type_name != group.machine.type:
         labels[INSTANCE_TYPE] = group.machine.type
     return Late(labels, group.late_taints)
@@ -81,7 +78,8 @@ class NodeWatch(WatchingThread):
 def missing(node: Object, late: Late) -> Object | None:
     """A merge patch that completes the node, or ``None`` if nothing is missing."""
     labels: Mapping[str, Any] = node["metadata"].get("labels", {})
-    lacking: dict[str, str | None] = {key: value for key, value in late.labels.items() if labels.get(key) != value}
+    final = {**late.labels, **beta_labels({**labels, **late.labels})}
+    lacking: dict[str, str | None] = {key: value for key, value in final.items() if labels.get(key) != value}
     lacking |= dict.fromkeys(key for key in OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}
     present = node["spec"].get("taints", [])

@@ -29,8 +29,15 @@ RENEWAL: Final = PREFIX + "renewal"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
-BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
-"""Deprecated label that kubelets still set and older manifests select."""
+BETA_LABELS: Final = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+}
+"""Deprecated labels that kubelets and the clouds' controllers still set and older manifests select: those that they
+repeat."""
 
 LATE_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
 """Taint of a new node until it has the labels and taints that its autoscaler does not use for planning."""
@@ -43,6 +50,11 @@ class ClusterFacts:
     name: str
     region: str
     version: str
+
+
+def beta_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """The deprecated labels of a node that has these."""
+    return {old: labels[new] for old, new in BETA_LABELS.items() if new in labels}
 
 
 def kubelet_version(requested: str, server: str) -> str:
@@ -107,20 +119,20 @@ class NodeTemplate:
     def node(self, zone: str) -> Object:
         """A new Node that no autoscaler created, so none removes it."""
         name = f"{self.cluster.name}-{self.group.name}"[:54].rstrip("-.") + f"-{secrets.token_hex(4)}"
+        labels = {
+            **self.labels,
+            INSTANCE_TYPE: self.group.machine.type,
+            ZONE: zone,
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/arch": self.group.machine.arch,
+            "kubernetes.io/os": "linux",
+        }
         return {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {
                 "name": name,
-                "labels": {
-                    **self.labels,
-                    INSTANCE_TYPE: self.group.machine.type,
-                    BETA_INSTANCE_TYPE: self.group.machine.type,
-                    ZONE: zone,
-                    "kubernetes.io/hostname": name,
-                    "kubernetes.io/arch": self.group.machine.arch,
-                    "kubernetes.io/os": "linux",
-                },
+                "labels": {**labels, **beta_labels(labels)},
                 "annotations": self.annotations,
             },
             "spec": {"taints": self.taints, "providerID": f"simulated://{zone}/{name}"},

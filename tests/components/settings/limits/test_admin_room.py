@@ -11,14 +11,14 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.limits.common import settings_problems
+from components.settings.limits.common import settings_problems, warnings
 from components.settings.problems import Problem
 from components.settings.tools import Prometheus
 from components.settings.workloads import SharedVolume, Workloads
 from facts import catalog
-from tests import one_stack
+from tests import one_stack, recorder
 from tests.components.settings.test_stack_cases import FILES, check, problems, with_changes
-from tests.components.specs import admin_pool, cluster_settings, gpu_pool
+from tests.components.specs import admin_pool, cluster_settings, declare, gpu_pool
 from tests.tables import cases
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
@@ -74,9 +74,49 @@ def test_the_maximum_that_the_message_proposes_is_the_smallest_that_is_accepted(
     assert [each.path for each in problems(proposed - 1)] == ["adminPool.maxNodes"]
 
 
-@pytest.mark.parametrize("cloud", ["aks", "eks"])
-def test_the_machine_that_a_stack_gets_unless_it_says_otherwise_holds_all_of_it(cloud: str) -> None:
-    known = catalog.of(cloud)
+AKS = {
+    "cloud": "aks",
+    "region": "eastus",
+    "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
+    "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
+    "workloads": {"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}},
+}
+SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
+
+
+def test_tools_that_fit_beside_what_is_certain_are_accepted_with_a_warning() -> None:
+    """Of AKS's metrics-server, 100m are certain, and a cluster showed 312m: 182m more than the default machine has."""
+    (text,) = warnings(load(AKS, stack="dev", project=SUBSCRIPTION, day=date(2026, 11, 25)))
+    assert "request 950m CPU" in text
+    assert "may leave 768m" in text
+    machine, nodes = re.findall(r"adminPool.machineType: (\w+), or adminPool.nodes: (\d)", text)[0]
+    for remedy in ({"machineType": machine}, {"nodes": int(nodes)}):
+        assert warnings(load({**AKS, "adminPool": remedy}, stack="dev", project=SUBSCRIPTION)) == []
+
+
+def test_the_program_says_the_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr("pulumi.warn", lambda text, *_: texts.append(text))
+    settings = load(AKS, stack="dev", project=SUBSCRIPTION)
+    recorder.run(declare(settings))
+    assert texts == warnings(settings)
+
+
+@pytest.mark.parametrize(("uncertain", "paths"), [(182, []), (181, ["workloads.services"])])
+def test_only_what_is_uncertain_is_not_refused(
+    uncertain: int, paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, settings = catalog.of("aks"), load(AKS, stack="dev", project=SUBSCRIPTION)
+    pods = tuple(
+        replace(pod, uncertain_milli_cpu=uncertain if pod.uncertain_milli_cpu else 0) for pod in known.nodes.system_pods
+    )
+    changed = replace(known, nodes=replace(known.nodes, system_pods=pods))
+    monkeypatch.setattr(catalog, "of", lambda _: changed)
+    assert [problem.path for problem in settings_problems(settings)] == paths
+
+
+def test_the_machine_that_an_eks_stack_gets_unless_it_says_otherwise_holds_all_tools() -> None:
+    known = catalog.of("eks")
     machine = known.machines.get(known.machines.default_admin)
     assert machine is not None
     asked = [request for tool in ALL.tools.values() for request in tool.asked]

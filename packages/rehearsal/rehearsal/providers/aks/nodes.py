@@ -7,6 +7,7 @@ docs/adr/0011-node-auto-provisioning.md.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from facts import catalog
-from facts.catalog.aks import nodes as reservations
-from facts.catalog.aks.nodes import MAX_PODS
+from facts.catalog.aks.nodes import MAX_PODS, disk_mib, reserved_mib, reserved_milli_cpu
 from facts.catalog.model import Machine
 from facts.concepts import durations
 from facts.concepts.kubernetes import resource_of
@@ -38,9 +38,10 @@ MIG_SLICES: Final[Mapping[str, int]] = {"MIG1g": 7, "MIG2g": 3, "MIG3g": 2, "MIG
 OVERLAY_PODS: Final = 250
 SUBNET_PODS: Final = 30
 
-_MEMORY_PER_POD_MIB: Final = 20
 # vCPUs → GB of an OS disk without a size: https://learn.microsoft.com/azure/aks/concepts-storage#default-os-disk-sizing
 _DISKS_GB: Final = ((64, 1024), (16, 512), (8, 256), (0, 128))
+_PREMIUM: Final = re.compile(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*s[a-z]*_.*")
+"""The letter s: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"""
 
 
 def is_spot(pool: Mapping[str, Any]) -> bool:
@@ -97,10 +98,13 @@ def node_labels(
 ) -> dict[str, str]:
     """Every label that a node of the pool gets; region, zone and machine type come with the node.
 
-    https://learn.microsoft.com/azure/aks/use-labels, and those that users show of their nodes, such as
-    https://github.com/virtual-kubelet/virtual-kubelet/issues/1250 and
-    https://github.com/canonical/bundle-kubeflow/issues/1412.
+    https://learn.microsoft.com/azure/aks/use-labels, and those that users show of their nodes (``recorded_nodes.yaml``
+    in the tests). AKS 1.30 no longer sets ``kubernetes.io/role``.
     """
+    storage = {"storageprofile": str(pool.get("osDiskType") or "Managed").lower()}
+    # What machines without Premium storage, and disks of the machine itself, have is not recorded.
+    if storage["storageprofile"] == "managed" and _PREMIUM.fullmatch(machine.type):
+        storage["storagetier"] = "Premium_LRS"
     labels = {
         POOL_LABEL: name,
         f"{PREFIX}agentpool": name,
@@ -111,12 +115,11 @@ def node_labels(
         f"{PREFIX}role": "agent",
         f"{PREFIX}sku-cpu": str(machine.vcpus),
         f"{PREFIX}sku-memory": str(int(1024 * machine.memory_gib)),
-        f"{PREFIX}storageprofile": str(pool.get("osDiskType") or "Managed").lower(),
-        "kubernetes.io/role": "agent",
-        "storageprofile": str(pool.get("osDiskType") or "Managed").lower(),
+        **storage,
+        **{f"{PREFIX}{key}": value for key, value in storage.items()},
     }
     if at(cluster, "networkProfile.networkPluginMode") == "overlay":
-        labels[f"{PREFIX}podnetwork-type"] = "overlay"
+        labels |= {f"{PREFIX}podnetwork-type": "overlay", f"{PREFIX}azure-cni-overlay": "true"}
     if machine.gpus:
         # https://learn.microsoft.com/azure/aks/cluster-autoscaler: the label by which the autoscaler knows GPU nodes.
         maker = str(machine.gpu).partition("-")[0]
@@ -153,14 +156,12 @@ def node_group(
     slices = pool.get("gpuInstanceProfile")
     unneeded = durations.seconds(str(at(cluster, "autoScalerProfile.scaleDownUnneededTime")))
     low = int(pool.get("minCount") or 0) if autoscaled else count
+    disk_gb = int(pool.get("osDiskSizeGB") or next(gb for least, gb in _DISKS_GB if machine.vcpus >= least))
     return SimulatedNodeGroup(
         name=name,
         cluster=cluster["resourceName"],
         machine=replace(
-            _machine(cloud, machine, max_pods(cluster, pool)),
-            gpus=(planned := _planned_gpus(machine, pool)),
-            disk_mib=1024
-            * int(pool.get("osDiskSizeGB") or next(gb for least, gb in _DISKS_GB if machine.vcpus >= least)),
+            _machine(cloud, machine, max_pods(cluster, pool), disk_gb), gpus=(planned := _planned_gpus(machine, pool))
         ),
         zones=zones,
         labels=node_labels(cluster, name, pool, machine, made_in),
@@ -218,12 +219,7 @@ def taint(text: str) -> dict[str, str]:
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
 
 
-def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
-    allocatable = cloud.catalog.nodes.allocatable(machine)
-    whole_mib = int(1024 * machine.memory_gib)
-    reserved = whole_mib - allocatable.memory_mib
-    # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
-    more = _MEMORY_PER_POD_MIB * (pods - reservations.MAX_PODS)
+def _machine(cloud: Subscription, machine: Machine, pods: int, disk_gb: int) -> NodeShape:
     return NodeShape(
         type=machine.type,
         cpu=machine.vcpus,
@@ -231,9 +227,10 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
         gpus=machine.gpus,
         gpu_name=cloud.catalog.machines.accelerators[machine.gpu].name if machine.gpu else "",
         gpu_resource=resource_of(machine.gpu or ""),
-        reserved_milli_cpu=1000 * machine.vcpus - allocatable.milli_cpu,
-        reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),
+        reserved_milli_cpu=reserved_milli_cpu(machine.vcpus),
+        reserved_memory_mib=reserved_mib(machine.memory_gib, pods),
         max_pods=pods,
+        disk_mib=disk_mib("ubuntu", disk_gb),
     )
 
 

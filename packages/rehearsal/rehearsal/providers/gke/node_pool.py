@@ -235,7 +235,7 @@ def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    group = ordered(nodes.node_group(cloud, name, pool.inputs, zones, taints), cloud)
+    group = ordered(nodes.node_group(cloud, cluster.inputs, pool.inputs, zones, taints), cloud)
     if (problem := nodes.node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
         if first := sum(group.permanent().values()):
             raise not_registered(first, problem)

