@@ -71,7 +71,7 @@ def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
         **daemon.pod,
         **({"priorityClassName": "system-node-critical"} if critical else {}),
         "automountServiceAccountToken": bool(daemon.rules),
-        **placement(pools, [taint for pool in daemon.pools for taint in pool.taints]),
+        **placement(pools, [taint for pool in daemon.pools for taint in pool.nodes.taints]),
     }
     spec = {
         "selector": {"matchLabels": labels},

@@ -44,11 +44,11 @@ def fabric_tests(settings: Settings, cloud: Cloud) -> dict[str, dict[str, str]]:
     fails where it would use TCP: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net
     """
     known, tests = catalog.of(settings.cloud), {}
-    for pool in (each for each in settings.gpu_pools if each.fabric is not None and each.max_nodes > 1):
+    for pool in (each for each in settings.gpu_pools if each.nodes.fabric is not None and each.scaling.max_nodes > 1):
         request = JobRequest(
             name=shortened(f"fabric-test-{pool.name}", LONGEST_NAME),
             namespace=DEFAULT_NAMESPACE,
-            gpus=pool.gpus_per_node,
+            gpus=pool.gpus.per_node,
             workers=2,
             retries=0,
             command=("torchrun", "--no-python", "python", "-c", _ALL_REDUCE),

@@ -70,7 +70,7 @@ class GpuAdmission(pulumi.ComponentResource):
         ):
             self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
         for resource, pools in by_resource(args.pools).items():
-            if any(pool.autoscaled and not pool.owned for pool in pools):
+            if any(pool.scaling.autoscaled and not pool.scaling.owned for pool in pools):
                 self._declare(args, f"{name}-{_prefix(resource)}claims", *claims(resource))
         if any(pool.gpus.mps for pool in args.pools):
             self._declare(args, f"{name}-mps", *mps_pods())
@@ -100,7 +100,7 @@ def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
     known = catalog.of(cloud)
     by_pool = {}
     for pool in pools:
-        machines = [known.machines.get(type) for type in pool.machine_types]
+        machines = [known.machines.get(type) for type in pool.nodes.machine_types]
         free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
         if free and len(free) == len(machines):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
@@ -197,26 +197,26 @@ def facts(
 
     ``room``: the CPU and memory that a node of a pool leaves for pods, where that is known.
     """
-    ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
+    ordered = sorted(pools, key=lambda pool: (pool.gpus.per_node, pool.scaling.preference))
     implied = {resource_taint(pool.gpus.resource) for pool in pools} if adds_gpu_toleration else set()
-    label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.labels)})
+    label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.nodes.labels)})
     values: dict[str, Any] = {
         "pools": [pool.name for pool in ordered],
-        "sizes": {pool.name: pool.gpus_per_node for pool in ordered},
+        "sizes": {pool.name: pool.gpus.per_node for pool in ordered},
         "types": {pool.name: pool.gpus.type for pool in ordered},
         "shares": {pool.name: pool.gpus.shares for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
         "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
         "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},
         "labelKeys": label_keys,
-        "labels": {pool.name: dict(pool.labels) for pool in ordered},
-        "cloudLabels": {pool.name: list(pool.cloud_labels) for pool in ordered},
+        "labels": {pool.name: dict(pool.nodes.labels) for pool in ordered},
+        "cloudLabels": {pool.name: list(pool.nodes.cloud_labels) for pool in ordered},
         "mps": [pool.name for pool in ordered if pool.gpus.mps],
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
         "advice": {pool.name: advice(pool, implied) for pool in ordered},
         "toleration": {pool.name: _tolerations(pool, implied) for pool in ordered},
         "triedBefore": {pool.name: _tried_before(pool, pools) for pool in ordered},
-        "offered": {pool.name: pool.allocatable_gpus for pool in ordered},
+        "offered": {pool.name: pool.gpus.allocatable for pool in ordered},
     }
     return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in values.items()]
 
@@ -224,7 +224,7 @@ def facts(
 def advice(pool: Pool, implied: set[Taint]) -> str:
     """What a pod needs to use ``pool`` and its fallback pools, in one line: a message must not contain line breaks."""
     tolerations = _tolerations(pool, implied)
-    expected = {GPU_LABEL: pool.labels[GPU_LABEL], **selected_labels(pool.labels, pool.cloud_labels)}
+    expected = {GPU_LABEL: pool.nodes.labels[GPU_LABEL], **selected_labels(pool.nodes.labels, pool.nodes.cloud_labels)}
     labels = [f"{key}: {value}" for key, value in expected.items()]
     return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{', '.join(labels)}}}"
 
@@ -239,18 +239,18 @@ def _tolerations(pool: Pool, implied: set[Taint]) -> str:
 
 def _tried_before(pool: Pool, pools: Sequence[Pool]) -> str:
     """The pool of the same entry that is tried before ``pool``; empty if there is none."""
-    own = (pool.declared_at, pool.gpus_per_node)
-    alike = (other for other in pools if (other.declared_at, other.gpus_per_node) == own)
-    return next((other.name for other in alike if other.preference < pool.preference), "")
+    own = (pool.declared_at, pool.gpus.per_node)
+    alike = (other for other in pools if (other.declared_at, other.gpus.per_node) == own)
+    return next((other.name for other in alike if other.scaling.preference < pool.scaling.preference), "")
 
 
 def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:
     """Maximum GPUs per pod in pools of the same GPU type and a smaller size; 0 without such a pool."""
     smaller = (
-        other for other in pools if other.gpus.type == pool.gpus.type and other.gpus_per_node < pool.gpus_per_node
+        other for other in pools if other.gpus.type == pool.gpus.type and other.gpus.per_node < pool.gpus.per_node
     )
     return max((gpus_per_pod(other) for other in smaller), default=0)
 
 
 def _repelling(pool: Pool, implied: set[Taint]) -> list[dict[str, str]]:
-    return node_taints(each for each in pool.taints if each.effect != "PreferNoSchedule" and each not in implied)
+    return node_taints(each for each in pool.nodes.taints if each.effect != "PreferNoSchedule" and each not in implied)

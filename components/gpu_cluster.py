@@ -88,7 +88,7 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
 
 
 def _fabric_tests(settings: Settings, cluster: Cluster) -> dict[str, Any]:
-    if all(pool.fabric is None for pool in settings.gpu_pools):
+    if all(pool.nodes.fabric is None for pool in settings.gpu_pools):
         return {}
     from components.fabric_job import fabric_tests  # imports the job planner, which few stacks need
 

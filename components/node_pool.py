@@ -73,7 +73,9 @@ class AdminPool(pulumi.ComponentResource):
         cluster.handle.basics(
             AdminObjects(name=f"{name}-storage", objects=cluster.objects, parent=self, admin_pool=self.pool)
         )
-        self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})
+        self.register_outputs(
+            {"name": pool.name, "machineType": pool.nodes.machine_type, "nodes": pool.scaling.min_nodes}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +111,10 @@ class GpuNodePool(pulumi.ComponentResource):
             {
                 "name": pool.name,
                 "gpu": pool.gpus.type,
-                "gpusPerNode": pool.gpus_per_node,
-                "maxNodes": pool.max_nodes,
-                "spot": pool.spot,
-                "taints": [str(taint) for taint in pool.taints],
+                "gpusPerNode": pool.gpus.per_node,
+                "maxNodes": pool.scaling.max_nodes,
+                "spot": pool.scaling.spot,
+                "taints": [str(taint) for taint in pool.nodes.taints],
             }
         )
 
@@ -126,7 +128,9 @@ class CpuNodePool(pulumi.ComponentResource):
         super().__init__("gpucluster:index:CpuNodePool", name, None, opts)
         pool = args.pool
         self.pool = args.declare(name, self)
-        self.register_outputs({"name": pool.name, "minNodes": pool.min_nodes, "maxNodes": pool.max_nodes})
+        self.register_outputs(
+            {"name": pool.name, "minNodes": pool.scaling.min_nodes, "maxNodes": pool.scaling.max_nodes}
+        )
 
 
 def _require_free_when_idle(args: NodePoolArgs) -> None:

@@ -19,7 +19,8 @@ from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
-from facts.concepts.pool import NO_FABRIC, POOL_LABEL, Pool, kind_labels, with_mps
+from facts.concepts.parts import NO_FABRIC
+from facts.concepts.pool import POOL_LABEL, Pool, kind_labels, with_mps
 
 _RETRIES_ON_SPOT: Final = 3
 _GPU_INSTALL: Final = """\
@@ -61,15 +62,15 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
     return {
         spec.name: {
             "gpu": spec.gpus.type,
-            "gpusPerNode": spec.gpus_per_node,
-            "min": spec.min_nodes,
-            "max": spec.max_nodes,
-            "spot": spec.spot,
-            "capacity": spec.capacity_type,
-            "hourlyUsd": _cents(spec.hourly_usd),
-            "machineType": spec.machine_type,
-            "taints": [asdict(taint) for taint in spec.taints],
-            "labels": dict(spec.labels),
+            "gpusPerNode": spec.gpus.per_node,
+            "min": spec.scaling.min_nodes,
+            "max": spec.scaling.max_nodes,
+            "spot": spec.scaling.spot,
+            "capacity": "on-demand" if spec.scaling.owned else spec.scaling.capacity_type,
+            "hourlyUsd": _cents(spec.nodes.hourly_usd),
+            "machineType": spec.nodes.machine_type,
+            "taints": [asdict(taint) for taint in spec.nodes.taints],
+            "labels": dict(spec.nodes.labels),
         }
         for spec in specs
     }
@@ -95,28 +96,28 @@ def _check(spec: Pool, autoscaler: str) -> Iterator[dict[str, Any]]:
 
 def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
-    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
+    pods, gpus_per_pod = (spec.gpus.allocatable, 1) if spec.gpus.shares > 1 else (1, spec.gpus.per_node)
     check = by_key("", "checks", "resource")[(spec.gpus.resource,)]
-    metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.spot else {}
+    metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.scaling.spot else {}
     (job,) = documents(
         Path(__file__).with_name("gpu-job.yaml"),
         name=shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT),
         pods=pods,
         # A spot node may be reclaimed while the pod runs; that is not the job's failure.
-        retries=_RETRIES_ON_SPOT if spec.spot else 0,
+        retries=_RETRIES_ON_SPOT if spec.scaling.spot else 0,
         metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
-        selector={POOL_LABEL: spec.labels[POOL_LABEL], **kind_labels(spec.labels, spec.cloud_labels)},
-        tolerations=tolerations(spec.taints),
+        selector={POOL_LABEL: spec.nodes.labels[POOL_LABEL], **kind_labels(spec.nodes.labels, spec.nodes.cloud_labels)},
+        tolerations=tolerations(spec.nodes.taints),
         program=check["program"],
         image=check["image"],
         command=shlex.split(check["command"]),
         gpu=spec.gpus.resource,
         gpus=gpus_per_pod,
         # One node needs no devices. Where they are limits, requesting them all proves that the node has them.
-        limits={spec.gpus.resource: gpus_per_pod, **(spec.fabric or NO_FABRIC).limits},
+        limits={spec.gpus.resource: gpus_per_pod, **(spec.nodes.fabric or NO_FABRIC).limits},
     )
     template = job["spec"]["template"]
-    template["spec"] = with_mps(template["spec"], spec.labels)
+    template["spec"] = with_mps(template["spec"], spec.nodes.labels)
     return dict(job)
 
 
@@ -127,7 +128,7 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot
     instance stops two minutes after its warning anyway; the annotation would only shorten the pod's shutdown.
     """
-    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler in KARPENTERS and not spec.spot else {}
+    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler in KARPENTERS and not spec.scaling.spot else {}
     return {SAFE_TO_EVICT: "false", **undisrupted}
 
 
@@ -155,7 +156,7 @@ def cost(settings: Settings) -> dict[str, Any]:
         notes.append(
             f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, whether used or not"
         )
-    if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
+    if known.prices.disk(settings.region, settings.admin_pool.nodes.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is unknown")
     support = support_of(known.choices, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:

@@ -128,22 +128,24 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
         memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
-        disk_mib=None if known.nodes.disk_mib is None else known.nodes.disk_mib(pool.image, pool.disk_gb),
+        disk_mib=None if known.nodes.disk_mib is None else known.nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
-        notice_seconds=known.nodes.spot_notice_seconds if pool.spot else None,
-        capacity_type="fixed" if pool.owned else pool.capacity_type,
-        max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
-        since=None if pool.gpus.block is None else pool.gpus.block.first,
-        until=None if pool.gpus.block is None else pool.gpus.block.last,
+        notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
+        capacity_type=pool.scaling.capacity_type,
+        max_run_hours=pool.scaling.max_run_hours,
+        since=None if pool.scaling.block is None else pool.scaling.block.first,
+        until=None if pool.scaling.block is None else pool.scaling.block.last,
         slice_nodes=pool.gpus.slice_nodes,
-        rdma_devices=machine.rdma_devices if (machine := known.machines.get(pool.machine_type)) is not None else 0,
+        rdma_devices=machine.rdma_devices
+        if (machine := known.machines.get(pool.nodes.machine_type)) is not None
+        else 0,
     )
 
 
 def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
     """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
     known = catalog.of(settings.cloud)
-    machines = [known.machines.get(type) for type in pool.machine_types]
+    machines = [known.machines.get(type) for type in pool.nodes.machine_types]
     free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None

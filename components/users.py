@@ -15,7 +15,7 @@ import pulumi
 
 from components.cluster import Cluster
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, role_binding
-from facts.concepts.pool import FABRIC_CLAIM
+from facts.concepts.parts import FABRIC_CLAIM
 
 # Warnings reach the author of a Job or Deployment; what is refused is only its pods.
 # https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces
@@ -45,7 +45,11 @@ def people_namespace(
         existing=namespace == DEFAULT_NAMESPACE,
     )
     bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
-    claimed = [pool.fabric for pool in cluster.settings.gpu_pools if pool.fabric is not None and pool.fabric.claimed]
+    claimed = [
+        pool.nodes.fabric
+        for pool in cluster.settings.gpu_pools
+        if pool.nodes.fabric is not None and pool.nodes.fabric.claimed
+    ]
     if claimed:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
         request = {"name": "fabric", "exactly": {"deviceClassName": claimed[0].resource, "allocationMode": "All"}}

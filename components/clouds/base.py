@@ -60,8 +60,8 @@ class PoolGovernance:
         """The fields as a stack output, with the limits of ``pool``, which are totals over zones."""
         return {
             "governedBy": self.governed_by,
-            "min": pool.min_nodes,
-            "max": pool.max_nodes,
+            "min": pool.scaling.min_nodes,
+            "max": pool.scaling.max_nodes,
             "locationPolicy": self.location_policy,
             "choice": self.choice,
             "scaleUp": self.scale_up,
@@ -72,9 +72,9 @@ class PoolGovernance:
 
 def reaches_zero(pool: Pool, *, untainted: str) -> str:
     """Whether the pool scales to zero, and why; ``untainted`` is the text for a minimum of 0 without a taint."""
-    if pool.min_nodes > 0:
-        return f"no: the minimum is {pool.min_nodes}"
-    taints = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
+    if pool.scaling.min_nodes > 0:
+        return f"no: the minimum is {pool.scaling.min_nodes}"
+    taints = ", ".join(str(taint) for taint in pool.nodes.taints if taint.effect != "PreferNoSchedule")
     if taints:
         return f"yes: the minimum is 0 and the taints {taints} keep system pods away"
     return untainted

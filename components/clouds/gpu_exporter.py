@@ -13,7 +13,8 @@ from typing import Any, Final
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import with_all_gpus
 from components.resources import documents
-from facts.concepts.pool import Image, Pool
+from facts.concepts.parts import Image
+from facts.concepts.pool import Pool
 
 APP: Final = "dcgm-exporter"
 PORT: Final = 9400
@@ -38,7 +39,9 @@ def gpu_exporter(
     """
     variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in (each for each in pools if each.gpus.of_nvidia):
-        variants[_MIG if pool.gpus.mig is not None else pool.image if pool.image in strict else _WHOLE].append(pool)
+        variants[
+            _MIG if pool.gpus.mig is not None else pool.nodes.image if pool.nodes.image in strict else _WHOLE
+        ].append(pool)
     return [
         GpuDaemon(
             app=APP,

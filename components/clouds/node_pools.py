@@ -41,18 +41,18 @@ def node_pool(
         weight=weight,
         limits=limits(pool, machines),
         unneeded_minutes=unneeded_minutes,
-        labels=dict(pool.labels),
+        labels=dict(pool.nodes.labels),
         class_group=group,
         class_kind=kind,
         class_name=name,
         requirements=[
-            _one_of("node.kubernetes.io/instance-type", pool.machine_types),
-            _one_of("topology.kubernetes.io/zone", pool.zones),
+            _one_of("node.kubernetes.io/instance-type", pool.nodes.machine_types),
+            _one_of("topology.kubernetes.io/zone", pool.nodes.zones),
             _one_of("karpenter.sh/capacity-type", [capacity]),
             _one_of("kubernetes.io/arch", [pool.arch]),
             _one_of("kubernetes.io/os", ["linux"]),
         ],
-        taints=[_taint(taint) for taint in pool.taints],
+        taints=[_taint(taint) for taint in pool.nodes.taints],
     )
     made["spec"]["disruption"]["budgets"][1:1] = _renewals(pool, maintenance)
     return dict(made)
@@ -89,13 +89,13 @@ def limits(pool: Pool, machines: Machines) -> dict[str, str]:
     https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go
     (``subtractMax``).
     """
-    most = {"nodes": str(pool.max_nodes)}
+    most = {"nodes": str(pool.scaling.max_nodes)}
     if pool.role == "gpu":
-        return {**most, pool.gpus.resource: str(pool.max_nodes * pool.gpus_per_node)}
-    types = [machines.get(name) for name in pool.machine_types]
+        return {**most, pool.gpus.resource: str(pool.scaling.max_nodes * pool.gpus.per_node)}
+    types = [machines.get(name) for name in pool.nodes.machine_types]
     # A planned node counts with the largest type that it may become.
     largest = max((machine.vcpus for machine in types if machine is not None), default=0)
-    return {**most, "cpu": str(pool.max_nodes * largest)} if largest else most
+    return {**most, "cpu": str(pool.scaling.max_nodes * largest)} if largest else most
 
 
 def weights(pools: Sequence[Pool]) -> dict[str, int]:

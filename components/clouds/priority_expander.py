@@ -58,6 +58,6 @@ def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, An
 
 def _rank(pool: Pool) -> tuple[float, ...]:
     """Smaller is better; a pool without a known price comes after those that have one."""
-    price = float("inf") if pool.hourly_usd is None else pool.hourly_usd
-    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
-    return (pool.preference, not reserved, not pool.spot, pool.gpus_per_node, price)
+    price = float("inf") if pool.nodes.hourly_usd is None else pool.nodes.hourly_usd
+    reserved = pool.scaling.reservation is not None
+    return (pool.scaling.preference, not reserved, not pool.scaling.spot, pool.gpus.per_node, price)

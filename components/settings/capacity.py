@@ -14,7 +14,7 @@ from components.settings import check
 from components.settings.fields import Section, ValidationContext, context, wrong
 from components.settings.maintenance import Date
 from components.settings.problems import instead
-from facts.concepts.pool import Block, CapacityType
+from facts.concepts.parts import Block, CapacityType
 
 CAPACITY_TYPES: Final[tuple[CapacityType, ...]] = get_args(CapacityType)
 FALLBACK: Final = "spot-with-fallback"

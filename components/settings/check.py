@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ValidationInfo
 from components.settings.fields import ValidationContext, Zones, context, wrong
 from components.settings.problems import instead, nearest
 from facts.catalog import CloudCatalog, Machine, Resources, SystemPod
-from facts.catalog.nodes import Nodes
+from facts.catalog.nodes import CloudNodes
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
 # https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
@@ -142,13 +142,13 @@ def _not_starving(machine: Machine, instead: str) -> None:
         )
 
 
-def system_requests(nodes: Nodes) -> Resources:
+def system_requests(nodes: CloudNodes) -> Resources:
     """Requests of all system pods together, as on the only node of a cluster with one admin node."""
     return requests_on(nodes, nodes.system_pods, admin_nodes=1, all_nodes=1, vcpus=0)
 
 
 def requests_on(
-    nodes: Nodes, pods: Sequence[SystemPod], *, admin_nodes: int, all_nodes: int, vcpus: float
+    nodes: CloudNodes, pods: Sequence[SystemPod], *, admin_nodes: int, all_nodes: int, vcpus: float
 ) -> Resources:
     """Requests of these system pods on ``admin_nodes`` of a cluster that has ``all_nodes`` with ``vcpus``."""
     counts = [admin_nodes if pod.per_node else nodes.system_replicas(pod.name, all_nodes, vcpus) for pod in pods]

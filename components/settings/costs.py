@@ -27,16 +27,16 @@ def costs(
     price of everything else that is permanent.
     """
     every = [admin, *pools]
-    idle: Counts = [(pool, pool.min_nodes) for pool in every]
-    maximum: Counts = [(pool, pool.max_nodes) for pool in every]
+    idle: Counts = [(pool, pool.scaling.min_nodes) for pool in every]
+    maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in every]
 
     def fixed(counts: Counts) -> float:
         nodes = sum(count for _, count in counts)
         return fee.usd + standing + (prices.nat(nodes, gateways).usd if gateways else 0.0)
 
     return (
-        _total(idle, fixed(idle), lambda pool: pool.hourly_usd),
-        _total(maximum, fixed(maximum), lambda pool: pool.dearest_hourly_usd),
+        _total(idle, fixed(idle), lambda pool: pool.nodes.hourly_usd),
+        _total(maximum, fixed(maximum), lambda pool: pool.nodes.dearest_hourly_usd),
     )
 
 

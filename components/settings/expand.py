@@ -18,6 +18,7 @@ from components.settings.problems import Problem
 from facts.catalog import CloudCatalog, Machine
 from facts.catalog.machines import Machines
 from facts.concepts.kubernetes import Taint, resource_of
+from facts.concepts.parts import CapacityType, Gpus, Image, Nodes, Scaling, SharedGpu, Upgrade
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     ARCH_LABEL,
@@ -25,12 +26,7 @@ from facts.concepts.pool import (
     CLASS_LABEL,
     MPS,
     SHARING_LABEL,
-    FlexStart,
-    Image,
     Pool,
-    PoolGpus,
-    SharedGpu,
-    Upgrade,
     admin_pool_labels,
     cpu_pool_labels,
     gpu_pool_labels,
@@ -71,7 +67,7 @@ class Variant:
 
     name: str
     size: int | None
-    capacity_type: str
+    capacity_type: CapacityType
     preference: int
     zones: tuple[str, ...]
     reservation: Reservation | None = None
@@ -123,7 +119,7 @@ def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Var
         first = Variant(
             name=f"-{_SUFFIXES[capacity_type]}",
             size=None,
-            capacity_type=capacity_type,
+            capacity_type=cast(CapacityType, capacity_type),
             preference=preference,
             zones=zones,
         )
@@ -167,8 +163,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
     for variant in _pool_variants(pool, place):
         size = variant.size or 1
         machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
-        part = _gpu_part(pool, size, variant, machines[0], known)
-        shares = part.shares if size in whole else 1
+        gpus = _gpus(pool, size, machines[0], known)
+        shares = gpus.shares if size in whole else 1
+        cloud_labels = {} if gpus.topology is None else known.labels.of_chips(gpus.accelerator, gpus.topology)
         fabric = replace(known.nodes.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.labels.fabric if fabric is not None else {}
         selected = {
@@ -177,41 +174,39 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             **_arch_label(machines),
         }
         cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
-        yield Pool(
-            name=variant.name,
-            role="gpu",
-            gpu_part=part,
+        nodes: Nodes = Nodes(
             machine_types=tuple(machine.type for machine in machines),
-            min_nodes=pool.min_nodes,
-            max_nodes=min(pool.max_nodes, (variant.reservation and variant.reservation.nodes) or pool.max_nodes),
-            spot=variant.spot,
-            preference=variant.preference,
             zones=variant.zones,
-            location_policy=pool.location_policy,
-            disk_gb=pool.disk_gb,
-            image=cast(Image, (pool.image or known.nodes.images[0]).partition("@")[0]),
-            image_version=(pool.image or "").partition("@")[2] or None,
             labels=gpu_pool_labels(
                 variant.name,
                 pool.gpu,
                 size,
-                {**known.labels.of_gpu(pool.gpu), **part.cloud_labels, **fabric_labels, **selected, **pool.labels},
+                {**known.labels.of_gpu(pool.gpu), **cloud_labels, **fabric_labels, **selected, **pool.labels},
             ),
             taints=_distinct(
                 gpu_pool_taints(size, smallest[resource], (*cloud_taints, *extra), shares=shares, resource=resource)
             ),
-            unneeded_minutes=pool.unneeded_minutes,
-            upgrade=_upgrade(pool),
+            cloud_labels=cloud_labels,
+            image=cast(Image, (pool.image or known.nodes.images[0]).partition("@")[0]),
+            image_version=(pool.image or "").partition("@")[2] or None,
+            image_streaming=pool.image_streaming,
+            disk_gb=pool.disk_gb,
             compact=pool.placement == "compact",
             fabric=fabric,
-            image_streaming=pool.image_streaming,
-            compute_class=pool.name if pool.compute_class else None,
+            upgrade=_upgrade(pool),
             hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot)
             if (own := pool.hourly_usd) is None
             else own,
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot)
             if own is None
             else own,
+        )
+        yield Pool(
+            name=variant.name,
+            role="gpu",
+            nodes=nodes,
+            scaling=_gpu_scaling(pool, variant),
+            gpus=gpus,
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
         )
@@ -229,28 +224,42 @@ def _repelling(selected: Mapping[str, str]) -> list[Taint]:
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
     """The pool with the labels by which launchers select it; a user's label of the same key wins."""
     launcher_labels = place.catalog.labels.of_launchers(pool, place.autoscaler, stack_labels)
-    return replace(pool, labels={**launcher_labels, **pool.labels})
+    nodes = replace(pool.nodes, labels={**launcher_labels, **pool.nodes.labels})
+    return replace(pool, nodes=nodes)
 
 
-def _gpu_part(pool: GpuPool, size: int, variant: Variant, machine: Machine, known: CloudCatalog) -> PoolGpus:
-    reservation, topologies = variant.reservation, known.machines.topologies(machine.type)
-    topology, accelerator = pool.topology or next(iter(topologies), None), known.machines.accelerators[pool.gpu].name
+def _gpu_scaling(pool: GpuPool, variant: Variant) -> Scaling:
+    reservation = variant.reservation
     flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
-    return PoolGpus(
-        type=pool.gpu,
-        accelerator=accelerator,
-        per_node=size,
-        drivers=pool.drivers,
-        driver_version=pool.driver_version,
+    return Scaling(
+        min_nodes=pool.min_nodes,
+        max_nodes=min(pool.max_nodes, (reservation and reservation.nodes) or pool.max_nodes),
+        capacity_type=variant.capacity_type,
+        preference=variant.preference,
+        compute_class=pool.name if pool.compute_class else None,
         reservation=None if reservation is None else reservation.name,
         block=None if reservation is None else reservation.block,
-        flex_start=None if flex is None else FlexStart(max_run_hours=flex.max_run_hours),
+        max_run_hours=None if flex is None else flex.max_run_hours,
+        location_policy=pool.location_policy,
+        unneeded_minutes=pool.unneeded_minutes,
+    )
+
+
+def _gpus(pool: GpuPool, size: int, machine: Machine, known: CloudCatalog) -> Gpus:
+    topologies = known.machines.topologies(machine.type)
+    topology = pool.topology or next(iter(topologies), None)
+    return Gpus(
+        type=pool.gpu,
+        accelerator=known.machines.accelerators[pool.gpu].name,
+        per_node=size,
+        resource=resource_of(pool.gpu),
+        drivers=pool.drivers,
+        driver_version=pool.driver_version,
         time_sharing=_shared(pool.time_sharing),
         mps=_shared(pool.mps),
         mig=pool.mig,
         topology=topology,
         slice_nodes=topologies.get(topology or "", 0),
-        cloud_labels={} if topology is None else known.labels.of_chips(accelerator, topology),
     )
 
 
@@ -284,24 +293,30 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
         machines = _machines(pool.machine_type or (known.machines.default_cpu,), variant.spot, known.machines)
         selected = _arch_label(machines)
         cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
-        yield Pool(
-            name=variant.name,
-            role="cpu",
+        nodes: Nodes = Nodes(
             machine_types=tuple(machine.type for machine in machines),
-            image=cast(Image, known.nodes.images[0]),
-            # Only the first choice keeps nodes; its fallback starts empty.
-            min_nodes=pool.min_nodes if variant.preference == 0 else 0,
-            max_nodes=pool.max_nodes,
-            spot=variant.spot,
-            preference=variant.preference,
             zones=variant.zones,
-            disk_gb=pool.disk_gb,
             labels=cpu_pool_labels(variant.name, {**selected, **pool.labels}),
             taints=_distinct((*cloud_taints, *(taint.node_taint() for taint in pool.taints))),
-            unneeded_minutes=pool.unneeded_minutes,
+            image=cast(Image, known.nodes.images[0]),
+            disk_gb=pool.disk_gb,
             upgrade=_upgrade(pool),
             hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
+        )
+        scaling: Scaling = Scaling(
+            # Only the first choice keeps nodes; its fallback starts empty.
+            min_nodes=pool.min_nodes if variant.preference == 0 else 0,
+            max_nodes=pool.max_nodes,
+            capacity_type=variant.capacity_type,
+            preference=variant.preference,
+            unneeded_minutes=pool.unneeded_minutes,
+        )
+        yield Pool(
+            name=variant.name,
+            role="cpu",
+            nodes=nodes,
+            scaling=scaling,
             declared_at=f"cpuPools[{index}]",
             raw=pool.raw,
         )
@@ -312,22 +327,23 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
     known = place.catalog
     spot = pool.capacity == "spot"
     machines = _machines(pool.machine_type or (known.machines.default_admin,), spot, known.machines)
-    nodes = pool.nodes * len(zones)
-    return Pool(
-        name=ADMIN_POOL_NAME,
-        role="admin",
+    nodes: Nodes = Nodes(
         machine_types=tuple(machine.type for machine in machines),
-        image=cast(Image, known.nodes.images[0]),
-        min_nodes=nodes,
-        max_nodes=nodes if pool.max_nodes is None else pool.max_nodes,
-        autoscaled=pool.max_nodes is not None,
         zones=zones,
-        disk_gb=pool.disk_gb,
         labels={**admin_pool_labels(), **_arch_label(machines)},
-        spot=spot,
+        image=cast(Image, known.nodes.images[0]),
+        disk_gb=pool.disk_gb,
         hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=spot),
         dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=spot),
     )
+    fewest = pool.nodes * len(zones)
+    scaling: Scaling = Scaling(
+        min_nodes=fewest,
+        max_nodes=fewest if pool.max_nodes is None else pool.max_nodes,
+        autoscaled=pool.max_nodes is not None,
+        capacity_type=pool.capacity,
+    )
+    return Pool(name=ADMIN_POOL_NAME, role="admin", nodes=nodes, scaling=scaling)
 
 
 def _machines(types: Sequence[str], spot: bool, known: Machines) -> tuple[Machine, ...]:

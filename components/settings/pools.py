@@ -15,7 +15,7 @@ from components.settings.problems import HERE
 from facts.catalog import Machine
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.pool import CapacityType
+from facts.concepts.parts import CapacityType
 from policies.rules import node_groups
 
 

@@ -13,7 +13,7 @@ from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
 from facts.concepts.autoscaler import KARPENTERS
-from facts.concepts.pool import Upgrade
+from facts.concepts.parts import Upgrade
 
 UNLIMITED: Final = 100_000
 """A width at which nothing is wrapped."""
@@ -26,7 +26,7 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     """
     pools = settings.pools
     if settings.autoscaler in KARPENTERS:
-        pools = tuple(replace(pool, upgrade=Upgrade(max_surge=0)) for pool in pools)
+        pools = tuple(replace(pool, nodes=replace(pool.nodes, upgrade=Upgrade(max_surge=0))) for pool in pools)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
     return catalog.of(settings.cloud).account.quotas(settings.region, [settings.admin_pool, *pools], gateways)
@@ -43,7 +43,7 @@ def used(settings: Settings) -> dict[str, tuple[str, ...]]:
         "security.kmsKey": security.kms_key and (security.kms_key,),
         "security.diskKey": security.disk_key and (security.disk_key,),
         "security.dataKey": security.data_key and (security.data_key,),
-        "gpuPools[].imageStreaming": any(pool.image_streaming for pool in settings.gpu_pools),
+        "gpuPools[].imageStreaming": any(pool.nodes.image_streaming for pool in settings.gpu_pools),
         "workloads.registry": workloads.registry,
         "workloads.pullFrom": workloads.pull_from,
         "workloads.checkpoints": workloads.checkpoints,

@@ -210,7 +210,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         budget_hourly_usd=file.budget.max_hourly_usd,
         cost_idle_hourly=idle,
         cost_max_hourly=most,
-        unpriced=tuple(pool.name for pool in (admin_pool, *pools) if pool.hourly_usd is None),
+        unpriced=tuple(pool.name for pool in (admin_pool, *pools) if pool.nodes.hourly_usd is None),
     )
 
 
@@ -240,7 +240,7 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
         budget_hourly_usd=file.budget.max_hourly_usd,
         cost_idle_hourly=idle,
         cost_max_hourly=most,
-        unpriced=tuple(pool.name for pool in pools if pool.hourly_usd is None),
+        unpriced=tuple(pool.name for pool in pools if pool.nodes.hourly_usd is None),
     )
     if problems := limits.common.own_machines_problems(settings):
         raise SettingsError(problems, stack=stack)
@@ -249,9 +249,9 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
 
 def _own_costs(pools: Collection[Pool]) -> tuple[float | None, float | None]:
     """US dollars per hour with no node that an autoscaler adds, and with all; ``None`` if a price is unknown."""
-    if any(pool.hourly_usd is None for pool in pools):
+    if any(pool.nodes.hourly_usd is None for pool in pools):
         return None, None
-    nodes = [(pool.min_nodes, pool.max_nodes, pool.hourly_usd or 0.0) for pool in pools]
+    nodes = [(pool.scaling.min_nodes, pool.scaling.max_nodes, pool.nodes.hourly_usd or 0.0) for pool in pools]
     return sum(least * usd for least, _, usd in nodes), sum(most * usd for _, most, usd in nodes)
 
 

@@ -89,11 +89,11 @@ class Settings:
     def idle_minutes_of(self, pool: Pool) -> int | None:
         """Minutes after which an idle node of ``pool`` is removed; ``None`` where the cloud does not publish it."""
         try:
-            return pool.unneeded_minutes or self.idle_minutes
+            return pool.scaling.unneeded_minutes or self.idle_minutes
         except KeyError:
             return None
 
     @property
     def max_nodes(self) -> int:
         """Nodes with every pool at its maximum."""
-        return sum(pool.max_nodes for pool in (self.admin_pool, *self.pools))
+        return sum(pool.scaling.max_nodes for pool in (self.admin_pool, *self.pools))

@@ -129,7 +129,7 @@ def _sizes(pools: Sequence[Pool]) -> Iterator[Sequence[Pool]]:
     """Pools that differ only in their zones are one choice: a notebook must run in the zone of its home volume."""
     sizes: dict[tuple[str, int, bool], list[Pool]] = {}
     for pool in pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node, pool.spot), []).append(pool)
+        sizes.setdefault((pool.declared_at, pool.gpus.per_node, pool.scaling.spot), []).append(pool)
     yield from sizes.values()
 
 
@@ -137,13 +137,13 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
     """A choice on the page: https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html"""
     pool = pools[0]
     gpus = gpus_per_pod(pool)
-    price = "" if pool.hourly_usd is None else f", ${pool.hourly_usd:.2f} an hour"
-    ends = "; the cloud may take its machine away at any time" if pool.spot else ""
+    price = "" if pool.nodes.hourly_usd is None else f", ${pool.nodes.hourly_usd:.2f} an hour"
+    ends = "; the cloud may take its machine away at any time" if pool.scaling.spot else ""
     names = [each.name for each in pools]
-    most = sum(each.max_nodes for each in pools)
-    selected = {key: [value] for key, value in selected_labels(pool.labels, pool.cloud_labels).items()}
+    most = sum(each.scaling.max_nodes for each in pools)
+    selected = {key: [value] for key, value in selected_labels(pool.nodes.labels, pool.nodes.cloud_labels).items()}
     return {
-        "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.spot else ''}",
+        "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.scaling.spot else ''}",
         "slug": pool.name,
         "description": f"{', '.join(names)}: up to {most} machines{price}{ends}",
         "kubespawner_override": {
@@ -157,7 +157,7 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
                     ]
                 }
             ],
-            "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.taints)),
+            "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.nodes.taints)),
             **({"extra_pod_config": {"hostIPC": True}} if pool.gpus.mps else {}),
         },
     }

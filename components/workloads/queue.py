@@ -61,7 +61,7 @@ TOOL: Final = JobQueue
 
 def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     """The chart's values, with a configuration that manages only Jobs that name a queue."""
-    flex_start = any(pool.capacity_type == "flex-start" for pool in pools)
+    flex_start = any(pool.scaling.capacity_type == "flex-start" for pool in pools)
     chart = values_in("queue-values.yaml", queue, ready=_READY_FLEX_START if flex_start else _READY)
     # The chart takes its program's configuration as a text.
     chart["managerConfig"] = {"controllerManagerConfigYaml": yaml.safe_dump(chart["managerConfig"], sort_keys=False)}
@@ -80,9 +80,9 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     """
     for pool in pools:
         own = resource_taint(pool.gpus.resource)
-        taints = node_taints(taint for taint in pool.taints if taint != own)
+        taints = node_taints(taint for taint in pool.nodes.taints if taint != own)
         spec = {
-            "nodeLabels": kind_labels(pool.labels, pool.cloud_labels),
+            "nodeLabels": kind_labels(pool.nodes.labels, pool.nodes.cloud_labels),
             "tolerations": tolerations([own]),
             **({"nodeTaints": taints} if taints else {}),
         }
@@ -91,7 +91,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
     """The GPUs of all pools at their maximum, the cheapest first."""
-    ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
+    ordered = sorted(pools, key=lambda pool: (_price(pool), pool.scaling.preference, pool.name))
     groups = [
         {"coveredResources": [resource], "flavors": [_flavor_quota(pool, resource) for pool in members]}
         for resource, members in by_resource(ordered).items()
@@ -106,9 +106,9 @@ def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def _flavor_quota(pool: Pool, resource: str) -> dict[str, Any]:
-    quota = str(pool.max_nodes * pool.allocatable_gpus)
+    quota = str(pool.scaling.max_nodes * pool.gpus.allocatable)
     return {"name": pool.name, "resources": [{"name": resource, "nominalQuota": quota}]}
 
 
 def _price(pool: Pool) -> float:
-    return float("inf") if pool.hourly_usd is None else pool.hourly_usd / pool.allocatable_gpus
+    return float("inf") if pool.nodes.hourly_usd is None else pool.nodes.hourly_usd / pool.gpus.allocatable

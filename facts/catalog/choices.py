@@ -10,7 +10,7 @@ from functools import cached_property
 from facts.catalog import tables
 from facts.catalog.model import Support
 from facts.catalog.raw import RawInputs
-from facts.concepts.pool import CapacityType
+from facts.concepts.parts import CapacityType
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from facts.catalog.choices import Choices
 from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
 from facts.catalog.model import Machine
-from facts.catalog.nodes import Nodes
+from facts.catalog.nodes import CloudNodes
 from facts.catalog.prices import Prices
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
@@ -46,7 +46,7 @@ class CloudCatalog:
     account: CloudAccount
     machines: Machines
     prices: Prices
-    nodes: Nodes
+    nodes: CloudNodes
     labels: Labels
     choices: Choices
     reference_region: str

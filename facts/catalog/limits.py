@@ -42,7 +42,7 @@ def at_maximum(
     for pool in pools:
         for limit, each in per_node(pool):
             shared = limit._replace(instead="")
-            needed[shared][pool.name] = each * (pool.max_nodes + beyond(pool))
+            needed[shared][pool.name] = each * (pool.scaling.max_nodes + beyond(pool))
             instead[shared][limit.instead] = None
     named = {limit: limit._replace(instead=", ".join(filter(None, instead[limit]))) for limit in needed}
     quotas = [Quota(**named[limit]._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]

@@ -9,11 +9,11 @@ from functools import cached_property
 
 from facts.catalog import tables
 from facts.catalog.model import Machine, Resources, SystemPod
-from facts.concepts.pool import NO_FABRIC, Fabric, Image
+from facts.concepts.parts import NO_FABRIC, Fabric, Image
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nodes:
+class CloudNodes:
     """The nodes of clusters on ``cloud``. Of several words the first is the default."""
 
     cloud: str

@@ -12,7 +12,7 @@ from facts.catalog.cloud import CloudCatalog
 from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
 from facts.catalog.model import Machine, Price, Resources
-from facts.catalog.nodes import Nodes
+from facts.catalog.nodes import CloudNodes
 from facts.catalog.prices import Prices
 from facts.catalog.raw import Raw, RawInputs
 from facts.catalog.tags import RegistryName
@@ -38,7 +38,7 @@ def unrented(
         ),
         machines=Machines(cloud=name),
         prices=Prices(cloud=name, control_plane=_NOTHING, nat=lambda *_: _NOTHING),
-        nodes=Nodes(
+        nodes=CloudNodes(
             cloud=name,
             images=("ubuntu",),
             allocatable=_allocatable,

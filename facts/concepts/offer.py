@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import Taint, manifest
-from facts.concepts.pool import Fabric, Pool
+from facts.concepts.parts import Fabric
+from facts.concepts.pool import Pool
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
@@ -125,21 +126,30 @@ class Offer:
     log_setting: str | None = None
 
 
-_AS_DECLARED: Final = (
-    *("name", "gpus_per_node", "allocatable_gpus", "machine_types", "zones", "max_nodes", "spot", "preference"),
-    *("hourly_usd", "fabric", "taints", "cloud_labels"),
-)
-"""What the offer says of a pool as the pool does."""
-
-
 _IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]
 """Fields that are left out when empty: all behind ``registry``."""
 
 
 def pool_offer(pool: Pool, **known: Any) -> PoolOffer:
     """The offer of a declared pool; ``known`` are further fields, which win over those of the pool."""
-    declared = {key: getattr(pool, key) for key in _AS_DECLARED}
-    return PoolOffer(**{**declared, "gpu": pool.gpus.type, "labels": dict(pool.labels), **known})
+    nodes, scaling, gpus = pool.nodes, pool.scaling, pool.gpus
+    declared = {
+        "name": pool.name,
+        "gpu": gpus.type,
+        "gpus_per_node": gpus.per_node,
+        "allocatable_gpus": gpus.allocatable,
+        "machine_types": nodes.machine_types,
+        "zones": nodes.zones,
+        "max_nodes": scaling.max_nodes,
+        "spot": scaling.spot,
+        "preference": scaling.preference,
+        "hourly_usd": nodes.hourly_usd,
+        "fabric": nodes.fabric,
+        "labels": dict(nodes.labels),
+        "cloud_labels": nodes.cloud_labels,
+        "taints": nodes.taints,
+    }
+    return PoolOffer(**{**declared, **known})
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:

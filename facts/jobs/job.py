@@ -12,16 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
-from facts.concepts.pool import (
-    FABRIC_CLAIM,
-    KIND_LABELS,
-    NO_FABRIC,
-    OPT_OUT_LABEL,
-    SELECTED_LABELS,
-    Fabric,
-    placement,
-    with_mps,
-)
+from facts.concepts.parts import FABRIC_CLAIM, NO_FABRIC, Fabric
+from facts.concepts.pool import KIND_LABELS, OPT_OUT_LABEL, SELECTED_LABELS, placement, with_mps
 from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep, unnamed

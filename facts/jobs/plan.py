@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
-from facts.concepts.pool import NO_FABRIC, Fabric
+from facts.concepts.parts import NO_FABRIC, Fabric
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec
 

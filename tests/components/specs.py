@@ -21,14 +21,14 @@ from components.node_pool import (
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, resource_of
+from facts.concepts.parts import Gpus, Nodes, Scaling, Upgrade
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     MPS,
     SHARING_LABEL,
     Pool,
-    PoolGpus,
-    Upgrade,
+    Role,
     admin_pool_labels,
     cpu_pool_labels,
     gpu_pool_labels,
@@ -37,7 +37,7 @@ from facts.concepts.pool import (
 from tests.tables import immutable
 
 ZONE = "us-central1-a"
-_OF_GPUS = {field.name for field in fields(PoolGpus)}
+_PARTS: dict[str, type] = {"nodes": Nodes, "scaling": Scaling, "gpus": Gpus}
 
 
 def cluster_settings(**changes: Any) -> Settings:
@@ -94,8 +94,6 @@ def admin_pool(
     """An admin pool with ``nodes`` in each zone; of fixed size unless it may have ``max_nodes`` over all zones."""
     fewest = nodes * len(zones)
     usual: dict[str, Any] = {
-        "name": ADMIN_POOL_NAME,
-        "role": "admin",
         "machine_types": ("e2-custom-2-10240",),
         "image": "cos",
         "disk_gb": 50,
@@ -105,13 +103,11 @@ def admin_pool(
         "zones": zones,
         "labels": admin_pool_labels(),
     }
-    return Pool(**{**usual, **changes})
+    return _pool(ADMIN_POOL_NAME, "admin", {**usual, **changes})
 
 
 def cpu_pool(name: str = "cpu", **changes: Any) -> Pool:
     usual: dict[str, Any] = {
-        "name": name,
-        "role": "cpu",
         "machine_types": ("e2-standard-4",),
         "image": "cos",
         "disk_gb": 50,
@@ -119,7 +115,7 @@ def cpu_pool(name: str = "cpu", **changes: Any) -> Pool:
         "zones": (ZONE,),
         "labels": cpu_pool_labels(name, {}),
     }
-    return Pool(**{**usual, **changes})
+    return _pool(name, "cpu", {**usual, **changes})
 
 
 def gpu_pool(
@@ -132,26 +128,53 @@ def gpu_pool(
     extra_labels: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> Pool:
-    """A spot GPU pool; ``changes`` are of the pool and of its GPUs."""
-    its = {key: changes.pop(key) for key in _OF_GPUS & changes.keys()}
-    gpus: dict[str, Any] = {"type": gpu, "per_node": size, **its}
-    gpus.setdefault("accelerator", gpu.replace("nvidia-", "nvidia-tesla-"))
+    """A GPU pool, on spot machines unless ``changes`` say otherwise, which are of the pool or one of its parts."""
+    capacity_type = (
+        "capacity-block"
+        if "block" in changes
+        else "reserved"
+        if "reservation" in changes
+        else "flex-start"
+        if "max_run_hours" in changes
+        else "spot"
+    )
     usual: dict[str, Any] = {
-        "name": name,
-        "role": "gpu",
-        "gpu_part": PoolGpus(**gpus),
+        "type": gpu,
+        "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"),
+        "per_node": size,
+        "resource": resource_of(changes.get("type", gpu)),
         "machine_types": ("n1-standard-4",),
         "image": "cos",
         "disk_gb": 100,
         "max_nodes": 2,
-        "spot": True,
+        "capacity_type": capacity_type,
         "zones": (ZONE,),
         "labels": gpu_pool_labels(
-            name, gpu, size, {**({SHARING_LABEL: MPS} if "mps" in gpus else {}), **(extra_labels or {})}
+            name, gpu, size, {**({SHARING_LABEL: MPS} if "mps" in changes else {}), **(extra_labels or {})}
         ),
         "taints": gpu_pool_taints(size, smallest, extra_taints),
     }
-    return Pool(**{**usual, **changes})
+    return _pool(name, "gpu", {**usual, **changes})
+
+
+def _pool(name: str, role: Role, values: Mapping[str, Any]) -> Pool:
+    own, parts = _by_part({"name": name, "role": role, **values})
+    return Pool(**own, **{part: _PARTS[part](**of_part) for part, of_part in parts.items()})
+
+
+def changed(pool: Pool, **changes: Any) -> Pool:
+    """The pool with other values of its own or of its parts."""
+    own, parts = _by_part(changes)
+    return replace(pool, **own, **{part: replace(getattr(pool, part), **of_part) for part, of_part in parts.items()})
+
+
+def _by_part(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Those of the pool itself, and those of each part."""
+    homes = {field.name: part for part, kind in _PARTS.items() for field in fields(kind)}
+    parts: dict[str, dict[str, Any]] = {}
+    for key in homes.keys() & values.keys():
+        parts.setdefault(homes[key], {})[key] = values[key]
+    return {key: value for key, value in values.items() if key not in homes}, parts
 
 
 def pool_of(role: str, row: Mapping[str, Any]) -> Pool:
@@ -186,8 +209,3 @@ def declare(settings: Settings, pools: Sequence[Pool] = (), *, drivers: bool = F
             DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=with_gpus))
 
     return program
-
-
-def with_gpus(pool: Pool, **changes: Any) -> Pool:
-    """The pool with other GPUs."""
-    return replace(pool, gpu_part=replace(pool.gpus, **changes))

@@ -16,7 +16,8 @@ from components.outputs import gpu_job
 from components.users import MPS_POD_SECURITY
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, SharedGpu
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
 from tests.components.gpu_workloads import PODS, Submit, asking, judging, pod, workload
@@ -32,7 +33,9 @@ POOLS = (
     specs.gpu_pool("a10-1", gpu="nvidia-a10", extra_taints=(TEAM,), mps=SharedGpu(clients_per_gpu=4)),
     # Fallback pools: the preferred one has one more taint.
     specs.gpu_pool("t4-1-spot", extra_taints=(TEAM, SPOT), declared_at="gpuPools[4]"),
-    specs.gpu_pool("t4-1-ondemand", extra_taints=(TEAM,), spot=False, preference=1, declared_at="gpuPools[4]"),
+    specs.gpu_pool(
+        "t4-1-ondemand", extra_taints=(TEAM,), capacity_type="on-demand", preference=1, declared_at="gpuPools[4]"
+    ),
 )
 
 # p4-1 is a pool of which this is not known.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ import pytest
 from components.gpu_admission import PolicyManifests, facts, manifests, rooms, templates
 from components.resources import documents
 from facts import catalog
-from facts.concepts.pool import Pool, SharedGpu
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool
 from tests.components import specs
 
 PLACEMENT, PLACEMENT_BINDING, ISOLATION, ISOLATION_BINDING = templates()
@@ -64,7 +64,7 @@ def test_only_what_the_validations_need_is_declared() -> None:
 
 
 SPOT = specs.gpu_pool("t4-spot", declared_at="gpuPools[0]")
-ON_DEMAND = specs.gpu_pool("t4", extra_taints=(), spot=False, preference=1, declared_at="gpuPools[0]")
+ON_DEMAND = specs.gpu_pool("t4", extra_taints=(), capacity_type="on-demand", preference=1, declared_at="gpuPools[0]")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_the_room_of_a_pool_is_that_of_its_largest_machine_and_unknown_machines_
     known = catalog.of(cloud)
     by_memory = sorted(known.machines.types, key=lambda type: _memory(cloud, type))
     small, large = by_memory[0], by_memory[-1]
-    mixed = replace(specs.gpu_pool("l4-1", gpu="nvidia-l4"), machine_types=(small, large))
-    odd = replace(specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4), machine_types=(small, "no-such-machine"))
+    mixed = specs.changed(specs.gpu_pool("l4-1", gpu="nvidia-l4"), machine_types=(small, large))
+    odd = specs.changed(specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4), machine_types=(small, "no-such-machine"))
     by_pool = rooms(cloud, [mixed, odd])
     assert by_pool.keys() == {mixed.name}
     assert 0 < by_pool[mixed.name].memory_mib < _memory(cloud, large) * 1024
-    smaller = rooms(cloud, [replace(mixed, machine_types=(small,))])
+    smaller = rooms(cloud, [specs.changed(mixed, machine_types=(small,))])
     assert by_pool[mixed.name].memory_mib > smaller[mixed.name].memory_mib
 
 

@@ -75,7 +75,12 @@ def test_spot_machines_of_all_families_count_against_one_quota() -> None:
 def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> None:
     machines = catalog.of("gke").machines
     size = machines.gpu_counts(gpu)[0]
-    pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machines.having(gpu, size)[0].type,), spot=spot)
+    pool = specs.gpu_pool(
+        gpu=gpu,
+        size=size,
+        machine_types=(machines.having(gpu, size)[0].type,),
+        capacity_type="spot" if spot else "on-demand",
+    )
     *everywhere, own = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
     of_all_regions = [] if gpu.startswith("google-tpu") else [("GPUS_ALL_REGIONS", "global", 2 * size)]
     assert [(quota.name, quota.place, quota.needed) for quota in everywhere] == of_all_regions
@@ -85,7 +90,7 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
 
 
 @pytest.mark.parametrize("autoscaler", ["managed", "cluster-autoscaler", "karpenter"])
-@pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.gpu_pool(spot=False, mig="1g")])
+@pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.gpu_pool(capacity_type="on-demand", mig="1g")])
 def test_no_autoscaler_ends_a_job_that_runs(pool: Pool, autoscaler: str) -> None:
     annotations = gpu_job(pool, autoscaler)["spec"]["template"]["metadata"]["annotations"]
     assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
@@ -93,13 +98,17 @@ def test_no_autoscaler_ends_a_job_that_runs(pool: Pool, autoscaler: str) -> None
 
 @cases
 def test_karpenter_leaves_a_job_its_node_where_the_node_stays(autoscaler: str, spot: bool, held: bool) -> None:
-    annotations = gpu_job(specs.gpu_pool(spot=spot), autoscaler)["spec"]["template"]["metadata"]["annotations"]
+    annotations = gpu_job(specs.gpu_pool(capacity_type="spot" if spot else "on-demand"), autoscaler)["spec"][
+        "template"
+    ]["metadata"]["annotations"]
     assert (annotations.get("karpenter.sh/do-not-disrupt") == "true") is held
 
 
 @pytest.mark.parametrize("spot", [False, True])
 def test_no_upgrade_evicts_a_gpu_job_but_on_spot_it_is_told_to_end(spot: bool) -> None:
-    metadata = gpu_job(specs.gpu_pool(spot=spot), "managed")["spec"]["template"]["metadata"]
+    metadata = gpu_job(specs.gpu_pool(capacity_type="spot" if spot else "on-demand"), "managed")["spec"]["template"][
+        "metadata"
+    ]
     assert metadata.get("labels", {}) == ({} if spot else {"gpucluster.dev/uninterrupted": "true"})
 
 
@@ -156,7 +165,9 @@ def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> 
         for size in machines.gpu_counts(gpu):
             for machine in machines.having(gpu, size):
                 for spot in (True, False):
-                    pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machine.type,), spot=spot)
+                    pool = specs.gpu_pool(
+                        gpu=gpu, size=size, machine_types=(machine.type,), capacity_type="spot" if spot else "on-demand"
+                    )
                     required = catalog.of(cloud).account.quotas(catalog.of(cloud).reference_region, [pool], 1)
                     # TPUs have a quota of their own, and their machines' vCPUs none.
                     unit, least = ("GPUs", 2 * size) if "tpu" in gpu else ("vCPUs", 2 * machine.vcpus)

@@ -15,7 +15,8 @@ from components.gpu_admission import rooms
 from components.published_offer import offer
 from facts import catalog
 from facts.concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
-from facts.concepts.pool import Pool, SharedGpu
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool
 from tests import one_stack
 from tests.components import specs
 from tests.recorder import Recording
@@ -52,10 +53,12 @@ def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> N
     room = rooms(settings.cloud, settings.gpu_pools)
     assert [pool.name for pool in inventory.pools] == [pool.name for pool in settings.gpu_pools]
     for published, pool in zip(inventory.pools, settings.gpu_pools, strict=True):
-        assert (published.gpu, published.labels) == (pool.gpus.type, dict(pool.labels))
-        for fact in ("gpus_per_node", "taints", "zones", "max_nodes", "spot", "hourly_usd", "machine_types"):
-            assert getattr(published, fact) == getattr(pool, fact), fact
-        assert (published.notice_seconds is None) is not pool.spot
+        assert (published.gpu, published.labels) == (pool.gpus.type, dict(pool.nodes.labels))
+        for fact in ("taints", "zones", "hourly_usd", "machine_types"):
+            assert getattr(published, fact) == getattr(pool.nodes, fact), fact
+        assert (published.max_nodes, published.spot) == (pool.scaling.max_nodes, pool.scaling.spot)
+        assert published.gpus_per_node == pool.gpus.per_node
+        assert (published.notice_seconds is None) is not pool.scaling.spot
         assert published.milli_cpu is not None
         assert published.memory_mib is not None
         # Less than admission's: that counts neither the nodes' own pods nor the smaller of several machines.
@@ -139,13 +142,13 @@ def test_every_user_may_read_the_offer_and_nothing_beside_it(file: Path) -> None
 def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_open(cloud: str) -> None:
     pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, 0),))
     small = of_pool(cloud, pool)
-    mixed = of_pool(cloud, replace(pool, machine_types=(machine(cloud, -1), machine(cloud, 0))))
-    large = of_pool(cloud, replace(pool, machine_types=(machine(cloud, -1),)))
+    mixed = of_pool(cloud, specs.changed(pool, machine_types=(machine(cloud, -1), machine(cloud, 0))))
+    large = of_pool(cloud, specs.changed(pool, machine_types=(machine(cloud, -1),)))
     assert (mixed.milli_cpu, mixed.memory_mib) == (small.milli_cpu, small.memory_mib)
     assert large.milli_cpu is not None
     assert small.milli_cpu is not None
     assert large.milli_cpu > small.milli_cpu
-    unknown = of_pool(cloud, replace(pool, machine_types=(machine(cloud, 0), "no-such-machine")))
+    unknown = of_pool(cloud, specs.changed(pool, machine_types=(machine(cloud, 0), "no-such-machine")))
     assert (unknown.milli_cpu, unknown.memory_mib) == (None, None)
 
 

@@ -143,7 +143,7 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
             "launchTemplates": [{"version": "1"}],
             "version": "1.35",
             "amiType": "AL2023_x86_64_NVIDIA",
-            "instanceTypes": list(pools[asked["nodeGroupName"]].machine_types),
+            "instanceTypes": list(pools[asked["nodeGroupName"]].nodes.machine_types),
             "capacityType": "SPOT",
             "resources": [{"autoscalingGroups": [{"name": "one"}]}],
         }

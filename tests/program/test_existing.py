@@ -90,7 +90,7 @@ def test_the_chosen_nodes_get_the_labels_and_taints_of_any_cloud() -> None:
     nodes = recording().only(NODES).inputs
     (pool,) = settings_of(EXISTING).gpu_pools
     assert nodes["machines"] == ["gpu1", "gpu2"]
-    assert nodes["labels"] == pool.labels
+    assert nodes["labels"] == pool.nodes.labels
     assert nodes["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
     assert (nodes["gpus"], nodes["count"]) == (2, 2)
 

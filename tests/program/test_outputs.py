@@ -24,7 +24,7 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
     expected = set(names.split())
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
     expected |= {key for key, section in asked.items() if section not in (None, ())}
-    expected |= {"fabricTest"} if any(pool.fabric for pool in settings.gpu_pools) else set()
+    expected |= {"fabricTest"} if any(pool.nodes.fabric for pool in settings.gpu_pools) else set()
     assert outputs.keys() == expected
     assert all(outputs["network"].values())
     names = {spec.name for spec in settings.gpu_pools}
@@ -38,9 +38,9 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
     cloud = load_cloud(settings.cloud)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
         expected = outputs["autoscaling"][pool.name]
-        assert (expected["min"], expected["max"]) == (pool.min_nodes, pool.max_nodes)
-        assert expected["reachesZero"].startswith("no") == (pool.min_nodes > 0)
-        assert all(cloud.governance(pool, settings).as_output(pool).values()) or pool.min_nodes == 0
+        assert (expected["min"], expected["max"]) == (pool.scaling.min_nodes, pool.scaling.max_nodes)
+        assert expected["reachesZero"].startswith("no") == (pool.scaling.min_nodes > 0)
+        assert all(cloud.governance(pool, settings).as_output(pool).values()) or pool.scaling.min_nodes == 0
 
 
 @each_stack
@@ -49,13 +49,13 @@ def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> No
     for spec in settings_of(file).gpu_pools:
         *_, job = yaml.safe_load_all(outputs["gpuJobs"][spec.name])
         pod = job["spec"]["template"]["spec"]
-        assert pod["nodeSelector"].items() <= spec.labels.items()
-        assert not not_tolerated(pod["tolerations"], spec.taints)
+        assert pod["nodeSelector"].items() <= spec.nodes.labels.items()
+        assert not not_tolerated(pod["tolerations"], spec.nodes.taints)
         maker = spec.gpus.type.partition("-")[0]
         resources = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "google": "google.com/tpu"}
         resource = resources.get(maker, "nvidia.com/gpu")
         gpus = pod["containers"][0]["resources"]["limits"][resource]
-        assert gpus * job["spec"]["parallelism"] == spec.allocatable_gpus * max(1, spec.gpus.slice_nodes)
+        assert gpus * job["spec"]["parallelism"] == spec.gpus.allocatable * max(1, spec.gpus.slice_nodes)
 
 
 @each_stack

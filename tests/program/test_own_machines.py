@@ -52,7 +52,7 @@ def test_a_worker_joins_the_control_plane_with_its_labels_taints_and_driver() ->
     assert workers(program).keys() == {"gpu1", "gpu2"}
     (pool,) = settings_of(OWN_MACHINES).gpu_pools
     for worker in workers(program).values():
-        assert worker.inputs["labels"] == pool.labels
+        assert worker.inputs["labels"] == pool.nodes.labels
         assert worker.inputs["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
         assert worker.inputs["nvidia"] == {"driver": "580"}
         assert worker.inputs["controlPlane"]["machine"]["name"] == "cp1"

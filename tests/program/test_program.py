@@ -46,7 +46,7 @@ AUTHORITY = "Q0E="
 # Where something other than a DaemonSet of ours offers a pool's GPUs to pods.
 OFFERED_BY_THE_CLOUD: dict[str, Callable[[Pool], bool]] = {
     "gke": lambda spec: spec.gpus.drivers == "managed",
-    "eks": lambda spec: spec.image == "bottlerocket",
+    "eks": lambda spec: spec.nodes.image == "bottlerocket",
     "aks": lambda spec: False,
 }
 
@@ -99,9 +99,9 @@ def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
     for spec in gpu_specs(file):
         group = by_name[spec.name]
         assert (group.min_nodes, group.initial_nodes, group.autoscaled) == (0, 0, True)
-        assert group.max_nodes == spec.max_nodes >= 1
-        assert (group.gpus_per_node, group.other_gpus_per_node) == (spec.gpus_per_node, ())
-        assert group.spot is spec.spot
+        assert group.max_nodes == spec.scaling.max_nodes >= 1
+        assert (group.gpus_per_node, group.other_gpus_per_node) == (spec.gpus.per_node, ())
+        assert group.spot is spec.scaling.spot
 
 
 @each_stack
@@ -110,8 +110,8 @@ def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(fi
     for spec in _all_specs(settings_of(file)):
         group = by_name[spec.name]
         assert group.labels is not UNKNOWN
-        assert spec.labels.items() <= group.labels.items()
-        taints = () if spec.role == "admin" else spec.taints
+        assert spec.nodes.labels.items() <= group.labels.items()
+        taints = () if spec.role == "admin" else spec.nodes.taints
         assert group.taints is not UNKNOWN
         assert sorted(map(str, group.taints)) == sorted(map(str, taints))
 
@@ -151,8 +151,8 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     admin = settings_of(file).admin_pool
     assert home.taints == ()
     assert home.gpus_per_node == 0
-    assert home.autoscaled is admin.autoscaled
-    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.min_nodes >= 1
+    assert home.autoscaled is admin.scaling.autoscaled
+    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.scaling.min_nodes >= 1
     # A cluster may list the pool as well as a resource of its own; the others wait for both.
     homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
     for group in by_name.values():
@@ -279,7 +279,7 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
         others = daemon_set.inputs["metadata"]["labels"]["k8s-app"] in (EXPORTER, EFA_PLUGIN)
         for pool in _affinity_pools(pod):
             served += [] if others else [pool]
-            assert not not_tolerated(pod["tolerations"], specs[pool].taints)
+            assert not not_tolerated(pod["tolerations"], specs[pool].nodes.taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
     ours = [name for name, spec in specs.items() if spec.gpus.drivers != "none" and not by_cloud(spec)]
     assert sorted(served) == sorted(ours)

@@ -42,13 +42,13 @@ def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -
     """
     spec: dict[str, Any] = {
         "imageFamily": image(pool),
-        "osDiskSizeGB": pool.disk_gb,
+        "osDiskSizeGB": pool.nodes.disk_gb,
         "maxPods": MAX_PODS,
         "vnetSubnetID": subnet,
         "security": {"encryptionAtHost": True},
         "tags": tags,
     }
-    if pool.gpu_part is not None and not installs_driver(pool.gpu_part):
+    if pool.role == "gpu" and not installs_driver(pool.gpus):
         spec["gpu"] = {"mode": "None"}
     return manifest(f"{_GROUP}/v1beta1", _KIND, pool.name, spec=beside(spec, pool.raw, f"{pool.declared_at}.raw"))
 
@@ -70,9 +70,9 @@ class NodeAutoProvisioning:
             pool,
             catalog.of("aks").machines,
             node_class=(_GROUP, _KIND, pool.name),
-            capacity="spot" if pool.spot else "on-demand",
+            capacity="spot" if pool.scaling.spot else "on-demand",
             weight=self._weights[pool.name],
-            unneeded_minutes=pool.unneeded_minutes or settings.idle_minutes,
+            unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
             maintenance=settings.maintenance,
         )
         if settings.network.dataplane == "cilium":

@@ -61,7 +61,7 @@ def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile
 
 
 def _provision_minutes(settings: Settings) -> int:
-    large = any(pool.gpus_per_node >= _MANY_GPUS for pool in settings.gpu_pools)
+    large = any(pool.gpus.per_node >= _MANY_GPUS for pool in settings.gpu_pools)
     return _LARGE_PROVISION_MINUTES if large else _PROVISION_MINUTES
 
 
@@ -79,7 +79,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
             location_policy="the zone with the cheapest machine, or the one that the pod requires",
             choice=_CHOICE,
             scale_up="a pending pod that fits this pool's labels, taints and limits",
-            scale_down=f"{pool.unneeded_minutes or minutes} minutes after the last pod of the node ended",
+            scale_down=f"{pool.scaling.unneeded_minutes or minutes} minutes after the last pod of the node ended",
             reaches_zero=reaches_zero(pool, untainted="yes, with DaemonSet pods only"),
         )
     return PoolGovernance(
@@ -96,7 +96,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
 
 def _scale_up(pool: Pool, settings: Settings) -> str:
     reason = "a pending pod that fits this pool's labels, taints and free capacity"
-    if pool.gpu_part is not None and pool.gpu_part.mig is not None:
+    if pool.gpus.mig is not None:
         # https://github.com/Azure/AKS/issues/3427
         reason += "; the autoscaler counts whole GPUs of a new node, so a burst may start more nodes than needed"
     return f"{reason}; a pool without capacity is skipped after {_provision_minutes(settings)} minutes"

@@ -111,7 +111,7 @@ def _numbered(name: str, settings: Settings, deployed: Deployed) -> Mapping[int,
 
 def reservation_groups(settings: Settings) -> list[str]:
     """The resource groups (ids) of the reservations that the pools consume, each once."""
-    matches = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
+    matches = (RESERVATION.fullmatch(pool.scaling.reservation or "") for pool in settings.gpu_pools)
     return list({match["group"].lower(): match["group"] for match in matches if match is not None}.values())
 
 

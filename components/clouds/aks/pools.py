@@ -20,7 +20,8 @@ from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
 from facts.catalog.aks.nodes import MAX_PODS, surge_nodes
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
-from facts.concepts.pool import Image, Pool, PoolGpus
+from facts.concepts.parts import Gpus, Image
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import aks
@@ -66,13 +67,13 @@ def admin_profile(
         "name": pool_name(pool.name),
         "mode": "System",
         "count": count,
-        "enableAutoScaling": pool.autoscaled,
+        "enableAutoScaling": pool.scaling.autoscaled,
         "upgradeSettings": _UPGRADE_BY_SURPLUS,
     }
     _add_nodes(profile, pool, subnet, tags)
-    if pool.autoscaled:
-        profile["minCount"] = pool.min_nodes
-        profile["maxCount"] = pool.max_nodes
+    if pool.scaling.autoscaled:
+        profile["minCount"] = pool.scaling.min_nodes
+        profile["maxCount"] = pool.scaling.max_nodes
     return profile
 
 
@@ -103,32 +104,32 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         "mode": "User",
         "count": count(pool, running),
         "enableAutoScaling": True,
-        "minCount": pool.min_nodes,
-        "maxCount": pool.max_nodes,
-        "nodeTaints": [aks_taint(taint) for taint in pool.taints],
+        "minCount": pool.scaling.min_nodes,
+        "maxCount": pool.scaling.max_nodes,
+        "nodeTaints": [aks_taint(taint) for taint in pool.nodes.taints],
         "scaleDownMode": "Delete",
-        "scaleSetPriority": "Spot" if pool.spot else "Regular",
+        "scaleSetPriority": "Spot" if pool.scaling.spot else "Regular",
     }
     _add_nodes(inputs, pool, context.subnet, {**context.settings.labels, **_node_template_tags(pool)})
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
         inputs["orchestratorVersion"] = version(pool, running, context.settings.kubernetes.version)
-    if pool.spot:
+    if pool.scaling.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
-        inputs["nodeLabels"] = {**pool.labels, **_SPOT_LABELS}
+        inputs["nodeLabels"] = {**pool.nodes.labels, **_SPOT_LABELS}
         inputs["scaleSetEvictionPolicy"] = "Delete"
         inputs["spotMaxPrice"] = -1
     else:
         inputs["upgradeSettings"] = _upgrade(pool)
-    if pool.gpu_part is not None:
-        _add_gpus(inputs, pool.gpu_part)
+    if pool.role == "gpu":
+        _add_gpus(inputs, pool)
     return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
-    default = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    upgrade = pool.upgrade
+    default = GPU_UPGRADES if pool.role == "gpu" else _UPGRADE_BY_SURPLUS
+    upgrade = pool.nodes.upgrade
     if upgrade is None:
         return default
     settings: aks.AgentPoolUpgradeSettings = {**default, "maxSurge": str(surge_nodes(pool))}
@@ -139,13 +140,13 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
     return settings
 
 
-def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
-    inputs["gpuProfile"] = {"driver": "Install" if installs_driver(gpus) else "None"}
-    if gpus.reservation is not None:
+def _add_gpus(inputs: aks.AgentPool, pool: Pool) -> None:
+    inputs["gpuProfile"] = {"driver": "Install" if installs_driver(pool.gpus) else "None"}
+    if pool.scaling.reservation is not None:
         # A pool in preview may be given one later; a node that has one already keeps it.
-        inputs["capacityReservationGroupID"] = gpus.reservation
-    if gpus.mig is not None:
-        inputs["gpuInstanceProfile"] = f"MIG{gpus.mig}"
+        inputs["capacityReservationGroupID"] = pool.scaling.reservation
+    if pool.gpus.mig is not None:
+        inputs["gpuInstanceProfile"] = f"MIG{pool.gpus.mig}"
 
 
 def _node_template_tags(pool: Pool) -> dict[str, str]:
@@ -153,19 +154,19 @@ def _node_template_tags(pool: Pool) -> dict[str, str]:
 
     https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/cloudprovider/azure/azure_template.go
     """
-    if pool.gpu_part is None or pool.gpus.of_nvidia:
+    if pool.gpus.of_nvidia:
         return {}
-    counts = {pool.gpus.resource: pool.gpus_per_node, GPU_RESOURCE: 0}
+    counts = {pool.gpus.resource: pool.gpus.per_node, GPU_RESOURCE: 0}
     return {f"{_RESOURCE_TAG}{resource.replace('/', '_')}": str(count) for resource, count in counts.items()}
 
 
 def image(pool: Pool) -> str:
     """The image's name in both APIs. AMD's driver is for Ubuntu 24.04, and ``Ubuntu`` is another from Kubernetes 1.38:
     https://github.com/Azure/AKS/releases/tag/2026-10-25"""
-    return "Ubuntu2404" if pool.gpu_part is not None and not pool.gpus.of_nvidia else _IMAGES[pool.image]
+    return _IMAGES[pool.nodes.image] if pool.gpus.of_nvidia else "Ubuntu2404"
 
 
-def installs_driver(gpus: PoolGpus) -> bool:
+def installs_driver(gpus: Gpus) -> bool:
     """Whether AKS installs the driver; it has none for AMD's GPUs: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
     return gpus.of_nvidia and gpus.drivers == "managed"
 
@@ -178,25 +179,25 @@ def _add_nodes(
 ) -> None:
     """What both forms of a pool say of its nodes."""
     inputs["type"] = "VirtualMachineScaleSets"
-    inputs["vmSize"] = pool.machine_type
+    inputs["vmSize"] = pool.nodes.machine_type
     inputs["osType"] = "Linux"
     inputs["osSKU"] = image(pool)
-    inputs["osDiskSizeGB"] = pool.disk_gb
+    inputs["osDiskSizeGB"] = pool.nodes.disk_gb
     # Ephemeral disks are limited by what each size has; a managed disk of any size fits them all.
     inputs["osDiskType"] = "Managed"
     inputs["maxPods"] = MAX_PODS
     inputs["vnetSubnetID"] = subnet
-    if zones := zone_numbers(pool.zones):
+    if zones := zone_numbers(pool.nodes.zones):
         inputs["availabilityZones"] = zones
-    inputs["nodeLabels"] = dict(pool.labels)
+    inputs["nodeLabels"] = dict(pool.nodes.labels)
     # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
     inputs["enableEncryptionAtHost"] = True
     inputs["enableNodePublicIP"] = False
-    machine = CATALOG.machines.get(pool.machine_type)
+    machine = CATALOG.machines.get(pool.nodes.machine_type)
     if machine is None or machine.trusted_launch:
         # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be either:
         # https://learn.microsoft.com/azure/aks/use-trusted-launch
-        boot: aks.AgentPoolSecurityProfile = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
+        boot: aks.AgentPoolSecurityProfile = {"enableVTPM": True, "enableSecureBoot": pool.role != "gpu"}
         inputs["securityProfile"] = boot
     inputs["tags"] = tags
 

@@ -59,19 +59,19 @@ class RunningPools:
     def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
         """The existing pool, read when all of ``after`` is up to date."""
         name = pool_name(pool.name)
-        if not pool.autoscaled or name not in self._names:
+        if not pool.scaling.autoscaled or name not in self._names:
             return None
         return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
     """What to send as the pool's ``count``: the nodes that it has, of any other its minimum."""
-    return pool.min_nodes if running is None else running.apply(lambda pool_state: int(pool_state["count"]))
+    return pool.scaling.min_nodes if running is None else running.apply(lambda pool_state: int(pool_state["count"]))
 
 
 def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
     """``target``; for a GPU pool with nodes, their version."""
-    if pool.gpu_part is None or running is None:
+    if pool.role != "gpu" or running is None:
         return target
     return running.apply(lambda pool_state: _running_version(pool_state, pool, target))
 

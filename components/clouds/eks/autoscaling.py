@@ -18,7 +18,7 @@ _CHOICE: Final = "the first pool that fits: reserved, then spot, then on-demand;
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
-    minutes = pool.unneeded_minutes or settings.idle_minutes
+    minutes = pool.scaling.unneeded_minutes or settings.idle_minutes
     return PoolGovernance(
         governed_by=_autoscaler(settings),
         location_policy=_location(pool, settings),
@@ -33,7 +33,11 @@ def _earlier(pool: Pool, settings: Settings) -> str:
     """What else removes a node with its pods (docs/operations.md)."""
     if settings.autoscaler == "karpenter":
         return "; as soon as AWS announces maintenance, unless a pod has the annotation karpenter.sh/do-not-disrupt"
-    return "; when AWS recommends rebalancing the spot instance, after a replacement has started" if pool.spot else ""
+    return (
+        "; when AWS recommends rebalancing the spot instance, after a replacement has started"
+        if pool.scaling.spot
+        else ""
+    )
 
 
 def _autoscaler(settings: Settings) -> str:
@@ -43,8 +47,8 @@ def _autoscaler(settings: Settings) -> str:
 
 
 def _location(pool: Pool, settings: Settings) -> str:
-    if len(pool.zones) == 1:
-        return f"{pool.zones[0]} only"
+    if len(pool.nodes.zones) == 1:
+        return f"{pool.nodes.zones[0]} only"
     if settings.autoscaler == "karpenter":
         return "the zone with the cheapest machine, or the one that the pod requires"
     return "where its Auto Scaling group finds capacity, evenly while all zones have some"

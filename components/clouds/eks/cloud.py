@@ -19,7 +19,7 @@ def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
 
     https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """
-    amazon_linux = [pool for pool in pools if pool.image == "al2023"]
+    amazon_linux = [pool for pool in pools if pool.nodes.image == "al2023"]
     return [
         *managed_device_plugin(amazon_linux),
         *neuron.device_plugin(amazon_linux),

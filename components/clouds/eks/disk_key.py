@@ -49,7 +49,7 @@ def grants(
     grantees = {f"{name}-disk-key": _AUTO_SCALING}
     of_spot = f"{name}-disk-key-of-spot"
     # Also while the last spot instances still run: a right that is deployed stays.
-    if any(pool.spot for pool in pools) or deployed.ends(_GRANT, of_spot, "keyId"):
+    if any(pool.scaling.spot for pool in pools) or deployed.ends(_GRANT, of_spot, "keyId"):
         grantees[of_spot] = _SPOT
     return [
         declare(

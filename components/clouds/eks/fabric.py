@@ -37,7 +37,7 @@ def is_placed(pool: Pool) -> bool:
 
     https://github.com/terraform-aws-modules/terraform-aws-eks/pull/3730
     """
-    return pool.fabric is not None and pool.gpus.reservation is None
+    return pool.nodes.fabric is not None and pool.scaling.reservation is None
 
 
 def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource | None:
@@ -51,10 +51,10 @@ def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.Reso
 
 def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """The DaemonSet on the nodes of pools with a fabric; none without such pools."""
-    connected = tuple(pool for pool in pools if pool.fabric is not None)
+    connected = tuple(pool for pool in pools if pool.nodes.fabric is not None)
     if not connected:
         return []
-    image = _regional(connected[0].zones[0])
+    image = _regional(connected[0].nodes.zones[0])
     (pod,) = documents(Path(__file__).with_name("efa-plugin.yaml"), app=APP, image=image)
     return [GpuDaemon(app=APP, variant="efa", pod=pod, pools=connected)]
 

@@ -62,7 +62,7 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
         node_role=_node_role(settings),
     )
     used: dict[str, bool] = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
-    used["AllowSpotServiceLinkedRole"] = any(pool.spot for pool in pools)
+    used["AllowSpotServiceLinkedRole"] = any(pool.scaling.spot for pool in pools)
     needed = (each for each in statements if used.get(each["Sid"], True))
     return policy.document(*needed, *disk_key.uses(disk_keys))
 
@@ -124,7 +124,7 @@ class Karpenter:
         manifest = karpenter_objects.node_pool(
             pool,
             weight=self._weights[pool.name],
-            unneeded_minutes=pool.unneeded_minutes or self._context.settings.idle_minutes,
+            unneeded_minutes=pool.scaling.unneeded_minutes or self._context.settings.idle_minutes,
             maintenance=self._context.settings.maintenance,
         )
         node_class = self._classes[karpenter_objects.class_name(pool)]
@@ -173,7 +173,7 @@ class Karpenter:
         (values,) = documents(
             _HERE / "karpenter-values.yaml",
             name=NAME,
-            replicas=min(2, settings.admin_pool.min_nodes),
+            replicas=min(2, settings.admin_pool.scaling.min_nodes),
             cluster=settings.cluster_name,
             endpoint=self._context.control_plane.output("endpoint"),
             queue=queue.queue_name,

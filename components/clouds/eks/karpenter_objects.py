@@ -48,7 +48,7 @@ def node_class(
     """The pool's EC2NodeClass."""
     spec: dict[str, Any] = {
         # By default the newest that AWS recommends; a running node keeps the one it started with.
-        "amiSelectorTerms": [{"alias": f"{pool.image}@{pool.image_version or 'latest'}"}],
+        "amiSelectorTerms": [{"alias": f"{pool.nodes.image}@{pool.nodes.image_version or 'latest'}"}],
         "instanceProfile": instance_profile,
         "subnetSelectorTerms": [{"id": subnet} for subnet in subnets],
         "securityGroupSelectorTerms": [{"id": security_group}],
@@ -60,28 +60,28 @@ def node_class(
             "httpTokens": "required",
         },
         "blockDeviceMappings": [
-            _volume(device, size, disk_key) for device, size in disks(pool.image, pool.disk_gb).items()
+            _volume(device, size, disk_key) for device, size in disks(pool.nodes.image, pool.nodes.disk_gb).items()
         ],
         "tags": dict(tags),
     }
     # With prefix delegation a node takes more pods than it has single addresses, which is the default of Karpenter and
     # of the image.
-    machines = [machine for name in pool.machine_types if (machine := catalog.of("eks").machines.get(name))]
-    if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
+    machines = [machine for name in pool.nodes.machine_types if (machine := catalog.of("eks").machines.get(name))]
+    if all(takes_prefixes(machine_type) for machine_type in pool.nodes.machine_types):
         spec["kubelet"] = {"maxPods": min(_MAX_PODS, *map(max_pods, machines))}
     local = pool.role == "gpu" and all(machine.local_ssds for machine in machines)
-    if local and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
+    if local and pool.nodes.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
         # Images and files of pods on the machine's own disks, which are many times faster than its volume.
         spec["instanceStorePolicy"] = "RAID0"
-    if pool.fabric is not None:
+    if pool.nodes.fabric is not None:
         # Without them Karpenter attaches EFA only for pods that request it, and others would start nodes without any.
         spec["networkInterfaces"] = [
             {"networkCardIndex": card, "deviceIndex": index, "interfaceType": kind}
-            for card, index, kind in network_interfaces(pool.machine_type, pool.fabric.devices)
+            for card, index, kind in network_interfaces(pool.nodes.machine_type, pool.nodes.fabric.devices)
         ]
     if placement_group is not None:
         spec["placementGroupSelector"] = {"name": placement_group}
-    reservation = _reservation(pool)
+    reservation = pool.scaling.reservation
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
     merged = {**spec, **pool.raw}
@@ -96,15 +96,11 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Ma
         pool,
         catalog.of("eks").machines,
         node_class=("karpenter.k8s.aws", "EC2NodeClass", class_name(pool)),
-        capacity="reserved" if _reservation(pool) is not None else "spot" if pool.spot else "on-demand",
+        capacity="reserved" if pool.scaling.reservation is not None else "spot" if pool.scaling.spot else "on-demand",
         weight=weight,
         unneeded_minutes=unneeded_minutes,
         maintenance=maintenance,
     )
-
-
-def _reservation(pool: Pool) -> str | None:
-    return None if pool.gpu_part is None else pool.gpu_part.reservation
 
 
 def _volume(device: str, size_gb: int, key: str | None) -> dict[str, Any]:

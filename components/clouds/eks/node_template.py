@@ -20,7 +20,8 @@ from components.resources import CustomResource
 from facts import catalog
 from facts.catalog.eks.nodes import network_interfaces
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
-from facts.concepts.pool import Arch, Image, Pool, PoolGpus
+from facts.concepts.parts import Gpus, Image
+from facts.concepts.pool import Arch, Pool
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -34,8 +35,8 @@ def image_type(pool: Pool) -> str:
     https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html#AmazonEKS-Type-Nodegroup-amiType; for which
     machines: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html
     """
-    variant = "STANDARD" if pool.gpu_part is None else "NVIDIA" if pool.gpus.of_nvidia else "NEURON"
-    return f"{pool.image.upper()}_{_ARCHITECTURES[pool.arch]}_{variant}"
+    variant = "STANDARD" if pool.role != "gpu" else "NVIDIA" if pool.gpus.of_nvidia else "NEURON"
+    return f"{pool.nodes.image.upper()}_{_ARCHITECTURES[pool.arch]}_{variant}"
 
 
 _MIG_MODELS: Final[Mapping[str, str]] = {
@@ -62,28 +63,27 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         "updateDefaultVersion": True,
         "blockDeviceMappings": [
             _disk(device, size, context.settings.security.disk_key)
-            for device, size in disks(pool.image, pool.disk_gb).items()
+            for device, size in disks(pool.nodes.image, pool.nodes.disk_gb).items()
         ],
         "metadataOptions": METADATA_OPTIONS,
         # What a stack is first made with; ``pools`` puts later labels on machines by way of their group.
         "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": template}} for kind in _TAGGED],
         "tags": dict(labels),
     }
-    gpus = pool.gpu_part
-    if gpus is not None and gpus.reservation is not None:
+    if (reservation := pool.scaling.reservation) is not None:
         # Their ids look alike, and a group for blocks is another kind:
         # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
-        if gpus.block is not None:
+        if pool.scaling.block is not None:
             inputs["instanceMarketOptions"] = {"marketType": "capacity-block"}
-        elif (machine := catalog.of("eks").machines.get(pool.machine_type)) is not None and machine.blocks:
+        elif (machine := catalog.of("eks").machines.get(pool.nodes.machine_type)) is not None and machine.blocks:
             pulumi.warn(
-                f"pool {pool.name}: if {gpus.reservation} is a Capacity Block, not an On-Demand Capacity Reservation, "
+                f"pool {pool.name}: if {reservation} is a Capacity Block, not an On-Demand Capacity Reservation, "
                 "no node starts in it with cluster-autoscaler: write capacity: capacity-block and the block's days."
             )
         inputs["capacityReservationSpecification"] = {
-            "capacityReservationTarget": {"capacityReservationId": gpus.reservation}
+            "capacityReservationTarget": {"capacityReservationId": reservation}
         }
-    if pool.fabric is not None:
+    if pool.nodes.fabric is not None:
         # EKS adds its own security group only where a template names none:
         # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-security-groups
         inputs["networkInterfaces"] = [
@@ -94,12 +94,12 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
                 "securityGroups": [context.security_group],
                 "deleteOnTermination": "true",
             }
-            for card, index, kind in network_interfaces(pool.machine_type, pool.fabric.devices)
+            for card, index, kind in network_interfaces(pool.nodes.machine_type, pool.nodes.fabric.devices)
         ]
     if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
         inputs["placement"] = {"groupName": group.output("name")}
-    if gpus is not None and pool.image == "bottlerocket" and gpus.shares > 1:
-        inputs["userData"] = base64.b64encode(divided_gpus(gpus).encode()).decode()
+    if pool.nodes.image == "bottlerocket" and pool.gpus.shares > 1:
+        inputs["userData"] = base64.b64encode(divided_gpus(pool.gpus).encode()).decode()
     # A new version replaces every node of a group, which a label for billing does not justify:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
@@ -140,7 +140,7 @@ def _disk(device: str, size_gb: int, key: str | None) -> eks.LaunchTemplateBlock
     return {"deviceName": device, "ebs": volume}
 
 
-def divided_gpus(gpus: PoolGpus) -> str:
+def divided_gpus(gpus: Gpus) -> str:
     """Settings of Bottlerocket, whose image has the device plugin, and partitions GPUs when a machine starts.
 
     https://bottlerocket.dev/en/os/1.54.x/api/settings/kubelet-device-plugins/

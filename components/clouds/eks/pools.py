@@ -25,14 +25,15 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.nodes import surge_nodes
-from facts.concepts.pool import CapacityType, Pool
+from facts.concepts.parts import Capacity
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import eks
 
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
 # https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
-_CAPACITY_TYPES: Final[Mapping[CapacityType, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
+_CAPACITY_TYPES: Final[Mapping[Capacity, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 
 
 def node_pool(
@@ -43,23 +44,23 @@ def node_pool(
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
     ami_type = image_type(pool)
-    running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.autoscaled else None
-    capacity = _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND")
-    gpus = unless_replaced(running, capacity, pool.zones) if pool.gpu_part and running is not None else None
+    running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.scaling.autoscaled else None
+    capacity = _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
+    gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": pool.name,
         # Follows the control plane, so that an upgrade of the cluster upgrades its nodes.
         "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
-        "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
+        "subnetIds": [context.network.private_subnets[zone] for zone in pool.nodes.zones],
         "capacityType": capacity,
-        "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
+        "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.nodes.machine_types)),
         "amiType": unless_running(gpus, lambda group: group.image_type, ami_type),
-        "labels": dict(pool.labels),
+        "labels": dict(pool.nodes.labels),
         "scalingConfig": {
-            "minSize": pool.min_nodes,
-            "maxSize": pool.max_nodes,
+            "minSize": pool.scaling.min_nodes,
+            "maxSize": pool.scaling.max_nodes,
             "desiredSize": _nodes(pool, running),
         },
         "updateConfig": _update(pool),
@@ -72,7 +73,7 @@ def node_pool(
     if gpus is not None:
         _report_deferred_changes(pool, gpus, version, template_version, ami_type)
     if pool.role != "admin":
-        inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
+        inputs["taints"] = [eks_taint(taint) for taint in pool.nodes.taints]
     options = pulumi.ResourceOptions(
         depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
@@ -88,14 +89,14 @@ def node_pool(
     )
     # Instances get them from their group at launch; a changed template would replace running ones.
     _tag(f"{name}-label", group, context.settings.labels, opts, on_machines=True)
-    if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
+    if pool.scaling.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         _tag(f"{name}-tag", group, node_tags.node_template(pool), opts, on_machines=False)
     return group
 
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
     """https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"""
-    at_once = (pool.upgrade.max_unavailable if pool.upgrade else None) or 1
+    at_once = (pool.nodes.upgrade.max_unavailable if pool.nodes.upgrade else None) or 1
     return {"maxUnavailable": at_once, "updateStrategy": "DEFAULT" if surge_nodes(pool) else "MINIMAL"}
 
 
@@ -105,7 +106,11 @@ def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.In
     EKS refuses a minimum above the size that a group has:
     https://github.com/hashicorp/terraform-provider-aws/issues/18310
     """
-    return pool.min_nodes if running is None else running.apply(lambda group: max(group.nodes, pool.min_nodes))
+    return (
+        pool.scaling.min_nodes
+        if running is None
+        else running.apply(lambda group: max(group.nodes, pool.scaling.min_nodes))
+    )
 
 
 def _report_deferred_changes(
@@ -121,7 +126,7 @@ def _report_deferred_changes(
         group, target_version, target_template = values
         assert isinstance(group, RunningGroup)
         nodes = {"version": str(target_version), "template_version": str(target_template), "image_type": ami_type}
-        target = replace(group, **nodes, machine_types=pool.machine_types)
+        target = replace(group, **nodes, machine_types=pool.nodes.machine_types)
         if group.nodes and (differences := group.differences(target)):
             pulumi.info(
                 f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"

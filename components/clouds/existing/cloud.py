@@ -15,17 +15,19 @@ from facts.concepts.pool import Pool
 
 def _governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """The program scales nothing there; an autoscaler of others learns what its node group has to bring."""
-    labels = ", ".join(f"{key}={value}" for key, value in pool.labels.items())
-    taints = ", ".join(str(taint) for taint in pool.taints)
+    labels = ", ".join(f"{key}={value}" for key, value in pool.nodes.labels.items())
+    taints = ", ".join(str(taint) for taint in pool.nodes.taints)
     brings = f"; its node group must bring the labels {labels} and the taints {taints or 'none'}"
-    fixed = f"no: {counted(pool.max_nodes, 'node')} of the cluster"
+    fixed = f"no: {counted(pool.scaling.max_nodes, 'node')} of the cluster"
     return PoolGovernance(
-        governed_by=f"the cluster's own autoscaler{brings}" if pool.autoscaled else "nobody: the nodes are there",
+        governed_by=f"the cluster's own autoscaler{brings}"
+        if pool.scaling.autoscaled
+        else "nobody: the nodes are there",
         location_policy="",
-        choice="the autoscaler's" if pool.autoscaled else "the scheduler's",
+        choice="the autoscaler's" if pool.scaling.autoscaled else "the scheduler's",
         scale_up="the cluster's owner",
         scale_down="the cluster's owner",
-        reaches_zero="the cluster's owner decides" if pool.autoscaled else fixed,
+        reaches_zero="the cluster's owner decides" if pool.scaling.autoscaled else fixed,
     )
 
 

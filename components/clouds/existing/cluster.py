@@ -64,7 +64,7 @@ class ExistingClusterHandle(CloudCluster):
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """Labels and taints on the pool's nodes; nothing for nodes that somebody else's autoscaler makes."""
-        if pool.autoscaled or not self._has_nodes(pool):
+        if pool.scaling.autoscaled or not self._has_nodes(pool):
             return self.resource
         options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self.resource])
         part = self._pool(pool)
@@ -72,7 +72,7 @@ class ExistingClusterHandle(CloudCluster):
         return declare("Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
     def _has_nodes(self, pool: Pool) -> bool:
-        return pool.autoscaled or pool.name != ADMIN_POOL_NAME or pool.max_nodes > 0
+        return pool.scaling.autoscaled or pool.name != ADMIN_POOL_NAME or pool.scaling.max_nodes > 0
 
     def _pool(self, pool: Pool) -> dict[str, Any]:
         own = self._own
@@ -80,12 +80,12 @@ class ExistingClusterHandle(CloudCluster):
             "name": pool.name,
             "machines": list(own.machines.get(pool.name, ())),
             "selector": dict(own.selectors.get(pool.name, {})),
-            "count": pool.max_nodes,
-            "gpus": pool.allocatable_gpus,
+            "count": pool.scaling.max_nodes,
+            "gpus": pool.gpus.allocatable,
             "devicePlugin": pool.role == "gpu" and pool.gpus.drivers == "managed",
-            "scaled": pool.autoscaled,
-            "labels": dict(pool.labels),
-            "taints": node_taints(pool.taints),
+            "scaled": pool.scaling.autoscaled,
+            "labels": dict(pool.nodes.labels),
+            "taints": node_taints(pool.nodes.taints),
         }
 
 

@@ -44,12 +44,12 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
         location_policy=location_policy(pool),
-        choice=_CHOICE if pool.compute_class is None else _CLASS_CHOICE.format(pool.compute_class),
+        choice=_CHOICE if pool.scaling.compute_class is None else _CLASS_CHOICE.format(pool.scaling.compute_class),
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"
-        + (_MINIMUM_NOTE.format(pool.min_nodes) if pool.min_nodes else ""),
+        + (_MINIMUM_NOTE.format(pool.scaling.min_nodes) if pool.scaling.min_nodes else ""),
         scale_down=_SCALE_DOWN[profile]
-        if pool.unneeded_minutes is None
-        else f"{pool.unneeded_minutes} minutes after the last pod of the node ended, by its ComputeClass",
+        if pool.scaling.unneeded_minutes is None
+        else f"{pool.scaling.unneeded_minutes} minutes after the last pod of the node ended, by its ComputeClass",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
 

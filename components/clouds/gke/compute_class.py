@@ -21,17 +21,18 @@ def specs(pools: Sequence[Pool]) -> Mapping[str, Mapping[str, Any]]:
     """
     classes: dict[str, list[Pool]] = {}
     for pool in pools:
-        if pool.compute_class is not None:
-            classes.setdefault(pool.compute_class, []).append(pool)
+        if pool.scaling.compute_class is not None:
+            classes.setdefault(pool.scaling.compute_class, []).append(pool)
     return {name: _spec(own) for name, own in classes.items()}
 
 
 def _spec(pools: Sequence[Pool]) -> dict[str, Any]:
-    preferences = sorted({pool.preference for pool in pools})
-    minutes = pools[0].unneeded_minutes
+    preferences = sorted({pool.scaling.preference for pool in pools})
+    minutes = pools[0].scaling.unneeded_minutes
     return {
         "priorities": [
-            {"nodepools": [pool.name for pool in pools if pool.preference == preference]} for preference in preferences
+            {"nodepools": [pool.name for pool in pools if pool.scaling.preference == preference]}
+            for preference in preferences
         ],
         "nodePoolAutoCreation": {"enabled": False},
         "whenUnsatisfiable": "DoNotScaleUp",

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
 from components.resources import documents
-from facts.concepts.pool import DriverVersion, Image, Pool
+from facts.concepts.parts import DriverVersion, Image
+from facts.concepts.pool import Pool
 
 INSTALLER: Final = "nvidia-driver-installer"
 
@@ -30,7 +31,7 @@ def gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     variants: dict[tuple[Image, DriverVersion], list[Pool]] = defaultdict(list)
     for pool in pools:
         if pool.gpus.drivers == "daemonset":
-            variants[pool.image, pool.gpus.driver_version].append(pool)
+            variants[pool.nodes.image, pool.gpus.driver_version].append(pool)
     return [
         GpuDaemon(app=INSTALLER, variant=f"{image}-{version}", pod=driver_pod(image, version), pools=tuple(pools))
         for (image, version), pools in sorted(variants.items())

@@ -62,7 +62,7 @@ class NodeIdentity:
 
 def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """The nodes' grants: name suffix, role and project."""
-    streams = any(pool.image_streaming for pool in settings.gpu_pools)
+    streams = any(pool.nodes.image_streaming for pool in settings.gpu_pools)
     for role in (*NODE_ROLES, STREAMING_ROLE) if streams else NODE_ROLES:
         yield role.rpartition(".")[2].lower(), role, settings.project
     if streams:

@@ -14,7 +14,8 @@ from components.settings import Settings
 from facts import catalog
 from facts.catalog.gke.machines import boot_disk
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
-from facts.concepts.pool import Image, Pool
+from facts.concepts.parts import Image
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import gke
@@ -35,7 +36,7 @@ def node_config(
     The stack's labels are for the bill, and its key of disks for all of them
     (https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek).
     """
-    image: Image = "cos" if pool is None else pool.image
+    image: Image = "cos" if pool is None else pool.nodes.image
     disk_key = settings.security.disk_key
     config: gke.NodePoolNodeConfig = {
         "machineType": machine_type,
@@ -49,9 +50,9 @@ def node_config(
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
         "shieldedInstanceConfig": {"enableSecureBoot": image == "cos", "enableIntegrityMonitoring": True},
-        "spot": pool is not None and pool.spot,
+        "spot": pool is not None and pool.scaling.spot,
         "labels": {} if pool is None else _labels(pool),
-        "taints": [] if pool is None else [gke_taint(taint) for taint in pool.taints],
+        "taints": [] if pool is None else [gke_taint(taint) for taint in pool.nodes.taints],
         "resourceLabels": dict(settings.labels),
     }
     if disk_key is not None:
@@ -67,7 +68,7 @@ def node_config(
 
 def _labels(pool: Pool) -> dict[str, str]:
     """Those of the pool without those that GKE sets by itself."""
-    return {key: value for key, value in pool.labels.items() if key not in pool.cloud_labels}
+    return {key: value for key, value in pool.nodes.labels.items() if key not in pool.nodes.cloud_labels}
 
 
 def gke_taint(taint: Taint) -> gke.NodeTaint:

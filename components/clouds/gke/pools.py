@@ -15,7 +15,8 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts import catalog
 from facts.catalog.gke.nodes import surge_nodes
-from facts.concepts.pool import Pool, PoolGpus
+from facts.concepts.parts import Gpus
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import gke
@@ -68,54 +69,54 @@ _TOO_NEW: Final = (
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
-    is_slice = pool.gpu_part is not None and pool.gpus.slice_nodes > 1
-    config = node_config(settings, context.node_account, pool.machine_type, pool.disk_gb, pool)
-    if pool.gpu_part is not None:
-        config |= _gpus(pool.gpu_part)
+    is_slice = pool.gpus.slice_nodes > 1
+    config = node_config(settings, context.node_account, pool.nodes.machine_type, pool.nodes.disk_gb, pool)
+    if pool.role == "gpu":
+        config |= _gpus(pool)
     inputs: gke.NodePool = {
         "project": settings.project,
         "name": pool.name,
         "cluster": context.control_plane.output("name"),
         "location": location(settings),
-        "nodeLocations": list(pool.zones),
+        "nodeLocations": list(pool.nodes.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
-        "management": {"autoRepair": pool.capacity_type != "flex-start", "autoUpgrade": True},
+        "management": {"autoRepair": pool.scaling.capacity_type != "flex-start", "autoUpgrade": True},
         "nodeConfig": config,
     }
-    if pool.capacity_type != "flex-start":
+    if pool.scaling.capacity_type != "flex-start":
         # Of those GKE keeps a strategy of its own, and a declared one would be a change in every preview:
         # https://github.com/crossplane-contrib/provider-upjet-gcp/issues/1028
         inputs["upgradeSettings"] = _upgrade(pool)
-    if pool.upgrade is not None and pool.upgrade.drain_minutes is not None:
+    if pool.nodes.upgrade is not None and pool.nodes.upgrade.drain_minutes is not None:
         # Without it GKE waits an hour: https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
-        drain = f"{60 * pool.upgrade.drain_minutes}s"
+        drain = f"{60 * pool.nodes.upgrade.drain_minutes}s"
         inputs["nodeDrainConfigs"] = [{"graceTerminationDuration": drain, "pdbTimeoutDuration": drain}]
-    if pool.compact:
+    if pool.nodes.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
     deleted_with: pulumi.Resource | None = context.control_plane
     if is_slice and pool.gpus.topology is not None:
         # Not for a node by itself: https://github.com/AI-Hypercomputer/xpk/pull/825
         inputs["placementPolicy"] = {"type": "COMPACT", "tpuTopology": pool.gpus.topology}
-        if pool.machine_type.startswith("tpu7x-"):
+        if pool.nodes.machine_type.startswith("tpu7x-"):
             # Such a pool is deleted individually: Google keeps a policy that a pool uses.
             policy, deleted_with = _workload_policy(context, name, pool, opts), None
             # As Google's own autoscaler makes them (autoscaling_gke_client_v1beta1.go, TYPE_UNSPECIFIED):
             # https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/main/pkg/cloudprovider/gke/gkeclient
             inputs["placementPolicy"] |= {"type": "", "policyName": policy.output("name")}
-    if pool.fabric is not None:
+    if pool.nodes.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
         inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto"}
-    if pool.image_streaming is not None:
+    if pool.nodes.image_streaming is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
         # https://github.com/pulumi/pulumi-gcp/issues/1072
-        config["gcfsConfig"] = {"enabled": pool.image_streaming}
-    if pool.gpu_part:
+        config["gcfsConfig"] = {"enabled": pool.nodes.image_streaming}
+    if pool.role == "gpu":
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
-    if pool.autoscaled:
+    if pool.scaling.autoscaled:
         inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
-        low, high = pool.min_nodes, pool.max_nodes
+        low, high = pool.scaling.min_nodes, pool.scaling.max_nodes
         # Google takes a slice without a maximum per zone for one of 0 nodes: https://github.com/vllm-project/ci-infra/pull/545
         inputs["autoscaling"] = (
             {"minNodeCount": low, "maxNodeCount": high, "locationPolicy": location_policy(pool)}
@@ -128,8 +129,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     immutable = [path for path in _IMMUTABLE if path.rpartition(".")[2] not in raw_config]
     options = pulumi.ResourceOptions(
         # The autoscaler owns the size after creation; without one the program does.
-        ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
-        replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
+        ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.scaling.autoscaled else ())],
+        replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.role == "gpu" else [],
         # Deleted with its cluster by one request: nodes created while pools are deleted one by one would remain.
         deleted_with=deleted_with,
         # Two pools of one name cannot exist side by side.
@@ -159,8 +160,8 @@ def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
     """By surplus nodes if there are some, else one node after the other; a number that a setting omits is 0."""
     surge = surge_nodes(pool)
     unavailable = 0 if surge else 1
-    if pool.upgrade is not None:
-        unavailable = pool.upgrade.max_unavailable or 0
+    if pool.nodes.upgrade is not None:
+        unavailable = pool.nodes.upgrade.max_unavailable or 0
     return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
 
 
@@ -172,9 +173,9 @@ def location_policy(pool: Pool) -> str:
     It requires pools that start empty, so a pool with a minimum is balanced:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#location_policy
     """
-    if pool.location_policy is not None:
-        return pool.location_policy.upper()
-    return "ANY" if not pool.min_nodes and (pool.gpu_part or pool.spot) else "BALANCED"
+    if pool.scaling.location_policy is not None:
+        return pool.scaling.location_policy.upper()
+    return "ANY" if not pool.scaling.min_nodes and (pool.role == "gpu" or pool.scaling.spot) else "BALANCED"
 
 
 def _initial_nodes_per_zone(pool: Pool) -> int:
@@ -182,28 +183,29 @@ def _initial_nodes_per_zone(pool: Pool) -> int:
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size
     """
-    return math.ceil(pool.min_nodes / len(pool.zones))
+    return math.ceil(pool.scaling.min_nodes / len(pool.nodes.zones))
 
 
-def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:
+def _gpus(pool: Pool) -> gke.NodePoolNodeConfig:
+    gpus, scaling = pool.gpus, pool.scaling
     # TPUs are part of the machine type, and GKE brings their driver and plugin.
     config: gke.NodePoolNodeConfig = {"guestAccelerators": [_accelerator(gpus)]} if gpus.of_nvidia else {}
-    if gpus.reservation is not None:
+    if scaling.reservation is not None:
         config["reservationAffinity"] = {
             "consumeReservationType": "SPECIFIC_RESERVATION",
             "key": "compute.googleapis.com/reservation-name",
-            "values": [gpus.reservation],
+            "values": [scaling.reservation],
         }
-    if gpus.flex_start is not None:
+    if scaling.max_run_hours is not None:
         # https://cloud.google.com/kubernetes-engine/docs/concepts/dws; what has to go with it:
         # https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf
         config["flexStart"] = True
-        config["maxRunDuration"] = f"{gpus.flex_start.max_run_hours * 3600}s"
+        config["maxRunDuration"] = f"{scaling.max_run_hours * 3600}s"
         config["reservationAffinity"] = {"consumeReservationType": "NO_RESERVATION"}
     return config
 
 
-def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
+def _accelerator(gpus: Gpus) -> gke.AcceleratorConfig:
     # Left out, the meaning of the driver version depends on the cluster's version, so it is always written.
     version = gpus.driver_version.upper() if gpus.drivers == "managed" else "INSTALLATION_DISABLED"
     if version == "LATEST" and gpus.type in _LAST_DRIVER_580:

@@ -21,8 +21,8 @@ _OF_GKE: Final = "standard-rwo"
 
 def classes(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
     """Resource name suffix and manifest of each class that GKE does not bring."""
-    key, default = settings.security.disk_key, boot_disk(settings.admin_pool.machine_type)
-    types = {default, *(boot_disk(pool.machine_type) for pool in settings.pools)}
+    key, default = settings.security.disk_key, boot_disk(settings.admin_pool.nodes.machine_type)
+    types = {default, *(boot_disk(pool.nodes.machine_type) for pool in settings.pools)}
     for type in sorted(types):
         if type != _PERSISTENT or key is not None:
             yield f"{'default' if type == default else type}-class", _class(type, key, default=type == default)
@@ -30,8 +30,10 @@ def classes(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def volume_class(settings: Settings, pool: Pool) -> str | None:
     """The class of the disks that the pool's machines attach; ``None`` if it is the default."""
-    type = boot_disk(pool.machine_type)
-    return None if type == boot_disk(settings.admin_pool.machine_type) else _name(type, settings.security.disk_key)
+    type = boot_disk(pool.nodes.machine_type)
+    return (
+        None if type == boot_disk(settings.admin_pool.nodes.machine_type) else _name(type, settings.security.disk_key)
+    )
 
 
 def _name(type: str, key: str | None) -> str:

@@ -22,7 +22,7 @@ def _governance(pool: Pool, settings: Settings) -> PoolGovernance:
         choice="the scheduler's",
         scale_up="a machine that is added to the stack file",
         scale_down="a machine that is removed from the stack file, after its pods have ended",
-        reaches_zero=f"no: {counted(pool.max_nodes, 'machine')} of your own",
+        reaches_zero=f"no: {counted(pool.scaling.max_nodes, 'machine')} of your own",
     )
 
 

@@ -45,7 +45,7 @@ def preflight(context: MachinesContext, name: str) -> CustomResource:
         {
             "machine": machine_input(machine),
             "role": "controlPlane" if pool.role == "admin" else "worker",
-            "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
+            "gpus": pool.gpus.per_node if own.driver.get(pool.name) else 0,
             **_driver(own, pool),
         }
         for pool in pools
@@ -107,7 +107,7 @@ def workers(
             **_node(context, machine, pool),
             **_joins(context, control_plane),
             "kubeadm": [],
-            "gpus": pool.gpus_per_node,
+            "gpus": pool.gpus.per_node,
         }
         if driver := _driver(own, pool):
             inputs["nvidia"] = driver
@@ -166,8 +166,8 @@ def _node(context: MachinesContext, machine: MachineSetting, pool: Pool) -> dict
     return {
         "machine": machine_input(machine),
         "software": _software(own),
-        "labels": dict(pool.labels),
-        "taints": node_taints(pool.taints),
+        "labels": dict(pool.nodes.labels),
+        "taints": node_taints(pool.nodes.taints),
         "firewall": {"machines": addresses, "podCidr": own.file.network.pod_cidr, **more, **ports},
     }
 

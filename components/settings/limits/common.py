@@ -142,12 +142,12 @@ def own_machines_problems(settings: Settings) -> list[Problem]:
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
     admin = settings.admin_pool
-    if admin.max_nodes < admin.min_nodes:
+    if admin.scaling.max_nodes < admin.scaling.min_nodes:
         yield Problem(
             "adminPool.maxNodes",
-            f"{admin.max_nodes} is below the minimum of {counted(admin.min_nodes, 'node')} "
-            f"({admin.nodes_per_zone} in each of {counted(len(admin.zones), 'zone')})",
-            f"Write {admin.min_nodes} or more",
+            f"{admin.scaling.max_nodes} is below the minimum of {counted(admin.scaling.min_nodes, 'node')} "
+            f"({admin.nodes_per_zone} in each of {counted(len(admin.nodes.zones), 'zone')})",
+            f"Write {admin.scaling.min_nodes} or more",
         )
 
 
@@ -157,17 +157,17 @@ def _admin_room(settings: Settings, *, certain: bool) -> Iterator[Problem]:
 
     What system pods request is their ``certain`` part, or all of it."""
     tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
-    machine = known.machines.get(admin.machine_type)
+    machine = known.machines.get(admin.nodes.machine_type)
     if machine is None:
         return
-    admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.nodes.allocatable(machine)
+    admin_nodes, each = admin.scaling.min_nodes if tools else admin.scaling.max_nodes, known.nodes.allocatable(machine)
     volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
     every_pod = (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons), *volume)
     pods = [pod.certain if certain else pod for pod in every_pod if not pod.gpu_node]
 
     def requested(more: int) -> Resources:
         """What system pods request if the admin pool has so many nodes more."""
-        larger = replace(admin, max_nodes=admin.max_nodes + more)
+        larger = replace(admin, scaling=replace(admin.scaling, max_nodes=admin.scaling.max_nodes + more))
         vcpus = sum(_most_vcpus(known.machines, pool) for pool in (larger, *settings.pools))
         all_nodes = settings.max_nodes + more
         return requests_on(known.nodes, pods, admin_nodes=admin_nodes + more, all_nodes=all_nodes, vcpus=vcpus)
@@ -200,7 +200,7 @@ def _admin_room(settings: Settings, *, certain: bool) -> Iterator[Problem]:
             "adminPool.maxNodes",
             f"{every} {may}request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
             f"{machine.type} have for pods",
-            f"Write adminPool.maxNodes: {admin.max_nodes + more}; the admin pool then grows with the others"
+            f"Write adminPool.maxNodes: {admin.scaling.max_nodes + more}; the admin pool then grows with the others"
             if more
             else f"Write adminPool.machineType: {known.machines.default_cpu}",
         )
@@ -211,8 +211,8 @@ def _fits(request: Resources, node: Resources, nodes: int) -> bool:
 
 
 def _most_vcpus(machines: Machines, pool: Pool) -> float:
-    types = [machine for type in pool.machine_types if (machine := machines.get(type)) is not None]
-    return pool.max_nodes * max((machine.vcpus for machine in types), default=0)
+    types = [machine for type in pool.nodes.machine_types if (machine := machines.get(type)) is not None]
+    return pool.scaling.max_nodes * max((machine.vcpus for machine in types), default=0)
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
@@ -278,7 +278,7 @@ def _budget(settings: Settings) -> Iterator[Problem]:
 
 def _teams(settings: Settings) -> Iterator[Problem]:
     """No team's quota exceeds the GPUs of the stack. The gate's ``gpu-quotas-kept`` checks the sum of all quotas."""
-    most = sum(pool.max_nodes * pool.allocatable_gpus for pool in settings.gpu_pools)
+    most = sum(pool.scaling.max_nodes * pool.gpus.allocatable for pool in settings.gpu_pools)
     for index, team in enumerate(settings.teams):
         if team.gpus > most:
             yield Problem(
@@ -293,13 +293,13 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
     known, pools = catalog.of(settings.cloud), Counter(pool.declared_at for pool in settings.gpu_pools)
     able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
     for pool in settings.gpu_pools:
-        where, zone = f"{pool.declared_at}.fabric", pool.zones[0]
-        if pool.fabric is None or not known.nodes.fabric.resource:
+        where, zone = f"{pool.declared_at}.fabric", pool.nodes.zones[0]
+        if pool.nodes.fabric is None or not known.nodes.fabric.resource:
             continue
-        if not pool.fabric.devices:
-            message = f"{pool.machine_type} has no RDMA devices that a pool can use"
+        if not pool.nodes.fabric.devices:
+            message = f"{pool.nodes.machine_type} has no RDMA devices that a pool can use"
             yield Problem(where, message, f"Leave it out, or choose one of {able}, with all of its GPUs per node")
-        elif pools[pool.declared_at] > 1 or len(pool.zones) > 1 or len(pool.machine_types) > 1:
+        elif pools[pool.declared_at] > 1 or len(pool.nodes.zones) > 1 or len(pool.nodes.machine_types) > 1:
             message = "a fabric connects nodes of one type in one zone, got by one capacity type"
             yield Problem(where, message, f"Write zones: [{zone}], one capacity and one machineType")
         elif pool.gpus.shares > 1:
@@ -308,11 +308,11 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
 
 def _blocks(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
-        block = pool.gpus.block
+        block = pool.scaling.block
         if block is not None and settings.day > date.fromisoformat(block.last):
             yield Problem(
                 f"{pool.declared_at}.reservation",
-                f"capacity block {pool.gpus.reservation} ended on {block.last}: no node starts in it",
+                f"capacity block {pool.scaling.reservation} ended on {block.last}: no node starts in it",
                 "Remove the reservation, or write the name and days of the next block",
             )
 
@@ -321,7 +321,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
     """A reservation belongs to one pool size: two pools would compete for it."""
     users: dict[str, str] = {}
     for pool in settings.gpu_pools:
-        reservation = pool.gpus.reservation
+        reservation = pool.scaling.reservation
         if reservation is None:
             continue
         if reservation in users:

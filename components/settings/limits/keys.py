@@ -16,19 +16,14 @@ from pydantic.alias_generators import to_snake
 
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts.concepts.pool import Pool
 
 # Key of the stack file → attribute of the settings or a pool, where it is not the key's own name.
 _ATTRIBUTES: Final[Mapping[str, str]] = {
     "adminPool.capacity": "admin_pool.capacity_type",
     "adminPool.maxNodes": "admin_pool.autoscaled",
     "autoscaling.unneededMinutes": "unneeded_minutes",
-    "drivers": "gpus.drivers",
-    "driverVersion": "gpus.driver_version",
-    "mig": "gpus.mig",
-    "mps": "gpus.mps",
     "placement": "compact",
-    "reservation": "gpus.reservation",
-    "timeSharing": "gpus.time_sharing",
 }
 
 
@@ -104,10 +99,16 @@ def refused(settings: Settings, section: str = "") -> Iterator[Problem]:
 def _value(of: Any, key: str, file: Settings) -> Any:
     """The value of a key of a pool, or of the file; ``None`` if a section on the way is left out."""
     steps = _ATTRIBUTES.get(key, to_snake(key)).split(".")
-    of = of if hasattr(of, steps[0]) else file
+    of = of if _holder(of, steps[0]) is not None else file
     for name in steps:
-        of = None if of is None else getattr(of, name)
+        of = None if of is None else getattr(_holder(of, name), name)
     return of
+
+
+def _holder(of: Any, name: str) -> Any:
+    """What has an attribute of this name: the record itself, or a part of a pool; ``None`` if none has."""
+    parts = (of, of.nodes, of.scaling, of.gpus) if isinstance(of, Pool) else (of,)
+    return next((part for part in parts if hasattr(part, name)), None)
 
 
 def other_forms(

@@ -16,6 +16,7 @@ from components.settings.own.existing_sections import (
 from components.settings.own.resolved import ExistingNodes, Resolved
 from components.settings.own.valid import valid
 from components.settings.problems import Problem
+from facts.concepts.parts import Scaling
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 
 Entry = ExistingAdminPool | ExistingGpuPool | ExistingCpuPool
@@ -32,7 +33,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     drivers: list[Any] = ["managed" if entry.drivers == "device-plugin" else "none" for entry in file.gpu_pools]
     gpu_pools = pools.gpu_pools(file.gpu_pools, [_count(entry) for entry in file.gpu_pools], drivers)
     gpu_pools = tuple(
-        replace(pool, min_nodes=0, autoscaled=True, owned=False) if entry.capacity == "autoscaled" else pool
+        replace(pool, scaling=Scaling(max_nodes=pool.scaling.max_nodes)) if entry.capacity == "autoscaled" else pool
         for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
     )
     cpu_pools = tuple(pools.cpu_pool(index, entry, _count(entry)) for index, entry in enumerate(file.cpu_pools))

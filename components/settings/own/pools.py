@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from facts.catalog.machines import GPUS
-from facts.concepts.pool import (
-    SKYPILOT_LABEL,
-    Drivers,
-    Pool,
-    PoolGpus,
-    SharedGpu,
-    cpu_pool_labels,
-    gpu_pool_labels,
-    gpu_pool_taints,
-)
+from facts.concepts.kubernetes import Taint, resource_of
+from facts.concepts.parts import NO_GPUS, Drivers, Gpus, Nodes, Scaling, SharedGpu
+from facts.concepts.pool import SKYPILOT_LABEL, Pool, Role, cpu_pool_labels, gpu_pool_labels, gpu_pool_taints
 
 MACHINE_TYPE: Final = "own"
 """What a pool of own machines has in place of a machine type."""
@@ -31,10 +24,11 @@ def gpu_pools(entries: Sequence[Any], nodes: Sequence[int], drivers: Sequence[Dr
 
 def _gpu_pool(index: int, entry: Any, nodes: int, drivers: Drivers, smallest: int, whole: set[int]) -> Pool:
     size, sharing = entry.gpus_per_node, entry.time_sharing
-    part = PoolGpus(
+    gpus = Gpus(
         type=entry.gpu,
         accelerator=entry.gpu,
         per_node=size,
+        resource=resource_of(entry.gpu),
         drivers=drivers,
         time_sharing=None if sharing is None else SharedGpu(clients_per_gpu=sharing.clients_per_gpu),
     )
@@ -45,15 +39,14 @@ def _gpu_pool(index: int, entry: Any, nodes: int, drivers: Drivers, smallest: in
         "gpu",
         nodes,
         {**launcher, **gpu_pool_labels(name, entry.gpu, size, entry.labels)},
-        gpu_part=part,
+        gpus=gpus,
         taints=gpu_pool_taints(
             size,
             smallest,
             tuple(taint.node_taint() for taint in entry.taints),
-            shares=part.shares if size in whole else 1,
+            shares=gpus.shares if size in whole else 1,
         ),
-        hourly_usd=entry.hourly_usd,
-        dearest_hourly_usd=entry.hourly_usd,
+        usd=entry.hourly_usd,
         declared_at=f"gpuPools[{index}]",
     )
 
@@ -66,25 +59,36 @@ def cpu_pool(index: int, entry: Any, nodes: int) -> Pool:
         nodes,
         cpu_pool_labels(entry.name, entry.labels),
         taints=tuple(taint.node_taint() for taint in entry.taints),
-        hourly_usd=entry.hourly_usd,
-        dearest_hourly_usd=entry.hourly_usd,
+        usd=entry.hourly_usd,
         declared_at=f"cpuPools[{index}]",
     )
 
 
-def fixed_pool(name: str, role: Any, nodes: int, labels: Mapping[str, str], **more: Any) -> Pool:
-    """A pool of so many nodes that are always there."""
+def fixed_pool(
+    name: str,
+    role: Role,
+    nodes: int,
+    labels: Mapping[str, str],
+    *,
+    taints: tuple[Taint, ...] = (),
+    gpus: Gpus = NO_GPUS,
+    usd: float | None = None,
+    declared_at: str = "",
+) -> Pool:
+    """A pool of so many nodes that are always there; ``usd`` is what one costs an hour."""
     return Pool(
         name=name,
         role=role,
-        machine_types=(MACHINE_TYPE,),
-        image="ubuntu",
-        disk_gb=0,
-        min_nodes=nodes,
-        max_nodes=nodes,
-        autoscaled=False,
-        owned=True,
-        zones=(),
-        labels=labels,
-        **more,
+        nodes=Nodes(
+            machine_types=(MACHINE_TYPE,),
+            zones=(),
+            labels=labels,
+            taints=taints,
+            image="ubuntu",
+            hourly_usd=usd,
+            dearest_hourly_usd=usd,
+        ),
+        scaling=Scaling(min_nodes=nodes, max_nodes=nodes, autoscaled=False, capacity_type="fixed"),
+        gpus=gpus,
+        declared_at=declared_at,
     )

@@ -83,9 +83,13 @@ def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
 def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     for pool in pools:
         labels = {"pool": pool.name}
-        yield {"record": "gpucluster:pool_minimum", "expr": f"vector({pool.min_nodes})", "labels": labels}
-        if pool.hourly_usd is not None:
-            yield {"record": "gpucluster:node_usd_per_hour", "expr": f"vector({pool.hourly_usd:.4f})", "labels": labels}
+        yield {"record": "gpucluster:pool_minimum", "expr": f"vector({pool.scaling.min_nodes})", "labels": labels}
+        if pool.nodes.hourly_usd is not None:
+            yield {
+                "record": "gpucluster:node_usd_per_hour",
+                "expr": f"vector({pool.nodes.hourly_usd:.4f})",
+                "labels": labels,
+            }
 
 
 def dashboards() -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from facts.catalog.cloud import CloudCatalog
 from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.nodes import Nodes, system_pods
+from facts.catalog.nodes import CloudNodes, system_pods
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
@@ -110,7 +110,7 @@ CATALOG: Final = CloudCatalog(
         },
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
-    nodes=Nodes(
+    nodes=CloudNodes(
         cloud="aks",
         images=("ubuntu", "azurelinux"),
         allocatable=allocatable,

@@ -13,7 +13,8 @@ import re
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Image, Pool
+from facts.concepts.parts import Image
+from facts.concepts.pool import Pool
 
 MAX_PODS: Final = 110
 """Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
@@ -50,12 +51,12 @@ def surge_nodes(pool: Pool) -> int:
     https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling. A spot pool has none
     (https://learn.microsoft.com/azure/aks/spot-node-pool), and a GPU pool by default: few have quota for one more.
     """
-    if pool.spot:
+    if pool.scaling.spot:
         return 0
-    upgrade = pool.upgrade
+    upgrade = pool.nodes.upgrade
     if upgrade is not None and (upgrade.max_surge is not None or upgrade.max_unavailable is not None):
         return upgrade.max_surge or 0
-    return 0 if pool.gpu_part else 1
+    return 0 if pool.role == "gpu" else 1
 
 
 def allocatable(machine: Machine) -> Resources:

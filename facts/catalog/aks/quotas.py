@@ -33,12 +33,12 @@ def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ..
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     known = Machines(cloud="aks")
-    machine = known.get(pool.machine_type)
+    machine = known.get(pool.nodes.machine_type)
     if machine is None:
-        raise AssertionError(f"{pool.machine_type} was accepted")
-    if pool.spot:
+        raise AssertionError(f"{pool.nodes.machine_type} was accepted")
+    if pool.scaling.spot:
         # Of a pool that mixes types each node counts as the largest.
-        mixed = [each for name in pool.machine_types if (each := known.get(name)) is not None]
+        mixed = [each for name in pool.nodes.machine_types if (each := known.get(name)) is not None]
         yield Limit(_SPOT, region, "vCPUs"), max(each.vcpus for each in mixed)
         return
     yield Limit(_REGIONAL, region, "vCPUs"), machine.vcpus

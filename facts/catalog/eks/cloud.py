@@ -15,11 +15,11 @@ from facts.catalog.eks.quotas import quotas
 from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.nodes import Nodes, system_pods
+from facts.catalog.nodes import CloudNodes, system_pods
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 
 _FEES: Final = fees("eks")
 
@@ -78,7 +78,7 @@ CATALOG: Final = CloudCatalog(
         extended_support=_FEES["extended support"],
         nat=nat_price,
     ),
-    nodes=Nodes(
+    nodes=CloudNodes(
         cloud="eks",
         images=("al2023", "bottlerocket"),
         # https://karpenter.sh/v1.14/tasks/managing-amis/

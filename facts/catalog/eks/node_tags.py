@@ -46,15 +46,15 @@ def owned(cluster_name: str) -> str:
 
 def node_template(pool: Pool) -> dict[str, str]:
     """All tags of one pool's group: every label, every taint, what pods may ask for, how long a node stays idle."""
-    tags = {f"{LABEL}{key}": value for key, value in pool.labels.items()}
+    tags = {f"{LABEL}{key}": value for key, value in pool.nodes.labels.items()}
     if pool.role == "admin":
         return tags
-    tags |= {f"{TAINT}{taint.key}": f"{taint.value or ''}:{taint.effect}" for taint in pool.taints}
+    tags |= {f"{TAINT}{taint.key}": f"{taint.value or ''}:{taint.effect}" for taint in pool.nodes.taints}
     tags |= {f"{RESOURCE}{name}": quantity for name, quantity in _resources(pool).items()}
-    if pool.gpu_part is not None and not pool.gpus.of_nvidia:
+    if not pool.gpus.of_nvidia:
         tags |= _ONLY_IDLE
-    if pool.unneeded_minutes is not None:
-        tags[UNNEEDED] = f"{pool.unneeded_minutes}m0s"
+    if pool.scaling.unneeded_minutes is not None:
+        tags[UNNEEDED] = f"{pool.scaling.unneeded_minutes}m0s"
     return tags
 
 
@@ -69,15 +69,15 @@ def _resources(pool: Pool) -> dict[str, str]:
     ``buildNodeFromTemplate`` in
     https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go
     """
-    quantities = {"ephemeral-storage": f"{nodes.disk_mib(pool.image, pool.disk_gb)}Mi"}
-    machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
+    quantities = {"ephemeral-storage": f"{nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb)}Mi"}
+    machines = [catalog.of("eks").machines.get(name) for name in pool.nodes.machine_types]
     known = [machine for machine in machines if isinstance(machine, Machine)]
     if known and len(known) == len(machines):
         # Of types that differ, what each of them has.
         quantities["cpu"] = f"{min(nodes.allocatable(machine).milli_cpu for machine in known)}m"
         quantities["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
-    if pool.gpu_part is not None:
-        quantities[pool.gpus.resource] = str(pool.allocatable_gpus)
-    if pool.fabric is not None:
-        quantities[pool.fabric.resource] = str(pool.fabric.devices)
+    if pool.role == "gpu":
+        quantities[pool.gpus.resource] = str(pool.gpus.allocatable)
+    if pool.nodes.fabric is not None:
+        quantities[pool.nodes.fabric.resource] = str(pool.nodes.fabric.devices)
     return quantities

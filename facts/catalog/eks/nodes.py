@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import ARM, Image, Pool, Upgrade
+from facts.concepts.parts import Image, Upgrade
+from facts.concepts.pool import ARM, Pool
 
 ADDRESSES_PER_PREFIX: Final = 16
 
@@ -80,8 +81,12 @@ def surge_nodes(pool: Pool) -> int:
     Two for each zone, or as many as are updated at once: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html.
     A GPU pool has none: few accounts have quota for one more GPU machine.
     """
-    upgrade = pool.upgrade or Upgrade()
-    return 0 if pool.gpu_part or upgrade.max_surge == 0 else max(2 * len(pool.zones), upgrade.max_unavailable or 1)
+    upgrade = pool.nodes.upgrade or Upgrade()
+    return (
+        0
+        if pool.role == "gpu" or upgrade.max_surge == 0
+        else max(2 * len(pool.nodes.zones), upgrade.max_unavailable or 1)
+    )
 
 
 def allocatable(machine: Machine) -> Resources:

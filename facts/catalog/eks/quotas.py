@@ -35,15 +35,15 @@ def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ..
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     known = Machines(cloud="eks")
-    machines = [machine for type in pool.machine_types if (machine := known.get(type)) is not None]
+    machines = [machine for type in pool.nodes.machine_types if (machine := known.get(type)) is not None]
     if not machines:
-        raise AssertionError(f"{pool.machine_types} was accepted")
+        raise AssertionError(f"{pool.nodes.machine_types} was accepted")
     families: dict[Limit, int] = {}
     for machine in machines:
-        limit = Limit(_of_family(machine.family, spot=pool.spot), region, "vCPUs")
+        limit = Limit(_of_family(machine.family, spot=pool.scaling.spot), region, "vCPUs")
         families[limit] = max(families.get(limit, 0), machine.vcpus)
     yield from families.items()
-    yield Limit("Storage for General Purpose SSD (gp3) volumes (L-7A658B76)", region, "GB"), pool.disk_gb
+    yield Limit("Storage for General Purpose SSD (gp3) volumes (L-7A658B76)", region, "GB"), pool.nodes.disk_gb
 
 
 def _of_family(family: str, *, spot: bool) -> str:

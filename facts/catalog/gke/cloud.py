@@ -15,11 +15,11 @@ from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
 from facts.catalog.labels import Labels
 from facts.catalog.model import Price
-from facts.catalog.nodes import Nodes, system_pods
+from facts.catalog.nodes import CloudNodes, system_pods
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 
 _FEES: Final = fees("gke")
 # E2, N1 and N2 in https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/gce/gce_price_info.go
@@ -80,7 +80,7 @@ CATALOG: Final = CloudCatalog(
         billed_vcpus={"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0},
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),
-    nodes=Nodes(
+    nodes=CloudNodes(
         cloud="gke",
         images=("cos", "ubuntu"),
         allocatable=allocatable,

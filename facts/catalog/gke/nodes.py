@@ -14,7 +14,8 @@ from typing import Final
 
 from facts.catalog import tables
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Image, Pool
+from facts.concepts.parts import Image
+from facts.concepts.pool import Pool
 
 # CPU: shares of successive cores. Memory: shares of successive MiB.
 _CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
@@ -65,9 +66,9 @@ def surge_nodes(pool: Pool) -> int:
     https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota. A GPU pool has none by default: few
     projects have quota for one more GPU machine.
     """
-    if pool.upgrade is not None:
-        return pool.upgrade.max_surge or 0
-    return 0 if pool.gpu_part else 1
+    if pool.nodes.upgrade is not None:
+        return pool.nodes.upgrade.max_surge or 0
+    return 0 if pool.role == "gpu" else 1
 
 
 def system_replicas(pod: str, nodes: int, vcpus: float) -> int:

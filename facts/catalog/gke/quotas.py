@@ -43,23 +43,23 @@ def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ..
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     """What one node of the pool counts for."""
-    machine = GkeMachines(cloud="gke").get(pool.machine_type)
+    machine = GkeMachines(cloud="gke").get(pool.nodes.machine_type)
     if machine is None:
-        raise AssertionError(f"{pool.machine_type} was accepted")
-    preemptible = pool.capacity_type in ("spot", "flex-start")
-    if pool.gpu_part is not None:
+        raise AssertionError(f"{pool.nodes.machine_type} was accepted")
+    preemptible = pool.scaling.capacity_type in ("spot", "flex-start")
+    if pool.role == "gpu":
         if pool.gpus.of_nvidia:
-            yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
+            yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus.per_node
         # A pool with a reservation needs no quota of TPUs: https://cloud.google.com/kubernetes-engine/docs/how-to/tpus
-        if pool.gpus.of_nvidia or pool.gpus.reservation is None:
-            yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
+        if pool.gpus.of_nvidia or pool.scaling.reservation is None:
+            yield _gpus(region, pool.gpus.type, preemptible), pool.gpus.per_node
     # For TPUs Google's page names no quota of CPUs.
-    if pool.gpu_part is None or pool.gpus.of_nvidia:
+    if pool.gpus.of_nvidia:
         cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
         yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
         cpu_limit = Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs")
         yield cpu_limit, machine.vcpus
-    yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
+    yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.nodes.disk_gb
     if machine.local_ssds:
         yield _local_ssd(region, machine.family, preemptible), machine.local_ssds * LOCAL_SSD_GB
     yield Limit("INSTANCES", region, "machines"), 1

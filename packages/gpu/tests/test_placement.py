@@ -8,7 +8,7 @@ import pytest
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import PoolOffer
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
 from facts.jobs.plan import place, slow_network, training_job

@@ -41,7 +41,7 @@ def test_a_stack_may_have_the_recommended_pools(cloud: str, asked: str, gpu: Run
     own: dict[str, Any] = {key.partition(":")[2]: value for key, value in written_lines.items()}
     own |= {"cloud": cloud, "region": region, "network": {"authorizedNetworks": [{"name": "me", "cidr": "9.9.9.9/32"}]}}
     settings = load(own, stack="dev", project=ACCOUNTS[cloud])
-    assert max(each.gpus_per_node for each in settings.gpu_pools) >= 4
+    assert max(each.gpus.per_node for each in settings.gpu_pools) >= 4
     assert ("unneededMinutes" in out) is (cloud != "gke")
 
 

@@ -143,5 +143,5 @@ spec:
           image: nvidia/cuda:12.4.1-base-ubuntu22.04
           resources:
             limits:
-              nvidia.com/gpu: {pool.allocatable_gpus}
+              nvidia.com/gpu: {pool.gpus.allocatable}
 """

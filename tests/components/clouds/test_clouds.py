@@ -69,10 +69,10 @@ def test_a_kubeconfig_trusts_the_cluster_and_has_a_plugin(cloud: str, context: s
 
 
 SPOT = specs.gpu_pool("spot-1")
-FALLBACK = specs.gpu_pool("spot-1-ondemand", spot=False, preference=1)
-ALWAYS = specs.gpu_pool("always-1", spot=False)
+FALLBACK = specs.gpu_pool("spot-1-ondemand", capacity_type="on-demand", preference=1)
+ALWAYS = specs.gpu_pool("always-1", capacity_type="on-demand")
 BIG = specs.gpu_pool("big-8", size=8)
-RESERVED = specs.gpu_pool("reserved-1", spot=False, reservation="cr-0123456789abcdef0")
+RESERVED = specs.gpu_pool("reserved-1", reservation="cr-0123456789abcdef0")
 CHEAP = specs.gpu_pool("cheap-1", hourly_usd=0.2)
 DEAR = specs.gpu_pool("dear-1", hourly_usd=3.0)
 POOLS = {pool.name: pool for pool in (SPOT, FALLBACK, ALWAYS, BIG, RESERVED, CHEAP, DEAR)}

@@ -19,7 +19,8 @@ import yaml
 from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Block, FlexStart, Pool, SharedGpu, Upgrade
+from facts.concepts.parts import Block, SharedGpu, Upgrade
+from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs, specs
 from tests.components.clouds.aks import test_cluster as aks_cluster
@@ -40,7 +41,6 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "authorized_networks": AuthorizedNetworkSetting,
     "block": Block,
     "extra_taints": Taint,
-    "flex_start": FlexStart,
     "maintenance": Maintenance,
     "mps": SharedGpu,
     "time_sharing": SharedGpu,

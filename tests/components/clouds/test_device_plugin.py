@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,8 @@ from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs, config_map, daemon_set
 from components.settings import from_stack_file
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Image, Pool, SharedGpu
+from facts.concepts.parts import Image, SharedGpu
+from facts.concepts.pool import Pool
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
 from policies.readers.kubernetes.parts import replicated
 from tests import recorder
@@ -118,9 +118,9 @@ def test_it_is_pinned() -> None:
 
 
 def exporters(*images: Image) -> dict[Image, GpuDaemon]:
-    pools: list[Pool] = [replace(POOL, name=image, image=image) for image in images]
+    pools: list[Pool] = [specs.changed(POOL, name=image, image=image) for image in images]
     daemons = load_cloud("eks").gpu_exporters(pools)
-    return {pool.image: daemon for daemon in daemons for pool in daemon.pools}
+    return {pool.nodes.image: daemon for daemon in daemons for pool in daemon.pools}
 
 
 def rights(daemon: GpuDaemon) -> dict[str, Any]:

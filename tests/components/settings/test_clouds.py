@@ -94,9 +94,9 @@ def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
     assert known.choices.default_ranges.keys() == {"node_cidr", "pod_cidr", "service_cidr"}
     assert settings.autoscaler == known.choices.autoscalers[0]
     assert (settings.unneeded_minutes, settings.addons) == (None, ())
-    assert {pool.image for pool in settings.gpu_pools} == {known.nodes.images[0]}
-    assert settings.admin_pool.machine_type == known.machines.default_admin
-    assert {pool.machine_type for pool in settings.cpu_pools} == {known.machines.default_cpu}
+    assert {pool.nodes.image for pool in settings.gpu_pools} == {known.nodes.images[0]}
+    assert settings.admin_pool.nodes.machine_type == known.machines.default_admin
+    assert {pool.nodes.machine_type for pool in settings.cpu_pools} == {known.machines.default_cpu}
 
 
 @each_cloud
@@ -123,21 +123,21 @@ def test_nodes_that_no_longer_fit_their_range_are_refused(cloud: str) -> None:
 @each_cloud
 def test_pools_have_final_names_labels_and_taints(cloud: str) -> None:
     known, settings = catalog.of(cloud), load_stack(cloud)
-    smallest = min(pool.gpus_per_node for pool in settings.gpu_pools)
+    smallest = min(pool.gpus.per_node for pool in settings.gpu_pools)
     for pool in settings.gpu_pools:
-        assert pool.labels[POOL_LABEL] == pool.name
-        assert pool.labels[SIZE_KEY] == str(pool.gpus_per_node)
-        assert known.labels.of_gpu(pool.gpus.type).items() <= pool.labels.items()
-        assert GPU_TAINT in pool.taints
-        assert (size_taint(pool.gpus_per_node) in pool.taints) == (pool.gpus_per_node > smallest)
+        assert pool.nodes.labels[POOL_LABEL] == pool.name
+        assert pool.nodes.labels[SIZE_KEY] == str(pool.gpus.per_node)
+        assert known.labels.of_gpu(pool.gpus.type).items() <= pool.nodes.labels.items()
+        assert GPU_TAINT in pool.nodes.taints
+        assert (size_taint(pool.gpus.per_node) in pool.nodes.taints) == (pool.gpus.per_node > smallest)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
-        assert set(known.labels.spot_taints) & set(pool.taints) == (
-            set(known.labels.spot_taints) if pool.spot else set()
+        assert set(known.labels.spot_taints) & set(pool.nodes.taints) == (
+            set(known.labels.spot_taints) if pool.scaling.spot else set()
         )
-        assert len(set(pool.taints)) == len(pool.taints)
+        assert len(set(pool.nodes.taints)) == len(pool.nodes.taints)
     for pool in of_entry(settings, "gpuPools[0]"):
-        assert pool.labels["nvidia.com/gpu"] == "true"
-        assert pool.labels["team"] == "vision"
+        assert pool.nodes.labels["nvidia.com/gpu"] == "true"
+        assert pool.nodes.labels["team"] == "vision"
 
 
 @each_cloud
@@ -150,7 +150,7 @@ def test_a_taint_that_the_cloud_puts_on_spot_nodes_may_be_written_too(cloud: str
     if written:
         repeated = load_stack(cloud, gpuPools=t4(capacity="spot", taints=written)).gpu_pools
         assert repeated == plain
-    assert all(len(set(pool.taints)) == len(pool.taints) for pool in plain)
+    assert all(len(set(pool.nodes.taints)) == len(pool.nodes.taints) for pool in plain)
 
 
 @each_cloud
@@ -158,17 +158,19 @@ def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
     known, settings = catalog.of(cloud), load_stack(cloud)
     for entry, gpu in [(f"gpuPools[{index}]", True) for index in range(2)] + [("cpuPools[0]", False)]:
         for spot in (True, False):
-            pools = [pool for pool in of_entry(settings, entry) if pool.spot is spot]
+            pools = [pool for pool in of_entry(settings, entry) if pool.scaling.spot is spot]
             if not pools:
                 continue
-            sizes = len({pool.gpus_per_node for pool in pools if pool.role == "gpu"}) or 1
+            sizes = len({pool.gpus.per_node for pool in pools if pool.role == "gpu"}) or 1
             if known.machines.pool_per_zone(gpu=gpu, spot=spot, zones=3, autoscaler=settings.autoscaler):
-                assert len(pools) == sizes * len({pool.zones for pool in pools})
-                assert all(len(pool.zones) == 1 for pool in pools)
-                assert all(pool.name.endswith("-" + zone_suffix(pool.zones[0], settings.region)) for pool in pools)
+                assert len(pools) == sizes * len({pool.nodes.zones for pool in pools})
+                assert all(len(pool.nodes.zones) == 1 for pool in pools)
+                assert all(
+                    pool.name.endswith("-" + zone_suffix(pool.nodes.zones[0], settings.region)) for pool in pools
+                )
             else:
                 assert len(pools) == sizes
-            assert len({pool.max_nodes for pool in pools}) == 1, "each zone grows as far as the entry says"
+            assert len({pool.scaling.max_nodes for pool in pools}) == 1, "each zone grows as far as the entry says"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscal
     pools = t4(capacity="spot-with-fallback", **changes)
     settings = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": autoscaler})
     assert sorted(pool.name for pool in settings.gpu_pools) == sorted(names)
-    assert settings.max_nodes == settings.admin_pool.min_nodes + 3 * len(names)
+    assert settings.max_nodes == settings.admin_pool.scaling.min_nodes + 3 * len(names)
 
 
 @cases
@@ -210,31 +212,31 @@ def test_zone_suffixes_distinguish_the_zones_of_every_region(cloud: str) -> None
 def test_a_spot_pool_mixes_what_the_catalogue_says_and_an_on_demand_pool_nothing(cloud: str) -> None:
     known = catalog.of(cloud)
     for pool in load_stack(cloud).gpu_pools:
-        mix = known.machines.spot_mix(pool.gpus.type, pool.gpus_per_node, known.choices.autoscalers[0])
+        mix = known.machines.spot_mix(pool.gpus.type, pool.gpus.per_node, known.choices.autoscalers[0])
         mixed = tuple(machine.type for machine in mix)
-        assert pool.machine_types == (mixed if pool.spot else (pool.machine_type,))
-        first = known.machines.having(pool.gpus.type, pool.gpus_per_node)[0].type
-        assert pool.machine_type == pool.machine_types[0] == first
+        assert pool.nodes.machine_types == (mixed if pool.scaling.spot else (pool.nodes.machine_type,))
+        first = known.machines.having(pool.gpus.type, pool.gpus.per_node)[0].type
+        assert pool.nodes.machine_type == pool.nodes.machine_types[0] == first
 
 
 def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> None:
     types = ["g4dn.4xlarge", "g4dn.xlarge", "g4dn.2xlarge"]
     pools = t4(capacity="spot-with-fallback", machineType=types)
     spot, on_demand = load_stack("eks", zones=["us-west-2a"], gpuPools=pools).gpu_pools
-    assert spot.machine_types == ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
-    assert spot.machine_type == "g4dn.xlarge"
+    assert spot.nodes.machine_types == ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
+    assert spot.nodes.machine_type == "g4dn.xlarge"
     # The fallback is for when no spot node is to be had, and no mixture makes that likelier.
-    assert (on_demand.machine_type, on_demand.machine_types) == ("g4dn.xlarge", ("g4dn.xlarge",))
-    assert spot.hourly_usd == load_stack("eks", zones=["us-west-2a"], gpuPools=t4(
-        capacity="spot", machineType="g4dn.xlarge")).gpu_pools[0].hourly_usd  # fmt: skip
+    assert (on_demand.nodes.machine_type, on_demand.nodes.machine_types) == ("g4dn.xlarge", ("g4dn.xlarge",))
+    assert spot.nodes.hourly_usd == load_stack("eks", zones=["us-west-2a"], gpuPools=t4(
+        capacity="spot", machineType="g4dn.xlarge")).gpu_pools[0].nodes.hourly_usd  # fmt: skip
 
 
 def test_a_cpu_pools_fallback_has_one_type_too() -> None:
     types = ["m5a.xlarge", "m5.xlarge", "m6i.2xlarge"]
     cpu = [{"name": "c", "maxNodes": 2, "capacity": "spot-with-fallback", "machineType": types}]
     spot, on_demand = load_stack("eks", cpuPools=cpu).cpu_pools
-    assert sorted(spot.machine_types) == sorted(types)
-    assert on_demand.machine_types == (spot.machine_type,)
+    assert sorted(spot.nodes.machine_types) == sorted(types)
+    assert on_demand.nodes.machine_types == (spot.nodes.machine_type,)
 
 
 def test_a_growing_spot_admin_pool_of_mixed_machines() -> None:
@@ -242,16 +244,16 @@ def test_a_growing_spot_admin_pool_of_mixed_machines() -> None:
     pool = {"capacity": "spot", "machineType": types, "maxNodes": 20, "diskGb": 100}
     settings = load_stack("eks", autoscaling=GROUPS, adminPool=pool)
     admin = settings.admin_pool
-    assert (admin.spot, admin.min_nodes, admin.max_nodes) == (True, 3, 20)
-    assert admin.machine_type == "c4.2xlarge"
-    assert sorted(admin.machine_types) == sorted(types)
+    assert (admin.scaling.spot, admin.scaling.min_nodes, admin.scaling.max_nodes) == (True, 3, 20)
+    assert admin.nodes.machine_type == "c4.2xlarge"
+    assert sorted(admin.nodes.machine_types) == sorted(types)
     fixed = load_stack("eks", autoscaling=GROUPS, adminPool={**pool, "maxNodes": 3})
     assert settings.max_nodes - fixed.max_nodes == 17
 
 
 def test_nodes_that_the_autoscaler_may_add_to_the_admin_pool_count_in_the_maximum_only() -> None:
     growing, fixed = (load_stack("eks", autoscaling=GROUPS, adminPool={"maxNodes": most}) for most in (20, 3))
-    price = growing.admin_pool.hourly_usd
+    price = growing.admin_pool.nodes.hourly_usd
     assert growing.cost_idle_hourly == fixed.cost_idle_hourly
     assert growing.cost_max_hourly is not None
     assert fixed.cost_max_hourly is not None
@@ -282,8 +284,8 @@ def test_a_written_nat_decides_and_counts_in_the_costs() -> None:
 def test_idle_minutes_of_a_pool_and_of_the_stack_stay_apart() -> None:
     settings = load_stack("eks", autoscaling={"unneededMinutes": 10}, gpuPools=t4(unneededMinutes=1440))
     assert settings.unneeded_minutes == 10
-    assert {pool.unneeded_minutes for pool in settings.gpu_pools} == {1440}
-    assert {pool.unneeded_minutes for pool in settings.cpu_pools} == {None}
+    assert {pool.scaling.unneeded_minutes for pool in settings.gpu_pools} == {1440}
+    assert {pool.scaling.unneeded_minutes for pool in settings.cpu_pools} == {None}
 
 
 def test_a_pool_per_zone_takes_names_only_of_zones_that_have_its_gpu() -> None:
@@ -306,9 +308,18 @@ def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
     """Names of on-demand pools, sizes, maxima, preferences and the contract's labels do not depend on the cloud."""
 
     def shape(settings: Settings) -> list[tuple[object, ...]]:
-        pools = [pool for pool in (*settings.gpu_pools, *settings.cpu_pools) if not pool.spot]
-        facts = ("name", "max_nodes", "min_nodes", "preference", "declared_at")
-        return [(*(getattr(pool, fact) for fact in facts), pool.labels.get(SIZE_KEY)) for pool in pools]
+        pools = [pool for pool in (*settings.gpu_pools, *settings.cpu_pools) if not pool.scaling.spot]
+        return [
+            (
+                pool.name,
+                pool.scaling.min_nodes,
+                pool.scaling.max_nodes,
+                pool.scaling.preference,
+                pool.declared_at,
+                pool.nodes.labels.get(SIZE_KEY),
+            )
+            for pool in pools
+        ]
 
     shapes = [shape(load_stack(cloud)) for cloud in one_stack.CLOUDS]
     assert shapes[0]

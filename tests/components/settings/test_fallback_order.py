@@ -9,7 +9,8 @@ import pytest
 from components.settings import Settings, SettingsError
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SHARES_KEY, CapacityType, Pool
+from facts.concepts.parts import CapacityType
+from facts.concepts.pool import SHARES_KEY, Pool
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, t4
 
@@ -38,8 +39,10 @@ def pools(settings: Settings) -> list[Pool]:
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_capacity_types_become_pools_in_the_order_written(cloud: str) -> None:
     declared = pools(load_stack(cloud, gpuPools=t4(capacity=[*LADDER], reservation=reservation(cloud))))
-    assert list(dict.fromkeys(pool.capacity_type for pool in declared)) == list(LADDER)
-    assert [pool.preference for pool in declared] == sorted(LADDER.index(pool.capacity_type) for pool in declared)
+    assert list(dict.fromkeys(pool.scaling.capacity_type for pool in declared)) == list(LADDER)
+    assert [pool.scaling.preference for pool in declared] == sorted(
+        LADDER.index(pool.scaling.capacity_type) for pool in declared
+    )
     assert len({pool.name for pool in declared}) == len(declared)
 
 
@@ -47,20 +50,20 @@ def test_capacity_types_become_pools_in_the_order_written(cloud: str) -> None:
 def test_only_the_reserved_pool_has_the_reservation_its_zone_and_its_size(cloud: str) -> None:
     written = t4(capacity=[*LADDER], reservation=reservation(cloud, nodes=1), maxNodes=3)
     for pool in pools(load_stack(cloud, gpuPools=written)):
-        reserved = pool.capacity_type == "reserved"
-        assert pool.gpus.reservation == (RESERVATIONS[cloud][0] if reserved else None)
-        assert pool.max_nodes == (1 if reserved else 3)
-        assert not reserved or pool.zones == (zones(cloud)[0],)
+        reserved = pool.scaling.capacity_type == "reserved"
+        assert pool.scaling.reservation == (RESERVATIONS[cloud][0] if reserved else None)
+        assert pool.scaling.max_nodes == (1 if reserved else 3)
+        assert not reserved or pool.nodes.zones == (zones(cloud)[0],)
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_each_reservation_is_a_pool_and_all_of_them_come_first(cloud: str) -> None:
     both = [reservation(cloud, number) for number in (0, 1)]
     first, second, *rest = pools(load_stack(cloud, gpuPools=t4(capacity=["reserved", "spot"], reservation=both)))
-    assert (first.gpus.reservation, second.gpus.reservation) == RESERVATIONS[cloud]
-    assert (first.zones, second.zones) == tuple((zone,) for zone in zones(cloud)[:2])
-    assert {pool.capacity_type for pool in rest} == {"spot"}
-    assert {first.preference, second.preference} == {0}
+    assert (first.scaling.reservation, second.scaling.reservation) == RESERVATIONS[cloud]
+    assert (first.nodes.zones, second.nodes.zones) == tuple((zone,) for zone in zones(cloud)[:2])
+    assert {pool.scaling.capacity_type for pool in rest} == {"spot"}
+    assert {first.scaling.preference, second.scaling.preference} == {0}
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -80,7 +83,7 @@ def test_reserved_is_what_on_demand_with_a_reservation_was(cloud: str) -> None:
         for word in ("on-demand", "reserved")
     )
     assert before.gpu_pools == after.gpu_pools
-    assert [pool.capacity_type for pool in pools(before)] == ["reserved"]
+    assert [pool.scaling.capacity_type for pool in pools(before)] == ["reserved"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,7 @@ def test_pods_that_want_a_whole_gpu_stay_off_parts_of_one(cloud: str, beside: bo
     autoscaling = {"autoscaler": "cluster-autoscaler"} if cloud == "eks" else {}
     whole = t4() if beside else t4(gpusPerNode=4)
     settings = load_stack(cloud, autoscaling=autoscaling, gpuPools=[parts, *whole])
-    by_shares = {pool.name: [t for t in pool.taints if t.key == SHARES_KEY] for pool in settings.gpu_pools}
+    by_shares = {pool.name: [t for t in pool.nodes.taints if t.key == SHARES_KEY] for pool in settings.gpu_pools}
     for pool in settings.gpu_pools:
         expected = [Taint(SHARES_KEY, str(pool.gpus.shares), "NoSchedule")]
         assert by_shares[pool.name] == (expected if beside and pool.gpus.shares > 1 else [])

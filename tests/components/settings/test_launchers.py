@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,8 +18,11 @@ import pytest
 from components.settings import Settings, SettingsError
 from facts import catalog
 from facts.catalog.eks import node_tags
-from facts.concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
+from facts.concepts.kubernetes import resource_of
+from facts.concepts.parts import Gpus
+from facts.concepts.pool import SKYPILOT_LABEL, Pool
 from tests.components.settings.test_clouds import load_stack
+from tests.components.specs import changed
 from tests.tables import cases
 
 AUTOSCALERS = [
@@ -79,7 +81,7 @@ def of_the_cloud(cloud: str, autoscaler: str, pool: Pool) -> dict[str, str]:
         return {"cloud.google.com/gke-accelerator": pool.gpus.accelerator}
     if autoscaler == "karpenter":
         # ``lowerKabobCase``: https://github.com/aws/karpenter-provider-aws/blob/main/pkg/providers/instancetype/types.go
-        name = amazons_names()[pool.machine_type].lower().replace(" ", "-")
+        name = amazons_names()[pool.nodes.machine_type].lower().replace(" ", "-")
         return {"karpenter.k8s.aws/instance-gpu-name": name}
     return {}
 
@@ -87,8 +89,10 @@ def of_the_cloud(cloud: str, autoscaler: str, pool: Pool) -> dict[str, str]:
 def with_gpus(pool: Pool, cloud: str, gpu: str) -> Pool:
     known = catalog.of(cloud)
     machine = next(one for count in range(1, 17) for one in known.machines.having(gpu, count))
-    gpus = PoolGpus(type=gpu, accelerator=known.machines.accelerators[gpu].name, per_node=machine.gpus)
-    return replace(pool, gpu_part=gpus, machine_types=(machine.type,))
+    gpus = Gpus(
+        type=gpu, accelerator=known.machines.accelerators[gpu].name, per_node=machine.gpus, resource=resource_of(gpu)
+    )
+    return changed(pool, gpus=gpus, machine_types=(machine.type,))
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
@@ -112,22 +116,22 @@ def test_each_gpu_of_an_empty_pool_is_what_skypilot_selects(cloud: str, autoscal
 def test_only_pools_that_skypilot_would_not_find_carry_its_label(cloud: str, autoscaler: str) -> None:
     """Of others it would be a change for nothing, which with Karpenter replaces nodes."""
     loaded = settings(cloud, autoscaler)
-    labels = {pool.labels.get(SKYPILOT_LABEL) for pool in loaded.gpu_pools}
+    labels = {pool.nodes.labels.get(SKYPILOT_LABEL) for pool in loaded.gpu_pools}
     assert labels == ({"t4"} if (cloud, autoscaler) in LABELLED else {None})
-    assert not [pool for pool in (*loaded.cpu_pools, loaded.admin_pool) if SKYPILOT_LABEL in pool.labels]
+    assert not [pool for pool in (*loaded.cpu_pools, loaded.admin_pool) if SKYPILOT_LABEL in pool.nodes.labels]
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
 def test_a_label_of_the_user_stays(cloud: str, autoscaler: str) -> None:
     loaded = settings(cloud, autoscaler, pool={"labels": {SKYPILOT_LABEL: "mine"}})
-    assert {pool.labels[SKYPILOT_LABEL] for pool in loaded.gpu_pools} == {"mine"}
+    assert {pool.nodes.labels[SKYPILOT_LABEL] for pool in loaded.gpu_pools} == {"mine"}
 
 
 @cases
 def test_parts_of_a_gpu_are_not_taken_for_whole_ones(cloud: str, autoscaler: str, parts: dict[str, Any]) -> None:
     for pool in settings(cloud, autoscaler, pool=parts).gpu_pools:
-        assert SKYPILOT_LABEL not in pool.labels
-        whole = replace(pool, gpu_part=replace(pool.gpus, time_sharing=None, mig=None))
+        assert SKYPILOT_LABEL not in pool.nodes.labels
+        whole = changed(pool, time_sharing=None, mig=None)
         assert SKYPILOT_LABEL in catalog.of(cloud).labels.of_launchers(whole, autoscaler, {})
 
 
@@ -140,9 +144,9 @@ def test_it_gives_way_to_what_the_user_wrote_where_a_group_has_no_room_for_both(
         return settings("eks", "cluster-autoscaler", pool=own, labels=stack_labels).gpu_pools[0]
 
     room = node_tags.room(pool_with(0), stack_labels)
-    assert SKYPILOT_LABEL in pool_with(room).labels
+    assert SKYPILOT_LABEL in pool_with(room).nodes.labels
     full = pool_with(room + 1)
-    assert SKYPILOT_LABEL not in full.labels
+    assert SKYPILOT_LABEL not in full.nodes.labels
     assert node_tags.room(full, stack_labels) == 0
     with pytest.raises(SettingsError, match="Remove 1 labels or taints"):
         pool_with(room + 2)

@@ -44,28 +44,33 @@ def test_each_pool_has_its_machines_and_none_scales() -> None:
     machines = {name: [machine.name for machine in each] for name, each in own_machines().machines.items()}
     assert machines == {"admin": ["cp1"], "t4-2": ["gpu1", "gpu2"]}
     for each, count in ((lab.admin_pool, 1), (lab.gpu_pools[0], 2)):
-        assert (each.min_nodes, each.max_nodes, each.autoscaled, each.owned) == (count, count, False, True)
+        assert (each.scaling.min_nodes, each.scaling.max_nodes, each.scaling.autoscaled, each.scaling.owned) == (
+            count,
+            count,
+            False,
+            True,
+        )
 
 
 def test_labels_and_taints_are_those_of_any_cloud() -> None:
     (t4,) = settings().gpu_pools
-    assert t4.taints == (GPU_TAINT,)
+    assert t4.nodes.taints == (GPU_TAINT,)
     own = {"gpucluster.dev/pool": "t4-2", "gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "2"}
-    assert t4.labels == {"skypilot.co/accelerator": "t4", "nvidia.com/gpu.present": "true", **own}
+    assert t4.nodes.labels == {"skypilot.co/accelerator": "t4", "nvidia.com/gpu.present": "true", **own}
 
 
 def test_larger_machines_repel_pods_of_smaller_ones() -> None:
     first, second = pool()["machines"]
     pools = [pool(name="small", gpusPerNode=1, machines=[first]), pool(name="large", machines=[second])]
     small, large = settings(teams=[], gpuPools=pools).gpu_pools
-    assert small.taints == (GPU_TAINT,)
-    assert large.taints == (GPU_TAINT, Taint("gpucluster.dev/gpus-per-node", "2", "NoSchedule"))
+    assert small.nodes.taints == (GPU_TAINT,)
+    assert large.nodes.taints == (GPU_TAINT, Taint("gpucluster.dev/gpus-per-node", "2", "NoSchedule"))
 
 
 def test_a_gpu_that_no_cloud_has_is_welcome() -> None:
     (rtx,) = settings(gpuPools=[pool(gpu="nvidia-rtx-4090")]).gpu_pools
     assert rtx.gpus.type == "nvidia-rtx-4090"
-    assert "skypilot.co/accelerator" not in rtx.labels
+    assert "skypilot.co/accelerator" not in rtx.nodes.labels
 
 
 def test_the_driver_is_ours_unless_the_machines_have_one() -> None:
@@ -149,17 +154,17 @@ def existing_pool(**changed: Any) -> dict[str, Any]:
 def test_named_nodes_are_fixed_and_have_the_labels_and_taints_of_any_cloud() -> None:
     lab = existing()
     (t4,) = lab.gpu_pools
-    assert (t4.min_nodes, t4.max_nodes, t4.autoscaled, t4.owned) == (2, 2, False, True)
-    assert t4.taints == (Taint("nvidia.com/gpu", "present", "NoSchedule"),)
-    assert t4.labels["gpucluster.dev/pool"] == "t4-2"
+    assert (t4.scaling.min_nodes, t4.scaling.max_nodes, t4.scaling.autoscaled, t4.scaling.owned) == (2, 2, False, True)
+    assert t4.nodes.taints == (Taint("nvidia.com/gpu", "present", "NoSchedule"),)
+    assert t4.nodes.labels["gpucluster.dev/pool"] == "t4-2"
     assert isinstance(lab.own, ExistingNodes)
     assert lab.own.machines == {"t4-2": ("gpu1", "gpu2")}
-    assert lab.admin_pool.max_nodes == 0
+    assert lab.admin_pool.scaling.max_nodes == 0
 
 
 def test_a_selector_tells_how_many_nodes_it_finds() -> None:
     lab = existing(gpuPools=[existing_pool(machines=None, selector={"gpu": "t4"}, maxNodes=3)])
-    assert (lab.gpu_pools[0].min_nodes, lab.gpu_pools[0].max_nodes) == (3, 3)
+    assert (lab.gpu_pools[0].scaling.min_nodes, lab.gpu_pools[0].scaling.max_nodes) == (3, 3)
     assert isinstance(lab.own, ExistingNodes)
     assert (lab.own.machines, lab.own.selectors) == ({}, {"t4-2": {"gpu": "t4"}})
 
@@ -167,7 +172,12 @@ def test_a_selector_tells_how_many_nodes_it_finds() -> None:
 def test_nodes_of_somebody_elses_autoscaler_start_at_none_and_cost_nothing_idle() -> None:
     lab = existing(gpuPools=[SCALED, existing_pool(hourlyUsd=1)], teams=[])
     scaled = lab.gpu_pools[0]
-    assert (scaled.min_nodes, scaled.max_nodes, scaled.autoscaled, scaled.owned) == (0, 4, True, False)
+    assert (scaled.scaling.min_nodes, scaled.scaling.max_nodes, scaled.scaling.autoscaled, scaled.scaling.owned) == (
+        0,
+        4,
+        True,
+        False,
+    )
     assert (lab.cost_idle_hourly, lab.cost_max_hourly) == (2.0, 42.0)
     assert existing(gpuPools=[SCALED, existing_pool()], teams=[]).cost_max_hourly is None
 

@@ -76,7 +76,9 @@ def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
     assert settings.cost_max_hourly is not None
     assert settings.cost_idle_hourly < settings.cost_max_hourly
     keys = {"nvi": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "goo": "google.com/tpu"}
-    assert all(one.min_nodes == 0 and keys[one.gpus.type[:3]] == one.taints[0].key for one in settings.gpu_pools)
+    assert all(
+        one.scaling.min_nodes == 0 and keys[one.gpus.type[:3]] == one.nodes.taints[0].key for one in settings.gpu_pools
+    )
     networks = settings.network.authorized_networks
     assert all(network.cidr.startswith(("192.0.2.", "198.51.100.", "203.0.113.")) for network in networks)
 
@@ -89,21 +91,25 @@ def test_defaults() -> None:
     assert settings.kubernetes.channel == "regular"
     assert settings.autoscaling_profile == "optimize-utilization"
     admin = settings.admin_pool
-    assert (admin.machine_type, admin.zones, admin.min_nodes) == ("e2-custom-2-10240", settings.zones[:1], 1)
+    assert (admin.nodes.machine_type, admin.nodes.zones, admin.scaling.min_nodes) == (
+        "e2-custom-2-10240",
+        settings.zones[:1],
+        1,
+    )
     (spec,) = settings.gpu_pools
-    assert (spec.name, spec.machine_type, spec.gpus.accelerator) == ("t4-1", "n1-standard-4", "nvidia-tesla-t4")
-    assert (spec.spot, spec.disk_gb, spec.image, spec.gpus.drivers, spec.gpus.driver_version) == (
+    assert (spec.name, spec.nodes.machine_type, spec.gpus.accelerator) == ("t4-1", "n1-standard-4", "nvidia-tesla-t4")
+    assert (spec.scaling.spot, spec.nodes.disk_gb, spec.nodes.image, spec.gpus.drivers, spec.gpus.driver_version) == (
         False, 100, "cos", "managed", "default",
     )  # fmt: skip
     own = {"gpucluster.dev/pool": "t4-1", "gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
-    assert spec.labels == {"nvidia.com/gpu.present": "true", **own}
-    assert spec.taints == (GPU_TAINT,)
+    assert spec.nodes.labels == {"nvidia.com/gpu.present": "true", **own}
+    assert spec.nodes.taints == (GPU_TAINT,)
 
 
 def test_regional_admin_pool_is_in_every_zone() -> None:
     zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
     admin = loaded(good(availability="regional", zones=zones, adminPool={"nodes": 2})).admin_pool
-    assert (admin.zones, admin.min_nodes) == (tuple(zones), 6)
+    assert (admin.nodes.zones, admin.scaling.min_nodes) == (tuple(zones), 6)
 
 
 def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
@@ -114,15 +120,15 @@ def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
     specs = {spec.name: spec for spec in loaded(good(gpuPools=pools)).gpu_pools}
     team = Taint("team", "a", "NoExecute")
     expected = {"t4-2": (GPU_TAINT, team), "t4-4": (GPU_TAINT, size_taint(4), team), "l4-4": (GPU_TAINT, size_taint(4))}
-    assert {name: spec.taints for name, spec in specs.items()} == expected
+    assert {name: spec.nodes.taints for name, spec in specs.items()} == expected
 
 
 def test_a_fallback_of_cpu_nodes_starts_at_none_and_costs_more() -> None:
     written = _cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])
     spot, on_demand = loaded(good(cpuPools=[written])).cpu_pools
     expected = [("cpu-spot", True, 0, 1), ("cpu-ondemand", False, 1, 0)]
-    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in (spot, on_demand)] == expected
-    assert (spot.hourly_usd or 0) < (on_demand.hourly_usd or 0)
+    assert [(p.name, p.scaling.spot, p.scaling.preference, p.scaling.min_nodes) for p in (spot, on_demand)] == expected
+    assert (spot.nodes.hourly_usd or 0) < (on_demand.nodes.hourly_usd or 0)
 
 
 def test_pool_lands_in_the_stacks_zones_that_have_its_gpu() -> None:
@@ -130,9 +136,9 @@ def test_pool_lands_in_the_stacks_zones_that_have_its_gpu() -> None:
         (only,) = loaded(good(gpuPools=[pool(name="v", gpu="nvidia-p100", **changes)])).gpu_pools
         return only
 
-    assert spec().zones == ("us-central1-c", "us-central1-f")
+    assert spec().nodes.zones == ("us-central1-c", "us-central1-f")
     # Named zones are trusted: a cloud adds GPUs to zones faster than a table can follow.
-    assert spec(zones=["us-central1-a"]).zones == ("us-central1-a",)
+    assert spec(zones=["us-central1-a"]).nodes.zones == ("us-central1-a",)
 
 
 def test_costs_add_up() -> None:
@@ -141,13 +147,13 @@ def test_costs_add_up() -> None:
     fee = known.prices.control_plane
     assert fee is not None
     (gpu,), (cpu,), admin = settings.gpu_pools, settings.cpu_pools, settings.admin_pool
-    assert gpu.hourly_usd is not None
-    assert cpu.hourly_usd is not None
-    assert admin.hourly_usd is not None
+    assert gpu.nodes.hourly_usd is not None
+    assert cpu.nodes.hourly_usd is not None
+    assert admin.nodes.hourly_usd is not None
     nat = {nodes: price.usd for nodes in (2, 6) if (price := known.prices.nat(nodes, 1))}
-    assert settings.cost_idle_hourly == pytest.approx(fee.usd + nat[2] + admin.hourly_usd + cpu.hourly_usd)
-    pools = 3 * cpu.hourly_usd + 2 * gpu.hourly_usd
-    assert settings.cost_max_hourly == pytest.approx(fee.usd + nat[6] + admin.hourly_usd + pools)
+    assert settings.cost_idle_hourly == pytest.approx(fee.usd + nat[2] + admin.nodes.hourly_usd + cpu.nodes.hourly_usd)
+    pools = 3 * cpu.nodes.hourly_usd + 2 * gpu.nodes.hourly_usd
+    assert settings.cost_max_hourly == pytest.approx(fee.usd + nat[6] + admin.nodes.hourly_usd + pools)
     assert settings.max_nodes == 6
 
 
@@ -168,7 +174,7 @@ def test_pod_range_flips_with_one_node_too_many() -> None:
 def test_admin_machine_flips_at_the_memory_that_system_pods_need(machine: str, accepted: bool) -> None:
     config = good(adminPool={"machineType": machine})
     if accepted:
-        assert loaded(config).admin_pool.machine_type == machine
+        assert loaded(config).admin_pool.nodes.machine_type == machine
     else:
         assert set(refused(config)) == {"adminPool.machineType"}
 

@@ -154,7 +154,7 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     assert getattr(group, "taints", None) == AKS.labels.spot_taints == (spot,)
 
 
-T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "spot": False, "max_nodes": 2}
+T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "capacity_type": "on-demand", "max_nodes": 2}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "spot": False, "max_nodes": 2}
         ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3}, 8),
         ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_surge": 2}}, 10),
         ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_unavailable": 1}}, 6),
-        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "spot": True}, 6),
+        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "capacity_type": "spot"}, 6),
         ("gpu", T4, 8),
         ("gpu", {**T4, "upgrade": {"drain_minutes": 5}}, 8),
         ("gpu", {**T4, "upgrade": {"max_surge": 1}}, 12),
@@ -189,5 +189,5 @@ def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: d
 )
 def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
     """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
-    pool = specs.gpu_pool(machine_types=(size,), spot=False)
+    pool = specs.gpu_pool(machine_types=(size,), capacity_type="on-demand")
     assert family in {quota.name for quota in AKS.account.quotas("eastus", [pool], 1)}

@@ -265,11 +265,11 @@ def test_settings_put_each_size_only_where_its_machines_are_sold(autoscaler: str
             assert bool(sold) == bool(pools), refused
             assert (f"no zone of {region} is known to have {gpu} (machine type {first})" in refused) == (not sold)
             for each in pools:
-                assert all(offered[name] & {*each.zones} for name in each.machine_types)
+                assert all(offered[name] & {*each.nodes.zones} for name in each.nodes.machine_types)
                 if autoscaler == "karpenter" and region in EKS.own_zone_names:
-                    assert each.zones == EKS.regions[region]
+                    assert each.nodes.zones == EKS.regions[region]
                 else:
-                    assert {*each.zones} <= offered[each.machine_type]
+                    assert {*each.nodes.zones} <= offered[each.nodes.machine_type]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_karpenter_may_use_zones_that_only_another_account_lacks(autoscaler: str
         "autoscaling": {"autoscaler": autoscaler},
         "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]},
     }
-    assert load(keys, stack="s", project="us-east-1").gpu_pools[0].zones == zones
+    assert load(keys, stack="s", project="us-east-1").gpu_pools[0].nodes.zones == zones
 
 
 @pytest.mark.parametrize("name", [EKS.machines.default_admin, EKS.machines.default_cpu])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from facts import catalog
 from facts.catalog.ages import dated_rows, report
 from facts.catalog.tables import parsed
-from facts.concepts.pool import FlexStart
 from tests.components import specs
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
@@ -23,8 +21,8 @@ GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).
 def test_a_pool_of_every_gpu_counts_against_a_named_quota(cloud: str, gpu: str, spot: bool) -> None:
     known = catalog.of(cloud)
     for size in known.machines.gpu_counts(gpu):
-        pool = specs.gpu_pool(gpu=gpu, per_node=size, spot=spot, max_nodes=3)
-        pool = replace(pool, machine_types=(known.machines.having(gpu, size)[0].type,))
+        pool = specs.gpu_pool(gpu=gpu, per_node=size, capacity_type="spot" if spot else "on-demand", max_nodes=3)
+        pool = specs.changed(pool, machine_types=(known.machines.having(gpu, size)[0].type,))
         quotas = known.account.quotas(known.reference_region, [pool], 1)
         compute = [quota for quota in quotas if pool.name in quota.pools and quota.unit in ("GPUs", "vCPUs")]
         assert compute
@@ -39,9 +37,9 @@ def test_a_gpu_of_gke_has_a_quota_or_a_quota_family() -> None:
 
 def test_flex_start_on_gke_needs_the_preemptible_quotas() -> None:
     """https://docs.cloud.google.com/compute/docs/instances/provisioning-models"""
-    flex: dict[str, Any] = {"spot": False, "max_nodes": 2, "flex_start": FlexStart(max_run_hours=5)}
+    flex: dict[str, Any] = {"max_nodes": 2, "max_run_hours": 5}
     pool = specs.gpu_pool(gpu="nvidia-h200-141gb", per_node=8, **flex)
-    pool = replace(pool, machine_types=("a3-ultragpu-8g",))
+    pool = specs.changed(pool, machine_types=("a3-ultragpu-8g",))
     named = {(quota.name, quota.instead) for quota in catalog.of("gke").account.quotas("us-central1", [pool], 1)}
     assert {
         ("PREEMPTIBLE_NVIDIA_H200_GPUS", "GPUS_PER_GPU_FAMILY (NVIDIA_H200)"),
@@ -95,7 +93,7 @@ def test_general_knowledge_is_listed() -> None:
     [
         ("admin", {}, 1, 2),
         ("cpu", {"zones": ["a", "b", "c"]}, 1, 6),
-        ("cpu", {"zones": ["a", "b", "c"], "spot": True}, 1, 6),
+        ("cpu", {"zones": ["a", "b", "c"], "capacity_type": "spot"}, 1, 6),
         ("cpu", {"upgrade": {"max_unavailable": 3}}, 0, 3),
         ("cpu", {"upgrade": {"max_surge": 2, "max_unavailable": 1}}, 2, None),
         ("cpu", {"upgrade": {"max_surge": 0, "max_unavailable": 1}}, 0, 0),
@@ -107,6 +105,6 @@ def test_quotas_have_room_for_an_upgrades_nodes(role: str, changes: dict[str, An
     pool = specs.pool_of(role, changes)
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
         known = catalog.of(cloud)
-        quotas = known.account.quotas(known.reference_region, [replace(pool, machine_types=(machine,))], 0)
+        quotas = known.account.quotas(known.reference_region, [specs.changed(pool, machine_types=(machine,))], 0)
         (disks,) = [quota.needed for quota in quotas if quota.unit == "GB"]
-        assert more is None or disks == pool.disk_gb * (pool.max_nodes + more)
+        assert more is None or disks == pool.nodes.disk_gb * (pool.scaling.max_nodes + more)

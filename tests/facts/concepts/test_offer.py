@@ -20,7 +20,7 @@ from facts.concepts.offer import (
     from_config_map,
     to_config_map,
 )
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 
 POOL = PoolOffer(
     name="a100-8",

@@ -67,11 +67,11 @@ def _pool_names(settings: Settings) -> Iterator[Problem]:
 
 def _one_type(settings: Settings) -> Iterator[Problem]:
     for pool in settings.pools:
-        if len(pool.machine_types) > 1:
+        if len(pool.nodes.machine_types) > 1:
             yield Problem(
                 f"{pool.declared_at}.machineType",
-                f"the pool lists {len(pool.machine_types)} machine types, but a pool on aks has one",
-                f"Write one of them, such as machineType: {pool.machine_type}; or autoscaling.autoscaler: "
+                f"the pool lists {len(pool.nodes.machine_types)} machine types, but a pool on aks has one",
+                f"Write one of them, such as machineType: {pool.nodes.machine_type}; or autoscaling.autoscaler: "
                 "node-auto-provisioning",
             )
 
@@ -80,7 +80,7 @@ def _outside_zones(settings: Settings) -> Iterator[Problem]:
     """Whose label of the zone changed: https://github.com/Azure/karpenter-provider-azure/pull/1735."""
     outside = catalog.of(settings.cloud).outside_zones(settings.region)
     for pool in settings.pools:
-        if outside in pool.zones:
+        if outside in pool.nodes.zones:
             yield Problem(
                 f"{pool.declared_at}.zones",
                 f"{outside} is outside of all zones, and this program does not know how node auto-provisioning labels "
@@ -92,7 +92,7 @@ def _outside_zones(settings: Settings) -> Iterator[Problem]:
 def _drivers(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
         needed = pool.gpus.drivers == "managed" or not pool.gpus.of_nvidia
-        if needed and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
+        if needed and pool.nodes.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
             yield Problem(
                 f"{pool.declared_at}.image",
                 f"AKS supports {pool.gpus.type} on Ubuntu only",
@@ -111,7 +111,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
 def _reservations(settings: Settings) -> Iterator[Problem]:
     """https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups"""
     for pool in settings.gpu_pools:
-        reservation = pool.gpus.reservation
+        reservation = pool.scaling.reservation
         written = RESERVATION.fullmatch(reservation or "")
         if reservation is not None and (written is None or written["subscription"].lower() != settings.project.lower()):
             yield Problem(
@@ -126,13 +126,13 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
     own_taints = catalog.of(settings.cloud).labels.spot_taints
     for pool in settings.pools:
-        for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
+        for key in sorted(key for key in pool.nodes.labels if key.startswith(_OWN_PREFIX)):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 f"labels that begin with {_OWN_PREFIX} are reserved by AKS",
                 f"Leave it out, or use a domain of your own, such as 'example.com/{key.removeprefix(_OWN_PREFIX)}'",
             )
-        for taint in pool.taints:
+        for taint in pool.nodes.taints:
             if taint.key.startswith(_OWN_PREFIX) and taint not in own_taints:
                 yield Problem(
                     f"{pool.declared_at}.taints",
@@ -143,10 +143,10 @@ def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
 
 def _sizes(settings: Settings) -> Iterator[Problem]:
     for pool in settings.pools:
-        if pool.max_nodes > (most := most_nodes(pool.machine_type)):
+        if pool.scaling.max_nodes > (most := most_nodes(pool.nodes.machine_type)):
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
-                f"an AKS pool of {pool.machine_type} has at most {most} nodes",
+                f"an AKS pool of {pool.nodes.machine_type} has at most {most} nodes",
                 f"Write {most} or less; for more nodes, add pools",
             )
 
@@ -154,14 +154,14 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
 def _upgrades(settings: Settings) -> Iterator[Problem]:
     """https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"""
     for pool in settings.pools:
-        if pool.upgrade is None:
+        if pool.nodes.upgrade is None:
             continue
-        surge, missing = pool.upgrade.max_surge, pool.upgrade.max_unavailable
+        surge, missing = pool.nodes.upgrade.max_surge, pool.nodes.upgrade.max_unavailable
         if not surge and not missing and (surge, missing) != (None, None):
             yield Problem(
                 f"{pool.declared_at}.upgrade", "AKS upgrades at least 1 node at a time", "Write maxUnavailable: 1"
             )
-        if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
+        if all(each.scaling.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(
                 f"{pool.declared_at}.upgrade",
                 "AKS has no upgrade settings for spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
@@ -172,17 +172,17 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
 def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
     everywhere = settings.idle_minutes
     for pool in settings.pools:
-        if pool.unneeded_minutes not in (None, everywhere):
+        if (minutes := pool.scaling.unneeded_minutes) not in (None, everywhere):
             yield Problem(
                 f"{pool.declared_at}.unneededMinutes",
                 f"AKS's autoscaler has one idle time for all pools, here {counted(everywhere, 'minute')}",
-                f"Write autoscaling.unneededMinutes: {pool.unneeded_minutes} for all pools, and leave it out here",
+                f"Write autoscaling.unneededMinutes: {minutes} for all pools, and leave it out here",
             )
 
 
 def _admin_pool(settings: Settings) -> Iterator[Problem]:
     pool = settings.admin_pool
-    machine = catalog.of(settings.cloud).machines.get(pool.machine_type)
+    machine = catalog.of(settings.cloud).machines.get(pool.nodes.machine_type)
     if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
         yield Problem(
             "adminPool.machineType",

@@ -98,6 +98,6 @@ def _room(settings: Settings) -> Iterator[Problem]:
 def most_nodes(settings: Settings, zone: str) -> int:
     """The maximum number of nodes of all pools together in a zone."""
     admin = settings.admin_pool
-    elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
-    always = admin.max_nodes - elsewhere if zone in admin.zones else 0
-    return always + sum(pool.max_nodes for pool in settings.pools if zone in pool.zones)
+    elsewhere = admin.nodes_per_zone * (len(admin.nodes.zones) - 1)
+    always = admin.scaling.max_nodes - elsewhere if zone in admin.nodes.zones else 0
+    return always + sum(pool.scaling.max_nodes for pool in settings.pools if zone in pool.nodes.zones)

@@ -43,14 +43,19 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def _image(pool: Pool) -> Iterator[Problem]:
-    lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
-    if pool.image == "al2023" and lacking and pool.image_version is not None and pool.image_version < _FIRST_AL2023:
+    lacking = sorted({name.partition(".")[0] for name in pool.nodes.machine_types} & _NOT_IN_BOTTLEROCKET)
+    if (
+        pool.nodes.image == "al2023"
+        and lacking
+        and pool.nodes.image_version is not None
+        and pool.nodes.image_version < _FIRST_AL2023
+    ):
         yield Problem(
             f"{pool.declared_at}.image",
-            f"al2023@{pool.image_version} lacks the driver that {pool.gpus.type} needs",
+            f"al2023@{pool.nodes.image_version} lacks the driver that {pool.gpus.type} needs",
             f"Write image: al2023@{_FIRST_AL2023} or newer, or al2023",
         )
-    if pool.image == "bottlerocket" and lacking:
+    if pool.nodes.image == "bottlerocket" and lacking:
         yield Problem(
             f"{pool.declared_at}.image",
             f"no Bottlerocket image has the driver that {pool.gpus.type} needs",
@@ -62,7 +67,7 @@ def _chips(pool: Pool) -> Iterator[Problem]:
     """What AWS's own chips do not have, of what pools of NVIDIA's GPUs may ask for."""
     if pool.gpus.of_nvidia:
         return
-    if pool.image != "al2023":
+    if pool.nodes.image != "al2023":
         message = f"nodes with {pool.gpus.type} have the image AL2023"
         yield Problem(f"{pool.declared_at}.image", message, "Write image: al2023, or leave it out")
     if pool.gpus.time_sharing is not None:
@@ -72,31 +77,31 @@ def _chips(pool: Pool) -> Iterator[Problem]:
 
 def _reservation(pool: Pool) -> Iterator[Problem]:
     where = f"{pool.declared_at}.reservation"
-    if pool.gpus.reservation is None:
+    if pool.scaling.reservation is None:
         return
-    if not _RESERVATION.fullmatch(pool.gpus.reservation):
-        what = "an On-Demand Capacity Reservation" if pool.gpus.block is None else "a Capacity Block"
+    if not _RESERVATION.fullmatch(pool.scaling.reservation):
+        what = "an On-Demand Capacity Reservation" if pool.scaling.block is None else "a Capacity Block"
         yield Problem(
             where,
-            f"'{pool.gpus.reservation}' is not the ID of {what}",
+            f"'{pool.scaling.reservation}' is not the ID of {what}",
             "Write its ID, such as cr-0123456789abcdef0",
         )
-    if len(pool.zones) > 1:
+    if len(pool.nodes.zones) > 1:
         yield Problem(
             where,
-            f"a Capacity Reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
-            f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: "
-            f"{pool.gpus.reservation}, zone: {pool.zones[0]}}} if only the reserved nodes are there",
+            f"a Capacity Reservation is in one zone, but the pool is in {', '.join(pool.nodes.zones)}",
+            f"Write zones: [{pool.nodes.zones[0]}] if that is the reservation's, or reservation: {{name: "
+            f"{pool.scaling.reservation}, zone: {pool.nodes.zones[0]}}} if only the reserved nodes are there",
         )
 
 
 def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
     """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html#capacity-blocks-prerequisites"""
     known = catalog.of("eks")
-    machine = known.machines.get(pool.machine_type)
-    if pool.gpus.reservation is None or machine is None:
+    machine = known.machines.get(pool.nodes.machine_type)
+    if pool.scaling.reservation is None or machine is None:
         return
-    if pool.gpus.block is not None:
+    if pool.scaling.block is not None:
         if not machine.blocks:
             sold = [each for each in known.machines.types if (one := known.machines.get(each)) and one.blocks]
             yield Problem(
@@ -111,15 +116,15 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
         # The ID of a block looks like that of any reservation. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
         yield Problem(
             f"{pool.declared_at}.reservation",
-            f"{pool.machine_type} is sold in Capacity Blocks only, which need capacity: capacity-block",
-            f"Write capacity: capacity-block, and reservation: {{name: {pool.gpus.reservation}, first: …, last: …}} "
+            f"{pool.nodes.machine_type} is sold in Capacity Blocks only, which need capacity: capacity-block",
+            f"Write capacity: capacity-block, and reservation: {{name: {pool.scaling.reservation}, first: …, last: …}} "
             "with the block's days; or autoscaling.autoscaler: karpenter, which accepts both",
         )
 
 
 def _keys(pool: Pool) -> Iterator[Problem]:
-    own = {} if pool.gpu_part is None else catalog.of("eks").labels.of_gpu(pool.gpus.type)
-    for key, value in pool.labels.items():
+    own = {} if pool.role != "gpu" else catalog.of("eks").labels.of_gpu(pool.gpus.type)
+    for key, value in pool.nodes.labels.items():
         domain = key.rpartition("/")[0]
         reserved = next((name for name in _OWN_DOMAINS if domain == name or domain.endswith(f".{name}")), None)
         if reserved is not None and own.get(key) != value:
@@ -133,7 +138,9 @@ def _keys(pool: Pool) -> Iterator[Problem]:
 def _lengths(pool: Pool) -> Iterator[Problem]:
     """Length limits of labels and taints that EKS sets on nodes, and of the tags that the autoscaler reads."""
     limit = min(_EKS_KEY_LIMIT, _TAG_KEY_LIMIT - len(node_tags.LABEL))
-    keys = [(f"labels.{key}", key) for key in pool.labels] + [("taints", taint.key) for taint in pool.taints]
+    keys = [(f"labels.{key}", key) for key in pool.nodes.labels] + [
+        ("taints", taint.key) for taint in pool.nodes.taints
+    ]
     for where, key in keys:
         if len(key) > limit:
             yield Problem(
@@ -141,7 +148,7 @@ def _lengths(pool: Pool) -> Iterator[Problem]:
                 f"'{key}' has {len(key)} characters, but EKS allows {limit}",
                 "Shorten its domain or its name",
             )
-    for key, value in pool.labels.items():
+    for key, value in pool.nodes.labels.items():
         if not value:
             yield Problem(
                 f"{pool.declared_at}.labels.{key}", "EKS does not allow a label without a value", f"Write {key}: 'true'"
@@ -149,7 +156,7 @@ def _lengths(pool: Pool) -> Iterator[Problem]:
 
 
 def _taints(pool: Pool) -> Iterator[Problem]:
-    for key, count in Counter(taint.key for taint in pool.taints).items():
+    for key, count in Counter(taint.key for taint in pool.nodes.taints).items():
         if count > 1:
             yield Problem(
                 f"{pool.declared_at}.taints",

@@ -65,15 +65,17 @@ def _labels(settings: Settings) -> Iterator[Problem]:
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes#manual-node-pools,
     https://github.com/hashicorp/terraform-provider-google/pull/19677"""
     for pool in settings.pools:
-        name = pool.labels.get(CLASS_LABEL)
-        if name is not None and Taint(CLASS_LABEL, name, "NoSchedule") not in pool.taints:
+        name = pool.nodes.labels.get(CLASS_LABEL)
+        if name is not None and Taint(CLASS_LABEL, name, "NoSchedule") not in pool.nodes.taints:
             yield Problem(
                 f"{pool.declared_at}.labels.{CLASS_LABEL}",
                 "GKE needs the same taint on the nodes of a ComputeClass",
                 f"Add taints: [{{key: {CLASS_LABEL}, value: {name}, effect: NoSchedule}}], or leave the label out",
             )
-        own = pool.cloud_labels
-        for key in sorted(key for key in _OWN_LABELS & pool.labels.keys() if own.get(key) != pool.labels[key]):
+        own = pool.nodes.cloud_labels
+        for key in sorted(
+            key for key in _OWN_LABELS & pool.nodes.labels.keys() if own.get(key) != pool.nodes.labels[key]
+        ):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 "GKE sets this label itself",

@@ -12,7 +12,8 @@ from components.settings.settings import Settings
 from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import CLASS_LABEL, CapacityType, Pool
+from facts.concepts.parts import CapacityType
+from facts.concepts.pool import CLASS_LABEL, Pool
 
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
@@ -49,7 +50,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
     """Names as in ``gke-node-pool/main.tf`` of https://github.com/GoogleCloudPlatform/cluster-toolkit; their zone:
     https://cloud.google.com/compute/docs/instances/reservations-overview"""
     for pool in settings.gpu_pools:
-        reservation, where = pool.gpus.reservation, f"{pool.declared_at}.reservation"
+        reservation, where = pool.scaling.reservation, f"{pool.declared_at}.reservation"
         if reservation is None:
             continue
         if not _RESERVATION.fullmatch(reservation):
@@ -59,20 +60,20 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
                 "Write its name, after projects/<project>/reservations/ if another project shares it, and with "
                 "/reservationBlocks/<block>[/reservationSubBlocks/<sub-block>] for a part of it",
             )
-        elif len(pool.zones) > 1:
+        elif len(pool.nodes.zones) > 1:
             yield Problem(
                 where,
-                f"a reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
-                f"zone: {pool.zones[0]}}} if only the reserved nodes are there",
+                f"a reservation is in one zone, but the pool is in {', '.join(pool.nodes.zones)}",
+                f"Write zones: [{pool.nodes.zones[0]}] if that is the reservation's, or reservation: "
+                f"{{name: {reservation}, zone: {pool.nodes.zones[0]}}} if only the reserved nodes are there",
             )
 
 
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
     """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md), unless a ComputeClass sets one:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    for path, pools in _sizes([pool for pool in settings.pools if pool.compute_class is None]):
-        capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
+    for path, pools in _sizes([pool for pool in settings.pools if pool.scaling.compute_class is None]):
+        capacity_types = list(dict.fromkeys(pool.scaling.capacity_type for pool in pools))
         if len(capacity_types) == 1:
             continue
         unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
@@ -91,11 +92,11 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
                 f"Write [{', '.join(expected)}]. {_ANY_ORDER}",
             )
         for pool in pools:
-            if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
+            if pool.gpus.per_node and "/" in (pool.scaling.reservation or ""):
                 yield Problem(
                     f"{path}.reservation",
                     f"GKE's autoscaler tries a reservation first only if it is in this project and names no block, "
-                    f"unlike {pool.gpus.reservation}",
+                    f"unlike {pool.scaling.reservation}",
                     f"{_ANY_ORDER}. Or write it in a separate pool with capacity: reserved that jobs select",
                 )
 
@@ -104,24 +105,29 @@ def _sizes(pools: Sequence[Pool]) -> Iterator[tuple[str, list[Pool]]]:
     """The entries of ``pools`` with the pools of each size."""
     sizes: dict[tuple[str, int], list[Pool]] = {}
     for pool in pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+        sizes.setdefault((pool.declared_at, pool.gpus.per_node), []).append(pool)
     yield from ((path, alike) for (path, _), alike in sizes.items())
 
 
 def _compute_classes(settings: Settings) -> Iterator[Problem]:
     """https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes; the names of GKE's
     own classes: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-built-in-compute-classes"""
-    for path, (pool, *others) in _sizes([pool for pool in settings.gpu_pools if pool.compute_class is not None]):
-        name, taints = pool.compute_class or "", [taint for taint in pool.taints if taint.key == CLASS_LABEL]
+    for path, (pool, *others) in _sizes(
+        [pool for pool in settings.gpu_pools if pool.scaling.compute_class is not None]
+    ):
+        name, taints = (
+            pool.scaling.compute_class or "",
+            [taint for taint in pool.nodes.taints if taint.key == CLASS_LABEL],
+        )
         if not others:
             yield Problem(
                 f"{path}.computeClass",
-                f"there is nothing to order: the entry has one capacity type, {pool.capacity_type}",
+                f"there is nothing to order: the entry has one capacity type, {pool.scaling.capacity_type}",
                 "Leave it out, or write several capacity types",
             )
         if _RESERVED_CLASS.fullmatch(name):
             yield Problem(f"{path}.name", f"GKE has a ComputeClass '{name}' of its own", "Write another name")
-        if pool.labels[CLASS_LABEL] != name or taints != [Taint(CLASS_LABEL, name, "NoSchedule")]:
+        if pool.nodes.labels[CLASS_LABEL] != name or taints != [Taint(CLASS_LABEL, name, "NoSchedule")]:
             yield Problem(
                 f"{path}.computeClass",
                 f"the nodes get the label and the taint {CLASS_LABEL}={name}, and can have no other value",
@@ -133,26 +139,27 @@ def _placement(settings: Settings) -> Iterator[Problem]:
     """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, whose machines include no N1; for
     zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
     for pool in settings.gpu_pools:
-        if pool.compact and len(pool.zones) > 1:
+        if pool.nodes.compact and len(pool.nodes.zones) > 1:
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"compact placement needs one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}], or leave placement out",
+                f"compact placement needs one zone, but the pool is in {', '.join(pool.nodes.zones)}",
+                f"Write zones: [{pool.nodes.zones[0]}], or leave placement out",
             )
-        if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
+        if pool.nodes.compact and pool.nodes.machine_type.startswith(("n1-", "custom-")):
             yield Problem(
                 f"{pool.declared_at}.placement",
                 f"compact placement does not support N1 machines, and {pool.gpus.type} runs on N1 only",
                 "Leave it out, or use nvidia-l4 or a newer GPU",
             )
         elif (
-            pool.compact
-            and pool.capacity_type == "flex-start"
-            and not pool.machine_type.startswith(_COMPACT_FLEX_START)
+            pool.nodes.compact
+            and pool.scaling.capacity_type == "flex-start"
+            and not pool.nodes.machine_type.startswith(_COMPACT_FLEX_START)
         ):
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
+                f"flex-start does not place {pool.nodes.machine_type} nodes close together, "
+                "only those with H200 or B200",
                 "Leave it out, or use another capacity",
             )
 
@@ -165,7 +172,7 @@ def _too_old(settings: Settings) -> Iterator[Problem]:
     if not version or int(version.removeprefix("v").split(".")[1]) >= 34:
         return
     for pool in settings.gpu_pools:
-        needs = {"fabric": pool.fabric is not None, "gpu": pool.machine_type.startswith(_TPU7X)}
+        needs = {"fabric": pool.nodes.fabric is not None, "gpu": pool.nodes.machine_type.startswith(_TPU7X)}
         for where in (f"{pool.declared_at}.{key}" for key, needed in needs.items() if needed):
             message = f"GKE {version} does not offer the devices by itself"
             yield Problem(where, message, "Write kubernetes.version: '1.34' or newer, or leave it out")
@@ -182,36 +189,36 @@ def _slice(pool: Pool) -> Iterator[Problem]:
     unsupported = {
         "drivers": (gpus.drivers != "managed", "GKE's node image has the driver and the device plugin of TPUs"),
         "driverVersion": (gpus.driver_version != "default", "the driver of TPUs comes with GKE's node image"),
-        "image": (pool.image != "cos", "nodes with TPUs run Container-Optimized OS"),
+        "image": (pool.nodes.image != "cos", "nodes with TPUs run Container-Optimized OS"),
         "timeSharing": (gpus.time_sharing is not None, "a pod has all TPU chips of a node"),
         "mps": (gpus.mps is not None, "a pod has all TPU chips of a node"),
-        "placement": (pool.compact, "GKE places the nodes of a slice by its topology"),
-        "fabric": (pool.fabric is not None, "the chips of a slice have a network of their own"),
-        "capacity": (gpus.flex_start is not None, "flex-start with TPUs is not supported yet"),
+        "placement": (pool.nodes.compact, "GKE places the nodes of a slice by its topology"),
+        "fabric": (pool.nodes.fabric is not None, "the chips of a slice have a network of their own"),
+        "capacity": (pool.scaling.capacity_type == "flex-start", "flex-start with TPUs is not supported yet"),
     }
     for key, (wrong, message) in unsupported.items():
         if wrong:
             yield Problem(f"{pool.declared_at}.{key}", message, "Leave it out")
-    if pool.machine_type.startswith(_TPU7X) and pool.hourly_usd is None:
+    if pool.nodes.machine_type.startswith(_TPU7X) and pool.nodes.hourly_usd is None:
         remedy = "Write hourlyUsd: …, what Google bills you for one node, an hour"
-        yield Problem(f"{pool.declared_at}.hourlyUsd", f"no list price of {pool.machine_type} is known", remedy)
-    if nodes > 1 and pool.max_nodes != nodes:
+        yield Problem(f"{pool.declared_at}.hourlyUsd", f"no list price of {pool.nodes.machine_type} is known", remedy)
+    if nodes > 1 and pool.scaling.max_nodes != nodes:
         yield Problem(
             f"{pool.declared_at}.maxNodes",
-            f"a slice {gpus.topology} is {nodes} nodes, which start and end together, not {pool.max_nodes}",
+            f"a slice {gpus.topology} is {nodes} nodes, which start and end together, not {pool.scaling.max_nodes}",
             f"Write maxNodes: {nodes}; another slice is another entry",
         )
-    if nodes > 1 and len(pool.zones) > 1:
-        message = f"a slice is in one zone, but the pool is in {', '.join(pool.zones)}"
-        yield Problem(f"{pool.declared_at}.zones", message, f"Write zones: [{pool.zones[0]}]")
+    if nodes > 1 and len(pool.nodes.zones) > 1:
+        message = f"a slice is in one zone, but the pool is in {', '.join(pool.nodes.zones)}"
+        yield Problem(f"{pool.declared_at}.zones", message, f"Write zones: [{pool.nodes.zones[0]}]")
 
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:
     """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
     for pool in settings.pools:
-        if pool.upgrade is None:
+        if pool.nodes.upgrade is None:
             continue
-        at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
+        at_once = (pool.nodes.upgrade.max_surge or 0) + (pool.nodes.upgrade.max_unavailable or 0)
         if not 1 <= at_once <= _UPGRADED_AT_ONCE:
             yield Problem(
                 f"{pool.declared_at}.upgrade",
@@ -224,13 +231,15 @@ def _minimum(settings: Settings) -> Iterator[Problem]:
     """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to reach its minimum:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
     for pool in settings.cpu_pools:
-        zones = len(pool.zones)
-        started = math.ceil(pool.min_nodes / zones) * zones
-        if started > pool.max_nodes:
-            fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
+        zones = len(pool.nodes.zones)
+        started = math.ceil(pool.scaling.min_nodes / zones) * zones
+        if started > pool.scaling.max_nodes:
+            fewer = next(
+                n for n in range(zones, 0, -1) if math.ceil(pool.scaling.min_nodes / n) * n <= pool.scaling.max_nodes
+            )
             yield Problem(
                 f"{pool.declared_at}.minNodes",
-                f"{counted(pool.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
-                f"number in every zone, so {started}, but maxNodes is {pool.max_nodes}",
-                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
+                f"{counted(pool.scaling.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
+                f"number in every zone, so {started}, but maxNodes is {pool.scaling.max_nodes}",
+                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.nodes.zones[:fewer])}]",
             )

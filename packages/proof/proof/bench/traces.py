@@ -101,7 +101,7 @@ def built_design(described: Mapping[str, Any], jobs: Sequence[TraceJob], market:
 
 def _whole(settings: Settings, pool: Pool) -> PoolOffer:
     """A pool of the stack whose GPUs nobody shares."""
-    gpus = pool.gpus_per_node
+    gpus = pool.gpus.per_node
     return pool_offer(pool, allocatable_gpus=gpus, gpus_per_pod=gpus, idle_minutes=settings.idle_minutes_of(pool))
 
 
@@ -114,7 +114,7 @@ def _text(file: Path) -> str:
 
 def run_trace_bench(console: Console, settings: Settings, stack: str, trace: Path | None, seed: int) -> TraceBench:
     """Print the costs of a trace, by default of a generated one, and how far the goals are met. Raises TraceError."""
-    largest = max(pool.gpus_per_node for pool in settings.gpu_pools)
+    largest = max(pool.gpus.per_node for pool in settings.gpu_pools)
     jobs = (
         generated("mixed", jobs=500, days=7, seed=seed, largest=largest)
         if trace is None

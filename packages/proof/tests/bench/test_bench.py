@@ -52,7 +52,7 @@ def test_the_baselines_pool_has_the_taint_and_starts_empty() -> None:
 
 def test_the_stack_of_125_nodes_is_accepted(tmp_path: Path) -> None:
     settings = from_stack_file(our_stack(tmp_path, 125))
-    assert [(pool.gpus_per_node, pool.max_nodes) for pool in settings.gpu_pools] == [(8, 125)]
+    assert [(pool.gpus.per_node, pool.scaling.max_nodes) for pool in settings.gpu_pools] == [(8, 125)]
 
 
 def test_a_failed_measurement_does_not_discard_the_others() -> None:

@@ -88,7 +88,7 @@ def _misleading(warning: str, pool: Pool) -> str:
         return f"the lines that the warning adds are no YAML: {warning}"
     if any(each not in lines for each in tolerations(_repelling(pool))):
         return f"the tolerations that the warning adds are not those for {pool.name}: {warning}"
-    fits = labels and labels.items() <= {**pool.labels, **pool.cloud_labels}.items()
+    fits = labels and labels.items() <= {**pool.nodes.labels, **pool.nodes.cloud_labels}.items()
     return "" if fits else f"the selector that the warning adds is not for {pool.name}: {warning}"
 
 
@@ -112,9 +112,9 @@ def _own(pool: Pool, room: Resources | None) -> Iterator[Question]:
     silence = (f"may run in pool {name}, where MPS shares GPUs", "hostIPC: true") if pool.gpus.mps else ()
     yield Question(for_it, _pod(pool, most), warned=silence)
     for taint in _repelling(pool):
-        lacking = _pod(pool, most, tolerated=set(pool.taints) - {taint})
+        lacking = _pod(pool, most, tolerated=set(pool.nodes.taints) - {taint})
         yield Question(f"{for_it} without the toleration of {taint.key}", lacking, warned=(taint.key,), advised=pool)
-    for key in pool.labels:
+    for key in pool.nodes.labels:
         other = _pod(pool, most, selecting={key: _OTHER})
         words = ("matches no GPU pool", pool.name)
         yield Question(f"{for_it} that selects another {key}", other, warned=words)
@@ -134,12 +134,12 @@ def _own(pool: Pool, room: Resources | None) -> Iterator[Question]:
 
 def _of_smaller(pool: Pool, members: Sequence[Pool]) -> Iterator[Question]:
     """Of pods that tolerate the pool although smaller nodes of the same GPU are enough."""
-    smaller = [one for one in members if one.gpus.type == pool.gpus.type and one.gpus_per_node < pool.gpus_per_node]
+    smaller = [one for one in members if one.gpus.type == pool.gpus.type and one.gpus.per_node < pool.gpus.per_node]
     if not smaller:
         return
     fits = max(gpus_per_pod(one) for one in smaller)
     title, name = f"a pod with {counted(fits, 'GPU')} that tolerates {pool.name}", pool.name
-    words = (f"tolerates pool {name} with {pool.gpus_per_node} GPUs per node", f'{OPT_OUT_LABEL}: "true"')
+    words = (f"tolerates pool {name} with {pool.gpus.per_node} GPUs per node", f'{OPT_OUT_LABEL}: "true"')
     small = _pod(pool, fits)
     yield Question(title, small, refused=words)
     yield Question(f"{title} and says so", _with(small, labels={OPT_OUT_LABEL: "true"}))
@@ -159,7 +159,7 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
     for kind, (_, where) in _KINDS.items():
         words = (f"in {where} write nodeSelector: {{{POOL_LABEL}: <pool>}}", *listed)
         yield Question(f"a {kind} of such pods", _workload(kind, nowhere), warned=words)
-    if all(pool.owned for pool in members):
+    if all(pool.scaling.owned for pool in members):
         return
     maker, _, device = resource.partition("/")
     for name, words in ((f"{device}.{maker}", ("no empty pool grows", resource)), ("nic.example.com", ())):
@@ -182,8 +182,8 @@ def _pod(
     limits = {pool.gpus.resource: str(gpus)} if gpus else {}
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
-        "nodeSelector": {**pool.labels, **pool.cloud_labels, **(selecting or {})},
-        "tolerations": tolerations(pool.taints if tolerated is None else tolerated),
+        "nodeSelector": {**pool.nodes.labels, **pool.nodes.cloud_labels, **(selecting or {})},
+        "tolerations": tolerations(pool.nodes.taints if tolerated is None else tolerated),
         "containers": [{"name": "one", "image": "one", "resources": {"limits": limits, "requests": dict(asked or {})}}],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec}
@@ -191,7 +191,7 @@ def _pod(
 
 def _repelling(pool: Pool) -> list[Taint]:
     """The taints that pods have to tolerate themselves: a cloud may add a toleration of the device's own."""
-    return [each for each in pool.taints if each.effect != "PreferNoSchedule" and each.key != pool.gpus.resource]
+    return [each for each in pool.nodes.taints if each.effect != "PreferNoSchedule" and each.key != pool.gpus.resource]
 
 
 def _with(manifest: Object, **metadata: Any) -> Object:

@@ -118,7 +118,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     start = played.first_gpu_submission
     end = played.ended or timeline.now()
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
-    minimum = pools.admin.min_nodes
+    minimum = pools.admin.scaling.min_nodes
     return Check(
         "admin-stays",
         "The admin pool keeps its nodes while GPU nodes start and stop",
@@ -210,25 +210,25 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
 
 
 def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
-    if node.machine_type not in pool.machine_types:
-        yield f"is a {node.machine_type or 'machine of unknown type'}, declared {' or '.join(pool.machine_types)}"
+    if node.machine_type not in pool.nodes.machine_types:
+        yield f"is a {node.machine_type or 'machine of unknown type'}, declared {' or '.join(pool.nodes.machine_types)}"
     zone = node.labels.get(_ZONE, "")
-    if zone not in pool.zones:
-        yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
-    for key, value in pool.labels.items():
+    if zone not in pool.nodes.zones:
+        yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.nodes.zones)}"
+    for key, value in pool.nodes.labels.items():
         if node.labels.get(key) != value:
             yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
-    declared = (f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.taints)
+    declared = (f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.nodes.taints)
     lacking = [text for text in declared if text not in node.taints]
     if lacking:
         yield f"has no taint {', '.join(lacking)}"
-    bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
-    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
+    bought, expected = node.labels.get(CAPACITY), "spot" if pool.scaling.spot else "on-demand"
+    reserved = pool.scaling.reservation is not None
     # Karpenter's term for reserved machines; other autoscalers report them as on-demand.
     if bought is not None and bought != expected and not (reserved and bought == "reserved"):
-        yield f"is {bought}, declared {pool.capacity_type}"
-    if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:
-        yield f"has {node.most_gpus} allocatable GPUs, declared {pool.allocatable_gpus}"
+        yield f"is {bought}, declared {pool.scaling.capacity_type}"
+    if node.gpus_ready_at is not None and node.most_gpus != pool.gpus.allocatable:
+        yield f"has {node.most_gpus} allocatable GPUs, declared {pool.gpus.allocatable}"
 
 
 _ESTIMATED = 0.1
@@ -281,36 +281,36 @@ def _unplanned(group: SimulatedNodeGroup, pool: Pool | None) -> Iterator[str]:
         yield f"is planned without the label {POOL_LABEL}"
         return
     late = {*group.late_labels, *(each["key"] for each in group.late_taints)}
-    if unseen := late & {*pool.labels, *(taint.key for taint in pool.taints)}:
+    if unseen := late & {*pool.nodes.labels, *(taint.key for taint in pool.nodes.taints)}:
         yield f"is planned without {', '.join(sorted(unseen))}"
-    if group.machine.gpus not in (group.gpus, pool.allocatable_gpus):
+    if group.machine.gpus not in (group.gpus, pool.gpus.allocatable):
         yield f"is planned with {counted(group.machine.gpus, 'GPU')} a node, and has {group.gpus}"
     if group.autoscaled and not group.machine.disk_mib:
         yield "is planned without a disk"
 
 
 def _group_differences(group: SimulatedNodeGroup, pool: Pool, storage_mib: int | None) -> Iterator[str]:
-    if group.machine.type not in pool.machine_types:
-        yield f"is of {group.machine.type}, declared {' or '.join(pool.machine_types)}"
-    if set(group.zones) != set(pool.zones):
-        yield f"is in {', '.join(group.zones)}, declared {', '.join(pool.zones)}"
+    if group.machine.type not in pool.nodes.machine_types:
+        yield f"is of {group.machine.type}, declared {' or '.join(pool.nodes.machine_types)}"
+    if set(group.zones) != set(pool.nodes.zones):
+        yield f"is in {', '.join(group.zones)}, declared {', '.join(pool.nodes.zones)}"
     labels = {**group.labels, **group.late_labels}
-    for key, value in pool.labels.items():
+    for key, value in pool.nodes.labels.items():
         if labels.get(key) != value:
             yield f"has label {key}={labels.get(key, '(none)')}, declared {value}"
     taints = {
         f"{each['key']}={each.get('value') or ''}:{each['effect']}" for each in (*group.taints, *group.late_taints)
     }
-    declared = {f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.taints}
+    declared = {f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.nodes.taints}
     if taints != declared:
         yield f"has taints {', '.join(sorted(taints)) or '(none)'}, declared {', '.join(sorted(declared)) or '(none)'}"
-    if group.spot != pool.spot:
-        yield f"is {'spot' if group.spot else 'on-demand'}, declared {pool.capacity_type}"
-    if bool(group.gpus) != bool(pool.allocatable_gpus):
-        yield f"has {counted(group.gpus, 'GPU')} a node, declared {pool.allocatable_gpus}"
+    if group.spot != pool.scaling.spot:
+        yield f"is {'spot' if group.spot else 'on-demand'}, declared {pool.scaling.capacity_type}"
+    if bool(group.gpus) != bool(pool.gpus.allocatable):
+        yield f"has {counted(group.gpus, 'GPU')} a node, declared {pool.gpus.allocatable}"
     mib = group.machine.disk_mib
     if storage_mib and mib and abs(mib / storage_mib - 1) > _ESTIMATED:
-        yield f"has {mib / 1024:.0f} GiB of ephemeral storage, {storage_mib / 1024:.0f} with {pool.disk_gb} GB"
+        yield f"has {mib / 1024:.0f} GiB of ephemeral storage, {storage_mib / 1024:.0f} with {pool.nodes.disk_gb} GB"
     if group.removal == "deallocate":
         yield "retains removed machines, deallocated: they take quota, and their disks are paid"
     if group.not_scaled_because:
@@ -327,12 +327,12 @@ def _memory(group: SimulatedNodeGroup, planned: int) -> Iterator[str]:
 def _sizes(group: SimulatedNodeGroup, pool: Pool) -> Iterator[str]:
     zones = len(group.zones) if group.per_zone else 1
     always, most = sum(group.permanent().values()), group.max_nodes * zones
-    if always != pool.min_nodes and (group.autoscaled or not pool.autoscaled):
-        yield f"always has {counted(always, 'node')}, declared {pool.min_nodes}"
+    if always != pool.scaling.min_nodes and (group.autoscaled or not pool.scaling.autoscaled):
+        yield f"always has {counted(always, 'node')}, declared {pool.scaling.min_nodes}"
     if group.autoscaled and group.initial_nodes > pool.nodes_per_zone:
         yield f"starts with {counted(group.initial_nodes, 'node')} a zone, declared {pool.nodes_per_zone}"
-    if group.autoscaled and most != pool.max_nodes:
-        yield f"has up to {counted(most, 'node')}, declared {pool.max_nodes}"
+    if group.autoscaled and most != pool.scaling.max_nodes:
+        yield f"has up to {counted(most, 'node')}, declared {pool.scaling.max_nodes}"
 
 
 def _order(groups: Sequence[SimulatedNodeGroup], pools: Pools) -> Iterator[str]:
@@ -341,6 +341,12 @@ def _order(groups: Sequence[SimulatedNodeGroup], pools: Pools) -> Iterator[str]:
     for first in pools.gpu:
         for later in pools.gpu:
             one, other = ranks.get(first.name), ranks.get(later.name)
-            same = first.gpus.type == later.gpus.type and first.gpus_per_node == later.gpus_per_node
-            if same and first.preference < later.preference and one is not None and other is not None and one > other:
+            same = first.gpus.type == later.gpus.type and first.gpus.per_node == later.gpus.per_node
+            if (
+                same
+                and first.scaling.preference < later.scaling.preference
+                and one is not None
+                and other is not None
+                and one > other
+            ):
                 yield f"{later.name} is tried before {first.name}"

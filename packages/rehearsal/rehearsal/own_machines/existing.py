@@ -179,7 +179,7 @@ class ExistingRehearsal(LabRehearsal):
             self._refused("rights", "A preview reports all missing rights in one message", preview, *words)
             self._untouched("rights-untouched", other, nodes, objects)
             engine.set_secret(_SECRET, other.kubeconfig)
-        tolerated = tolerations(self._stack.settings.gpu_pools[0].taints)
+        tolerated = tolerations(self._stack.settings.gpu_pools[0].nodes.taints)
         with self._upgrading(lab, engine, lambda: cluster, tolerated), self._stage("pulumi up"):
             self._engine_check("up", "`pulumi up` uses their cluster", engine.up(self._options.gate))
             self._network(lab, cluster)
@@ -247,9 +247,14 @@ class ExistingRehearsal(LabRehearsal):
         wrong = []
         for pool in self._stack.settings.pools:
             for name in own.machines[pool.name]:
-                node, taints = nodes[name], [f"{each.key}={each.value or ''}:{each.effect}" for each in pool.taints]
+                node, taints = (
+                    nodes[name],
+                    [f"{each.key}={each.value or ''}:{each.effect}" for each in pool.nodes.taints],
+                )
                 right = (
-                    pool.labels.items() <= node["labels"].items() and {*taints} <= {*node["taints"]} and node["ours"]
+                    pool.nodes.labels.items() <= node["labels"].items()
+                    and {*taints} <= {*node["taints"]}
+                    and node["ours"]
                 )
                 wrong += [] if right else [f"{name}: {node}"]
         chosen = {name for machines in own.machines.values() for name in machines}

@@ -63,7 +63,7 @@ def machines(settings: Settings) -> list[MachineSpec]:
 
 def gpus_of(pool: Pool) -> tuple[int, str]:
     """How many GPUs a machine of the pool has, and their PCI id."""
-    return (pool.gpus_per_node, _DEVICE_IDS.get(pool.gpus.type, _ANY_DEVICE)) if pool.gpus_per_node else (0, "")
+    return (pool.gpus.per_node, _DEVICE_IDS.get(pool.gpus.type, _ANY_DEVICE)) if pool.gpus.per_node else (0, "")
 
 
 def write_config(path: Path, config: Mapping[str, Any], secret: str) -> None:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from facts.concepts.pool import SIZE_KEY, FlexStart, Pool, PoolGpus, Upgrade
+from facts.concepts.kubernetes import resource_of
+from facts.concepts.parts import NO_GPUS, Gpus, Nodes, Scaling, Upgrade
+from facts.concepts.pool import SIZE_KEY, Pool
 from rehearsal.providers.base import ProviderError
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
@@ -194,33 +196,27 @@ class LimitedFleet:
 
     def _as_pool(self, group: SimulatedNodeGroup) -> Pool:
         machine = group.machine
-        gpus = None
+        gpus = NO_GPUS
         if machine.gpus:
             called = (
                 gpu for gpu, known in self._catalog.machines.accelerators.items() if known.name == machine.gpu_name
             )
             # Shares are no GPUs, and quotas count GPUs.
             whole = int(group.labels.get(SIZE_KEY) or machine.gpus)
-            gpus = PoolGpus(
-                type=next(called, machine.gpu_name),
-                accelerator=machine.gpu_name,
-                per_node=whole,
-                flex_start=FlexStart(max_run_hours=1) if group.flex_start else None,
-            )
-        return Pool(
-            name=group.name,
-            role="gpu" if gpus else "cpu",
+            gpu = next(called, machine.gpu_name)
+            gpus = Gpus(type=gpu, accelerator=machine.gpu_name, per_node=whole, resource=resource_of(gpu))
+        nodes: Nodes = Nodes(
             machine_types=(machine.type,),
-            image="cos",
-            disk_gb=max(1, machine.disk_mib // 1024),
-            gpu_part=gpus,
-            max_nodes=1,
-            # The nodes that an upgrade adds are not of this group.
-            upgrade=Upgrade(max_surge=0),
-            spot=group.spot,
             zones=group.zones,
             labels={},
+            image="cos",
+            disk_gb=max(1, machine.disk_mib // 1024),
+            # The nodes that an upgrade adds are not of this group.
+            upgrade=Upgrade(max_surge=0),
         )
+        capacity_type = "spot" if group.spot else "flex-start" if group.flex_start and machine.gpus else "on-demand"
+        scaling: Scaling = Scaling(max_nodes=1, capacity_type=capacity_type)
+        return Pool(name=group.name, role="gpu" if machine.gpus else "cpu", nodes=nodes, scaling=scaling, gpus=gpus)
 
     def _region(self, group: SimulatedNodeGroup) -> str:
         regions = (region for region, zones in self._catalog.regions.items() if set(zones) & set(group.zones))

@@ -86,8 +86,8 @@ def nodes(timeline: Timeline, pools: Pools, price: NodePrice, end: float) -> lis
             "pool": pool.name,
             "hourlyUsd": price(node, pool),
             "created": round(node.created, 1),
-            "ready": _rounded(node.gpus_ready_at if pool.gpu_part else node.ready),
-            "busy": _periods([pod for on, pod in placed if on is node and (pod.gpus or not pool.gpu_part)], end),
+            "ready": _rounded(node.gpus_ready_at if pool.role == "gpu" else node.ready),
+            "busy": _periods([pod for on, pod in placed if on is node and (pod.gpus or pool.role != "gpu")], end),
             "deleted": _rounded(node.deleted),
         }
         for pool in pools.all
@@ -137,10 +137,12 @@ def node_prices(settings: Settings) -> NodePrice:
 
     def price(node: NodeRecord, pool: Pool) -> float | None:
         bare = known.machines.get(node.machine_type)
-        gpus = pool.gpu_part
-        machine = known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus else bare
-        spot = node.labels.get(CAPACITY, "spot" if pool.spot else "") == "spot"
-        return None if machine is None else known.prices.node(settings.region, machine, pool.disk_gb, spot=spot)
+        gpus = pool.gpus
+        machine = (
+            known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus.per_node else bare
+        )
+        spot = node.labels.get(CAPACITY, "spot" if pool.scaling.spot else "") == "spot"
+        return None if machine is None else known.prices.node(settings.region, machine, pool.nodes.disk_gb, spot=spot)
 
     return price
 
@@ -174,7 +176,7 @@ def cost_of(record: RunRecord) -> ListPrices:
         idle_hourly=record.declared_cost.get("idleHourlyUsd"),
         peak_hourly=peak,
         max_hourly=record.declared_cost.get("maxHourlyUsd"),
-        unpriced=tuple(pool.name for pool in pools.values() if pool.hourly_usd is None),
+        unpriced=tuple(pool.name for pool in pools.values() if pool.nodes.hourly_usd is None),
     )
 
 
@@ -274,8 +276,8 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
 def _pool(record: RunRecord, pool: Pool) -> dict[str, Any]:
     return {
         "name": pool.name,
-        "gpu": pool.gpu_part.type if pool.gpu_part else None,
-        "gpusPerNode": pool.gpus_per_node,
+        "gpu": pool.gpus.type or None,
+        "gpusPerNode": pool.gpus.per_node,
         "maxNodes": record.pools.maxima[pool.name],
         "peak": record.timeline.peak(pool.name),
         "series": record.timeline.series(pool.name, record.end, SERIES_POINTS),

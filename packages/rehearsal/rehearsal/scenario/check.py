@@ -53,7 +53,7 @@ class Pools:
     @property
     def maxima(self) -> dict[str, int]:
         """Pool → its maximum number of nodes, in the same order."""
-        return {p.name: p.max_nodes for p in self.all}
+        return {p.name: p.scaling.max_nodes for p in self.all}
 
 
 def pools_of(settings: Settings) -> Pools:
@@ -67,10 +67,10 @@ def groups_of(settings: Settings) -> Pools:
     pools = _pools(settings)
     known = catalog.of(settings.cloud)
     usable = known.nodes.disk_mib or (lambda _, size: 1024 * size)
-    machines = {known.machines.get(name) for pool in pools.all for name in pool.machine_types}
+    machines = {known.machines.get(name) for pool in pools.all for name in pool.nodes.machine_types}
     return replace(
         pools,
-        storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all},
+        storage={pool.name: usable(pool.nodes.image, pool.nodes.disk_gb) for pool in pools.all},
         memory={
             machine.type: known.nodes.allocatable(machine).memory_mib for machine in machines if machine is not None
         },
@@ -101,13 +101,13 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
         gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=min((each.milli_cpu for each in free), default=None),
         memory_mib=min((each.memory_mib for each in free), default=None),
-        disk_mib=known.nodes.disk_mib and known.nodes.disk_mib(pool.image, pool.disk_gb),
+        disk_mib=known.nodes.disk_mib and known.nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
-        notice_seconds=known.nodes.spot_notice_seconds if pool.spot else None,
-        capacity_type=pool.capacity_type,
-        max_run_hours=pool.gpus.flex_start and pool.gpus.flex_start.max_run_hours,
-        since=pool.gpus.block and pool.gpus.block.first,
-        until=pool.gpus.block and pool.gpus.block.last,
+        notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
+        capacity_type=pool.scaling.capacity_type,
+        max_run_hours=pool.scaling.max_run_hours,
+        since=pool.scaling.block and pool.scaling.block.first,
+        until=pool.scaling.block and pool.scaling.block.last,
         slice_nodes=pool.gpus.slice_nodes,
         rdma_devices=max((each.rdma_devices for each in machines[:1]), default=0),
     )
@@ -116,14 +116,14 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
 def _machines(settings: Settings, pool: Pool) -> list[Machine]:
     """Those of its types that the catalogue has."""
     known = catalog.of(settings.cloud).machines
-    return [machine for name in pool.machine_types if (machine := known.get(name)) is not None]
+    return [machine for name in pool.nodes.machine_types if (machine := known.get(name)) is not None]
 
 
 def _pools(settings: Settings) -> Pools:
     known, room = catalog.of(settings.cloud), dict[str, Resources]()
     for pool in settings.gpu_pools:
         free = [known.nodes.allocatable(machine) for machine in _machines(settings, pool)]
-        if len(free) == len(pool.machine_types):
+        if len(free) == len(pool.nodes.machine_types):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
             room[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
     return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)

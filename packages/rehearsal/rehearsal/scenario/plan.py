@@ -168,7 +168,7 @@ def derive(
         fragment=_fragment(plain),
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
-        again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
+        again={pool.name: jobs[pool.name] for pool in pools if len(pool.nodes.machine_types) == 1},
         shortages=tuple(_shortages(pools, jobs, burst.pool)),
     )
 
@@ -180,7 +180,7 @@ def load(name: str) -> Object:
 
 def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
     """Pools for a pod that only sets a GPU limit: no taint but the one that the cloud's admission tolerates for it."""
-    return frozenset(pool.name for pool in pools if set(pool.taints) <= {resource_taint(pool.gpus.resource)})
+    return frozenset(pool.name for pool in pools if set(pool.nodes.taints) <= {resource_taint(pool.gpus.resource)})
 
 
 def gpu_pod(
@@ -230,7 +230,7 @@ def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[
     """For each size with fallback pools, a pod that selects no pool: while all are empty it must run on the first."""
     submissions = []
     for first, *alike in _first_choices(pools):
-        others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
+        others = [pool for pool in pools if pool.scaling.preference > 0 and _interchangeable(pool, first)]
         if others:
             pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
             names = [pool.name for pool in (first, *alike)]
@@ -242,8 +242,8 @@ def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[
 def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
     """The first choice of each entry and size: one pool, or one for each zone or reservation."""
     choices: dict[tuple[str, int, str], list[Pool]] = {}
-    for pool in (pool for pool in pools if pool.preference == 0):
-        choices.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
+    for pool in (pool for pool in pools if pool.scaling.preference == 0):
+        choices.setdefault((pool.declared_at, pool.gpus.per_node, pool.declared_at or pool.name), []).append(pool)
     return list(choices.values())
 
 
@@ -259,32 +259,34 @@ def _shortages(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -
     exhausted = min(candidates, key=lambda choice: filled in {pool.name for pool in choice})
     left = [pool for pool in pools if pool not in exhausted and _interchangeable(pool, exhausted[0])]
     yield _shortage(exhausted, left, jobs)
-    if CLASS_LABEL in exhausted[0].labels:
-        for following in sorted({pool.preference for pool in left})[:-1]:
-            tried = [*exhausted, *(pool for pool in left if pool.preference <= following)]
-            yield _shortage(tried, [pool for pool in left if pool.preference > following], jobs, f"-{following + 1}")
+    if CLASS_LABEL in exhausted[0].nodes.labels:
+        for following in sorted({pool.scaling.preference for pool in left})[:-1]:
+            tried = [*exhausted, *(pool for pool in left if pool.scaling.preference <= following)]
+            yield _shortage(
+                tried, [pool for pool in left if pool.scaling.preference > following], jobs, f"-{following + 1}"
+            )
         yield _shortage([], exhausted, jobs, "-back")
 
 
 def _shortage(
     tried: Sequence[Pool], left: Sequence[Pool], jobs: Mapping[str, Object], suffix: str = ""
 ) -> CapacityShortage:
-    first, following = (*tried, *left)[0], min(pool.preference for pool in left)
+    first, following = (*tried, *left)[0], min(pool.scaling.preference for pool in left)
     id, names = f"capacity-shortage{suffix}", tuple(pool.name for pool in tried)
     state = f"while the cloud has no capacity for {' and '.join(names)}" if names else "when all have capacity again"
     pod = _pod_for_any(first, id, jobs[first.name]["spec"]["template"])
-    allowed = frozenset(pool.name for pool in left if pool.preference == following)
+    allowed = frozenset(pool.name for pool in left if pool.scaling.preference == following)
     return CapacityShortage(names, Submission(id, f"a pod that selects no pool, {state}", pod, RunsOn(allowed)))
 
 
 def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
     """Whether the entry has a fallback pool for the jobs of its ``first`` choice."""
-    later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
+    later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.scaling.preference > 0]
     return any(_interchangeable(pool, first) for pool in later)
 
 
 def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
-    largest = max(pool.allocatable_gpus for pool in pools)
+    largest = max(pool.gpus.allocatable for pool in pools)
     resource = pools[0].gpus.resource
     everything = [{"key": resource, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything, resource=resource)
@@ -294,7 +296,7 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
         )
     ]
     reachable = gpu_limit_pools(pools)
-    plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
+    plain_size = max((pool.gpus.allocatable for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
         manifest = gpu_pod("plain-multi-gpu", largest, resource=resource)
         title = f"a pod with {counted(largest, 'GPU')}, without the toleration for that node size"
@@ -303,7 +305,7 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
 
 
 def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
-    if len({pool.gpus_per_node for pool in pools}) < 2:
+    if len({pool.gpus.per_node for pool in pools}) < 2:
         return ()
     tolerated = [{"operator": "Exists"}]
     pod = gpu_pod("blanket-toleration", 1, tolerations=tolerated, resource=pools[0].gpus.resource)
@@ -315,8 +317,8 @@ def _job(pool: Pool, snippet: Object, seconds: str = "3") -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
     annotations[SECONDS] = seconds
-    whole = counted(pool.gpus_per_node, "GPU")
-    asked = whole if pool.gpus.shares == 1 else f"{counted(pool.allocatable_gpus, 'share')} of {whole}"
+    whole = counted(pool.gpus.per_node, "GPU")
+    asked = whole if pool.gpus.shares == 1 else f"{counted(pool.gpus.allocatable, 'share')} of {whole}"
     title = f"the stack's sample job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
@@ -324,7 +326,7 @@ def _job(pool: Pool, snippet: Object, seconds: str = "3") -> Submission:
 def _network_tests(pools: Sequence[Pool], manifests: Mapping[str, str]) -> Iterator[Submission]:
     """Jobs whose workers run until all of them do. No simulated cloud offers devices that pods claim."""
     for pool in pools:
-        if pool.name in manifests and pool.fabric is not None and not pool.fabric.claimed:
+        if pool.name in manifests and pool.nodes.fabric is not None and not pool.nodes.fabric.claimed:
             job = _job(pool, _snippet(manifests[pool.name]), HELD)
             title = f"the stack's network test for {pool.name}, each worker with all network devices of a node"
             yield replace(job, id=f"fabric:{pool.name}", title=title)
@@ -332,7 +334,7 @@ def _network_tests(pools: Sequence[Pool], manifests: Mapping[str, str]) -> Itera
 
 def _fragment(pools: Sequence[Pool]) -> Submission | None:
     reachable = gpu_limit_pools(pools)
-    larger = [pool for pool in pools if pool.name not in reachable and pool.allocatable_gpus > 1]
+    larger = [pool for pool in pools if pool.name not in reachable and pool.gpus.allocatable > 1]
     if not reachable or not larger:
         return None
     title = "a pod with 1 GPU, submitted while a node with more GPUs is idle"
@@ -341,20 +343,28 @@ def _fragment(pools: Sequence[Pool]) -> Submission | None:
 
 
 def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
-    pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
+    pool = min(
+        pools,
+        key=lambda one: (
+            one.gpus.allocatable,
+            one.scaling.preference,
+            one.scaling.max_nodes,
+            one.nodes.hourly_usd or 0.0,
+        ),
+    )
     job = jobs[pool.name]["spec"]
     # A pod gets one share of a time-shared GPU, so a job that fills a node has a pod per share.
     per_node = job.get("parallelism", 1)
-    nodes = min(pool.max_nodes, max(1, BURST_LIMIT // per_node))
+    nodes = min(pool.scaling.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
     title = f"one of {counted(nodes * per_node, 'pod')} that fill {pool.name}"
     names = [f"burst-{number}" for number in range(nodes * per_node)]
     fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
-    if nodes < pool.max_nodes:
-        return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
+    if nodes < pool.scaling.max_nodes:
+        return Burst(pool.name, nodes, pool.scaling.max_nodes, fill, None, None)
     last = f"one pod more than {pool.name} has room for: it waits until another pod ends"
     extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
-    return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
+    return Burst(pool.name, nodes, pool.scaling.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 
 
 def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) -> Submission | None:
@@ -367,16 +377,16 @@ def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) ->
 
 
 def _interchangeable(one: Pool, other: Pool) -> bool:
-    same = one.gpus.type == other.gpus.type and one.gpus_per_node == other.gpus_per_node
-    same = same and one.labels.get(CLASS_LABEL) == other.labels.get(CLASS_LABEL)
-    return same and set(one.taints) <= set(other.taints)
+    same = one.gpus.type == other.gpus.type and one.gpus.per_node == other.gpus.per_node
+    same = same and one.nodes.labels.get(CLASS_LABEL) == other.nodes.labels.get(CLASS_LABEL)
+    return same and set(one.nodes.taints) <= set(other.nodes.taints)
 
 
 def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
     """A pod that selects the GPU type, the size and the ComputeClass, and leaves the choice of the pool to the
     autoscaler."""
     pod = _held_pod(name, template, seconds)
-    pod["spec"]["nodeSelector"] = kind_labels(pool.labels, pool.cloud_labels)
+    pod["spec"]["nodeSelector"] = kind_labels(pool.nodes.labels, pool.nodes.cloud_labels)
     return pod
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.pool import Pool
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
 from rehearsal.checks import groups_as_declared, groups_as_planned, workloads
 from rehearsal.engine.stack import resolve
@@ -21,26 +22,26 @@ from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests.tables import cases, immutable
 
 SPOT = gpu_pool("t4-1", 1, most=2)
-SECOND = gpu_pool("t4-1-ondemand", 1, most=2, spot=False, preference=1)
+SECOND = gpu_pool("t4-1-ondemand", 1, most=2, capacity_type="on-demand", preference=1)
 ADMIN = admin_pool()
 POOLS = Pools((SPOT, SECOND), (), ADMIN, {SPOT.name: 100 * 1024}, {"n1-standard-4": 14384}, in_groups=True)
 
 
-def group_of(pool: Any, gpus: int, **changes: Any) -> SimulatedNodeGroup:
+def group_of(pool: Pool, gpus: int, **changes: Any) -> SimulatedNodeGroup:
     """The group that a cloud makes of a pool."""
     group = SimulatedNodeGroup(
         name=pool.name,
         cluster="c",
-        machine=NodeShape(pool.machine_types[0], 4, 16, gpus=gpus),
-        zones=pool.zones,
-        labels=dict(pool.labels),
-        taints=tuple({"key": each.key, "value": each.value or "", "effect": each.effect} for each in pool.taints),
-        autoscaled=pool.autoscaled,
-        min_nodes=pool.min_nodes,
-        max_nodes=pool.max_nodes,
+        machine=NodeShape(pool.nodes.machine_types[0], 4, 16, gpus=gpus),
+        zones=pool.nodes.zones,
+        labels=dict(pool.nodes.labels),
+        taints=tuple({"key": each.key, "value": each.value or "", "effect": each.effect} for each in pool.nodes.taints),
+        autoscaled=pool.scaling.autoscaled,
+        min_nodes=pool.scaling.min_nodes,
+        max_nodes=pool.scaling.max_nodes,
         initial_nodes=pool.nodes_per_zone,
-        spot=pool.spot,
-        rank=float(pool.preference),
+        spot=pool.scaling.spot,
+        rank=float(pool.scaling.preference),
     )
     return replace(group, **changes)
 
@@ -63,7 +64,7 @@ def test_each_difference_fails_the_check(changes: dict[str, Any], problem: str) 
     if "machine" in changes:
         changes["machine"] = NodeShape(**changes["machine"])
     if "label" in changes:
-        changes["labels"] = {**SPOT.labels, **changes.pop("label")}
+        changes["labels"] = {**SPOT.nodes.labels, **changes.pop("label")}
     assert problem in judged(**changes)
     assert ";" not in judged(**changes) or not changes.get("labels", True)
 
@@ -81,10 +82,10 @@ def test_labels_and_taints_that_the_autoscaler_does_not_know_yet_count() -> None
         ({"late_labels": {"gpucluster.dev/gpu": "nvidia-t4"}}, "t4-1 is planned without gpucluster.dev/gpu"),
         ({"late_labels": {"of-the-cloud": "x"}}, ""),
         ({"taints": (), "late_taints": group_of(SPOT, 1).taints}, "t4-1 is planned without nvidia.com/gpu"),
-        ({"labels": {}, "late_labels": SPOT.labels}, "t4-1 is planned without the label gpucluster.dev/pool"),
+        ({"labels": {}, "late_labels": SPOT.nodes.labels}, "t4-1 is planned without the label gpucluster.dev/pool"),
         ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=4), "offered_gpus": 2}, "t4-1 is planned with 4 GPUs"),
         ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=1, disk_mib=0)}, "t4-1 is planned without a disk"),
-        ({"late_labels": SPOT.labels, "min_nodes": 1}, ""),
+        ({"late_labels": SPOT.nodes.labels, "min_nodes": 1}, ""),
     ],
 )
 def test_an_empty_group_is_planned_as_its_nodes_will_be(changes: dict[str, Any], problem: str) -> None:

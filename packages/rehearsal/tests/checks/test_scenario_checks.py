@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
 from rehearsal.checks import cluster as of_cluster
 from rehearsal.checks import workloads
@@ -20,6 +20,7 @@ from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive
 from rehearsal.scenario.player import Played, Submitted, whole_node
 from rehearsal.scenario.user import SubmissionReply
+from tests.components.specs import changed
 from tests.tables import cases
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
@@ -248,7 +249,7 @@ def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> N
     assert not of_cluster.admin_stays(cluster.timeline, POOLS, played).passed
 
 
-GPU_NODE = {"size": 1, "taints": SMALL.taints}
+GPU_NODE = {"size": 1, "taints": SMALL.nodes.taints}
 
 
 @cases
@@ -329,7 +330,7 @@ def test_a_job_must_succeed(cluster: Cluster, phase: str, passed: bool) -> None:
 
 @pytest.mark.parametrize(("pool", "passed"), [("t4-1-spot", True), ("t4-1-ondemand", False)])
 def test_a_pod_that_names_no_pool_gets_the_preferred_pool(cluster: Cluster, pool: str, passed: bool) -> None:
-    fallback_order = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1))
+    fallback_order = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, capacity_type="on-demand", preference=1))
     scenario = derive(fallback_order, {each.name: job_yaml(each) for each in fallback_order}, 2.0)
     (ordered,) = scenario.fallback_order
     played = Played([submitted(ordered, cluster)])
@@ -389,6 +390,6 @@ def test_each_worker_has_all_devices_of_a_node_of_its_own(asked: int, has: int, 
 
 
 def test_no_simulated_cloud_offers_devices_that_pods_claim() -> None:
-    claimed = replace(POOL, fabric=replace(FABRIC, claimed=True))
+    claimed = changed(POOL, fabric=replace(FABRIC, claimed=True))
     scenario = derive((claimed,), {POOL.name: job_yaml(POOL)}, 2.0, fabric_tests=network_test())
     assert scenario.network_tests == ()

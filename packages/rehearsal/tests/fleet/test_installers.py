@@ -13,7 +13,7 @@ from components.clouds.aks import cloud as aks
 from components.clouds.eks import neuron
 from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
-from facts.concepts.pool import Fabric
+from facts.concepts.parts import Fabric
 from packages.rehearsal.tests.providers.eks.autoscaling import declared
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from rehearsal.cluster.api import Object
@@ -131,7 +131,7 @@ def test_a_file_that_is_not_mounted_is_reported() -> None:
 
 EFA = "vpc.amazonaws.com/efa"
 INTERFACES = [{"InterfaceType": "interface"}, *[{"InterfaceType": "efa-only"}] * 32]
-POOL = replace(eks_specs.gpu_pool("h100-8"), fabric=Fabric(devices=32, resource=EFA))
+POOL = specs.changed(eks_specs.gpu_pool("h100-8"), fabric=Fabric(devices=32, resource=EFA))
 
 
 def plugin() -> dict[str, Any]:

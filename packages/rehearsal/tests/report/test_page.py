@@ -75,7 +75,9 @@ class Page(HTMLParser):
 def report() -> dict[str, Any]:
     """A failed run: one GPU node is used for 4 s, idle for 6 s and used again for 2 s; hostile texts everywhere."""
     cluster, pools = Cluster.empty(), Pools((gpu_pool("t4-1", 1),), (), admin_pool())
-    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools=pools, price=lambda _, pool: pool.hourly_usd)
+    record = RunRecord(
+        "dev", "Pulumi.dev.yaml", cluster.timeline, pools=pools, price=lambda _, pool: pool.nodes.hourly_usd
+    )
     cluster.node("admin-0", "admin")
     cluster.pod("first")
     cluster.after(5).node(HOSTILE, "t4-1", size=1, gpus=0)

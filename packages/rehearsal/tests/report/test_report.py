@@ -40,7 +40,7 @@ def record() -> RunRecord:
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
     plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).gpu_limit_only
-    prices: dict[str, Any] = {"pools": pools, "price": lambda node, pool: pool.hourly_usd}
+    prices: dict[str, Any] = {"pools": pools, "price": lambda node, pool: pool.nodes.hourly_usd}
     record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, **prices)
     record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
     record.played = Played([Submitted(plain, 0.0, SubmissionReply(True, warnings=("a warning",)))])
@@ -75,9 +75,9 @@ def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bough
     (node,) = cluster.timeline.nodes
     machine = catalog.of("gke").machines.with_gpus(ran, pool.gpus.type, 1)
     assert machine is not None
-    expected = catalog.of("gke").prices.node(stack.region, machine, pool.disk_gb, spot=spot)
+    expected = catalog.of("gke").prices.node(stack.region, machine, pool.nodes.disk_gb, spot=spot)
     assert node_prices(stack)(node, pool) == expected
-    assert (expected == pool.hourly_usd) is ((ran, spot) == (pool.machine_type, True))
+    assert (expected == pool.nodes.hourly_usd) is ((ran, spot) == (pool.nodes.machine_type, True))
 
 
 def test_a_pool_without_a_price_is_named_not_guessed(record: RunRecord) -> None:

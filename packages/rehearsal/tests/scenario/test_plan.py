@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, PoolGpus, SharedGpu
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool
 from packages.rehearsal.tests.objects import gpu_pool, job_yaml
 from rehearsal.scenario.plan import (
     BURST_LIMIT,
@@ -21,6 +21,7 @@ from rehearsal.scenario.plan import (
     load,
 )
 from rehearsal.scenario.player import whole_node
+from tests.components.specs import changed
 
 
 def scenario(*pools: object) -> Scenario:
@@ -51,7 +52,7 @@ def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
 def test_a_pod_with_only_a_gpu_limit_needs_a_reason_when_every_pool_has_another_taint() -> None:
     extra = Taint("team", "vision", "NoSchedule")
     pool = gpu_pool("t4-1", 1)
-    tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
+    tainted = gpu_pool("t4-1", 1, taints=(*pool.nodes.taints, extra))
     assert scenario(tainted).gpu_limit_only.expect == StaysPending(("tolerat",))
 
 
@@ -60,8 +61,7 @@ def test_a_pod_with_only_a_gpu_limit_needs_a_reason_when_every_pool_has_another_
 )
 def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: int | None, expected: str) -> None:
     shared = SharedGpu(clients_per_gpu=clients) if clients else None
-    gpus = PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size, time_sharing=shared)
-    (job,) = scenario(gpu_pool("t4", size, gpu_part=gpus)).jobs
+    (job,) = scenario(gpu_pool("t4", size, time_sharing=shared)).jobs
     assert job.title == f"the stack's sample job for t4 {expected}"
 
 
@@ -77,10 +77,10 @@ def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -
         assert played == published
 
 
-RESERVED = gpu_pool("t4-1-reserved", 1, spot=False, declared_at="gpuPools[0]")
-SECOND = gpu_pool("t4-1-reserved-2", 1, spot=False, declared_at="gpuPools[0]")
+RESERVED = gpu_pool("t4-1-reserved", 1, capacity_type="on-demand", declared_at="gpuPools[0]")
+SECOND = gpu_pool("t4-1-reserved-2", 1, capacity_type="on-demand", declared_at="gpuPools[0]")
 SPOT = gpu_pool("t4-1-spot", 1, preference=1, declared_at="gpuPools[0]")
-ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="gpuPools[0]")
+ON_DEMAND = gpu_pool("t4-1-ondemand", 1, capacity_type="on-demand", preference=2, declared_at="gpuPools[0]")
 
 
 def test_in_a_capacity_shortage_the_next_fallback_is_expected_and_not_the_last() -> None:
@@ -96,8 +96,8 @@ def test_with_a_compute_class_the_whole_order_is_played_and_then_the_first_again
     key = "cloud.google.com/compute-class"
 
     def classed(pool: Pool) -> Pool:
-        taints = (*pool.taints, Taint(key, "t4", "NoSchedule"))
-        return replace(pool, labels={**pool.labels, key: "t4"}, taints=taints)
+        taints = (*pool.nodes.taints, Taint(key, "t4", "NoSchedule"))
+        return changed(pool, labels={**pool.nodes.labels, key: "t4"}, taints=taints)
 
     plan = scenario(*map(classed, (RESERVED, SECOND, SPOT, ON_DEMAND)), gpu_pool("other", 1))
     assert [(each.pools, each.fallback_pod.expect) for each in plan.shortages] == [
@@ -116,7 +116,7 @@ def test_with_a_compute_class_the_whole_order_is_played_and_then_the_first_again
 
 
 def test_a_fallback_with_a_taint_that_the_jobs_do_not_tolerate_is_skipped() -> None:
-    tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
+    tainted = changed(SPOT, taints=(*SPOT.nodes.taints, Taint("spot", "true", "NoSchedule")))
     shortage = scenario(RESERVED, tainted, ON_DEMAND).shortages[0]
     assert shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-ondemand"}))
     assert scenario(RESERVED, tainted).shortages == ()
@@ -206,7 +206,7 @@ def test_a_huge_pool_is_not_filled_so_nobody_is_expected_to_wait() -> None:
 
 
 def test_fallback_pools_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
-    spot, on_demand = gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1)
+    spot, on_demand = gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, capacity_type="on-demand", preference=1)
     burst = scenario(on_demand, spot).burst
     assert burst.pool == "t4-1-spot"
     assert burst.fallback is not None

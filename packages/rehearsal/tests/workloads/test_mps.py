@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from components.outputs import gpu_job
-from facts.concepts.pool import SharedGpu
+from facts.concepts.parts import SharedGpu
 from rehearsal.cluster.api import Api, Object
 from rehearsal.workloads.mps import MpsClients
 from tests.components import specs

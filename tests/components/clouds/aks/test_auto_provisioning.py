@@ -12,7 +12,7 @@ from tests import recorder
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec
 from tests.components.clouds.aks.test_pools import AGENT_POOL, cpu_spec, gpu_spec
 from tests.components.clouds.aks.test_pools import run as run_with
-from tests.components.specs import with_gpus
+from tests.components.specs import changed
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass"
@@ -42,12 +42,12 @@ def test_azure_runs_it_without_pools_of_its_own_and_no_autoscaler_beside_it() ->
 
 
 def test_a_pool_is_a_node_pool_with_its_labels_taints_machines_and_limits() -> None:
-    pool = gpu_spec("t4-1-spot", spot=True, machine_types=SIZES, max_nodes=3, zones=("eastus-1", "eastus-2"))
+    pool = gpu_spec("t4-1-spot", capacity_type="spot", machine_types=SIZES, max_nodes=3, zones=("eastus-1", "eastus-2"))
     spec = spec_of(NODE_POOL, pool)
     template = spec["template"]
-    assert template["metadata"]["labels"] == pool.labels
+    assert template["metadata"]["labels"] == pool.nodes.labels
     taints = [(one["key"], one["value"], one["effect"]) for one in template["spec"]["taints"]]
-    assert taints == [(taint.key, taint.value, taint.effect) for taint in pool.taints]
+    assert taints == [(taint.key, taint.value, taint.effect) for taint in pool.nodes.taints]
     assert {one["key"]: one["values"] for one in template["spec"]["requirements"]} == {
         "node.kubernetes.io/instance-type": [*SIZES],
         "topology.kubernetes.io/zone": ["eastus-1", "eastus-2"],
@@ -63,7 +63,10 @@ def test_a_pool_is_a_node_pool_with_its_labels_taints_machines_and_limits() -> N
 def test_with_cilium_a_node_waits_for_its_agent() -> None:
     """https://github.com/Azure/karpenter-provider-azure/issues/1442"""
     template = spec_of(NODE_POOL, gpu_spec(), dataplane="cilium")["template"]
-    assert template["metadata"]["labels"] == {**gpu_spec().labels, "kubernetes.azure.com/ebpf-dataplane": "cilium"}
+    assert template["metadata"]["labels"] == {
+        **gpu_spec().nodes.labels,
+        "kubernetes.azure.com/ebpf-dataplane": "cilium",
+    }
     taint = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
     assert template["spec"]["startupTaints"] == [taint]
     assert "startupTaints" not in spec_of(NODE_POOL, gpu_spec())["template"]["spec"]
@@ -80,7 +83,7 @@ def test_a_busy_gpu_node_stays_and_an_idle_one_goes() -> None:
 
 
 def test_first_choices_weigh_more_than_their_fallback() -> None:
-    recording = run(gpu_spec("a", preference=1), gpu_spec("b", spot=True))
+    recording = run(gpu_spec("a", preference=1), gpu_spec("b", capacity_type="spot"))
     weights = {one.inputs["metadata"]["name"]: one.inputs["spec"]["weight"] for one in recording.of_type(NODE_POOL)}
     assert weights == {"b": 100, "a": 99}
 
@@ -99,7 +102,7 @@ def test_nodes_are_in_the_cluster_s_subnet_encrypted_at_host_and_tagged() -> Non
 @pytest.mark.parametrize(
     ("changed", "field", "value"),
     [
-        (lambda pool: with_gpus(pool, drivers="none"), "gpu", {"mode": "None"}),
+        (lambda pool: changed(pool, drivers="none"), "gpu", {"mode": "None"}),
         (lambda pool: gpu_spec(image="azurelinux"), "imageFamily", "AzureLinux"),
         (lambda pool: gpu_spec(raw={"fipsMode": "FIPS"}), "fipsMode", "FIPS"),
         (

@@ -36,7 +36,7 @@ def run(
 
 def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:
     usual: dict[str, Any] = {"machine_types": ("Standard_NC4as_T4_v3",), "zones": ("eastus-1",), "image": "ubuntu"}
-    usual["spot"] = False
+    usual["capacity_type"] = "on-demand"
     return specs.gpu_pool(name, **{**usual, **changes})
 
 
@@ -65,8 +65,8 @@ RESERVATION = f"{RESERVED}/providers/Microsoft.Compute/capacityReservationGroups
 
 
 def test_a_pool_names_its_reservation_and_the_control_plane_may_use_it_before() -> None:
-    reserved = gpu_spec("t4-1-reserved", reservation=RESERVATION)
-    other = gpu_spec("t4-1-spot", spot=True, preference=1)
+    reserved = gpu_spec("t4-1-reserved", capacity_type="reserved", reservation=RESERVATION)
+    other = gpu_spec("t4-1-spot", capacity_type="spot", preference=1)
     recording = run(reserved, other, gpu_pools=(reserved, other))
     assert recording.named("t4-1-reserved-pool").inputs["capacityReservationGroupID"] == RESERVATION
     assert "capacityReservationGroupID" not in recording.named("t4-1-spot-pool").inputs
@@ -84,7 +84,7 @@ def test_pools_go_with_the_cluster() -> None:
     assert {pool.deleted_with for pool in recording.of_type(AGENT_POOL)} == {recording.only(CLUSTER).urn}
 
 
-@pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])
+@pytest.mark.parametrize("spec", [gpu_spec(capacity_type="spot"), cpu_spec()])
 def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
     pool = declared(spec)
     in_place = {"count", "minCount", "maxCount", "nodeLabels", "nodeTaints", "tags", "upgradeSettings"}
@@ -94,13 +94,13 @@ def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
 
 
 def test_the_device_plugin_runs_where_aks_installs_the_driver_and_tolerates_everything_there() -> None:
-    with_driver = gpu_spec("t4-1", extra_taints=(SPOT,), spot=True)
+    with_driver = gpu_spec("t4-1", extra_taints=(SPOT,), capacity_type="spot")
     recording = run(with_driver, gpu_spec("own-1", drivers="none"))
     (daemon,) = recording.of_type("kubernetes:apps/v1:DaemonSet")
     pod = daemon.inputs["spec"]["template"]["spec"]
     (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchExpressions"][0]["values"] == ["t4-1"]
-    expected = {(taint.key, taint.value) for taint in with_driver.taints}
+    expected = {(taint.key, taint.value) for taint in with_driver.nodes.taints}
     assert {(each["key"], each["value"]) for each in pod["tolerations"]} == expected
 
 
@@ -114,7 +114,7 @@ def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None
     assert windows[-1].urn in recording.named("t4-1-pool").depends_on
 
 
-@pytest.mark.parametrize("spec", [gpu_spec(), gpu_spec(spot=True), cpu_spec()])
+@pytest.mark.parametrize("spec", [gpu_spec(), gpu_spec(capacity_type="spot"), cpu_spec()])
 def test_pools_follow_a_pinned_version_and_only_that(spec: Pool) -> None:
     pool = run(spec, version="1.34").named(f"{spec.name}-pool")
     assert pool.inputs["orchestratorVersion"] == "1.34"
@@ -197,7 +197,10 @@ def test_the_order_has_a_place_for_every_group_there_is() -> None:
 
 
 def test_spot_is_tried_before_its_fallback() -> None:
-    pools = (gpu_spec("t4-1-ondemand", spot=False, preference=1), gpu_spec("t4-1-spot", spot=True, preference=0))
+    pools = (
+        gpu_spec("t4-1-ondemand", capacity_type="on-demand", preference=1),
+        gpu_spec("t4-1-spot", capacity_type="spot", preference=0),
+    )
     recording = run(*pools)
     assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "priority"
     order = recording.named("autoscaler-order").inputs

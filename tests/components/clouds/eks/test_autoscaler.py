@@ -22,7 +22,7 @@ CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 CLUSTER = "gpu-test"
 SPOT = eks_specs.gpu_pool("t4-1-spot-a")
 SPOT_B = eks_specs.gpu_pool("t4-1-spot-b", zones=("us-west-2b",))
-FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", spot=False, preference=1)
+FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", capacity_type="on-demand", preference=1)
 BIG = eks_specs.gpu_pool("t4-4-spot-a", size=4, machine_types=("g4dn.12xlarge",))
 
 
@@ -121,7 +121,7 @@ def test_zones_of_one_pool_grow_evenly() -> None:
     assert flags()["balance-similar-node-groups"] == "true"
     prefix = "--balancing-ignore-label="
     ignored = {flag.removeprefix(prefix) for flag in container(run())["command"] if flag.startswith(prefix)}
-    differing = {key for key in SPOT.labels if SPOT.labels[key] != SPOT_B.labels[key]}
+    differing = {key for key in SPOT.nodes.labels if SPOT.nodes.labels[key] != SPOT_B.nodes.labels[key]}
     # What EKS adds differs too: each group has a template of its own, and may have an older image.
     added = {"sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image"}
     assert ignored == differing | {f"eks.amazonaws.com/{name}" for name in added}
@@ -149,7 +149,7 @@ def test_spot_comes_first_then_fewer_gpus_then_the_fallback() -> None:
 
 
 def test_a_pool_whose_name_continues_anothers_has_its_own_place() -> None:
-    longer = eks_specs.gpu_pool("t4-1-spot-a-0", spot=False)
+    longer = eks_specs.gpu_pool("t4-1-spot-a-0", capacity_type="on-demand")
     assert order(SPOT, longer) == [["eks-t4-1-spot-a"], ["eks-t4-1-spot-a-0"]]
 
 

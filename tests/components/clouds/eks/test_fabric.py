@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,23 +12,25 @@ from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
 from facts import catalog
 from facts.concepts.offer import from_config_map
-from facts.concepts.pool import Fabric, Pool
+from facts.concepts.parts import Fabric
+from facts.concepts.pool import Pool
 from facts.jobs.job import JobRequest, manifests
 from facts.jobs.plan import place, training_job
 from policies.readers.resource import Declared
 from policies.readers.unread import unread
 from tests import recorder
 from tests.components import eks_specs
+from tests.components.specs import changed
 from tests.stacks import ROOT, run_program
 
 EFA = "vpc.amazonaws.com/efa"
 GROUP = "aws:ec2/placementGroup:PlacementGroup"
-P5 = replace(
-    eks_specs.gpu_pool("h100-8", size=8, machine_types=("p5.48xlarge",), spot=False),
+P5 = changed(
+    eks_specs.gpu_pool("h100-8", size=8, machine_types=("p5.48xlarge",), capacity_type="on-demand"),
     fabric=Fabric(devices=32, resource=EFA),
 )
-RESERVED = replace(P5, gpu_part=replace(P5.gpus, reservation="cr-0123456789abcdef0"))
-B300 = replace(P5, machine_types=("p6-b300.48xlarge",), fabric=Fabric(devices=16, resource=EFA))
+RESERVED = changed(P5, capacity_type="reserved", reservation="cr-0123456789abcdef0")
+B300 = changed(P5, machine_types=("p6-b300.48xlarge",), fabric=Fabric(devices=16, resource=EFA))
 
 
 def declared(pool: Pool, autoscaler: str = "cluster-autoscaler") -> recorder.Recording:
@@ -88,7 +89,7 @@ def test_karpenter_may_use_placement_groups_only_where_there_are_some() -> None:
 
     assert "ec2:DescribePlacementGroups" in documents(P5)
     assert ":placement-group/*" in documents(P5)
-    for pool in (RESERVED, replace(P5, fabric=None)):
+    for pool in (RESERVED, changed(P5, fabric=None)):
         assert "lacementGroup" not in documents(pool)
 
 
@@ -109,14 +110,14 @@ def test_the_plugin_runs_on_these_pools_alone() -> None:
 )
 def test_the_plugin_comes_from_the_registry_of_the_region(zone: str, account: str) -> None:
     # A network without a way to the internet has endpoints for the registry of its own region only.
-    (plugin,) = device_plugin([replace(P5, zones=(zone,))])
+    (plugin,) = device_plugin([changed(P5, zones=(zone,))])
     expected = f"{account}.dkr.ecr.{zone[:-1]}.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
     assert [each["image"] for each in plugin.pod["containers"]] == [expected]
 
 
 def test_each_region_of_the_catalogue_has_a_registry() -> None:
     for region, zones in catalog.of("eks").regions.items():
-        (plugin,) = device_plugin([replace(P5, zones=zones)])
+        (plugin,) = device_plugin([changed(P5, zones=zones)])
         assert f".dkr.ecr.{region}.amazonaws.com/" in plugin.pod["containers"][0]["image"]
 
 

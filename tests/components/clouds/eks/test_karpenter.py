@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,16 +12,16 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs
-from tests.components.specs import with_gpus
+from tests.components.specs import changed
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 SPOT = eks_specs.gpu_pool("t4-1-spot", zones=eks_specs.THREE_ZONES, machine_types=("g4dn.xlarge", "g4dn.2xlarge"))
-FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", spot=False, preference=1)
+FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", capacity_type="on-demand", preference=1)
 BIG = eks_specs.gpu_pool("t4-4-spot", size=4, machine_types=("g4dn.12xlarge",), max_nodes=3)
-RESERVED = eks_specs.gpu_pool("t4-1-mine", spot=False, reservation="cr-0123456789abcdef0")
+RESERVED = eks_specs.gpu_pool("t4-1-mine", reservation="cr-0123456789abcdef0")
 CPU = eks_specs.cpu_pool()
 
 
@@ -60,8 +59,8 @@ def requirements(pool: Pool) -> dict[str, list[str]]:
 )
 def test_labels_and_taints_are_exactly_those_of_the_spec(pool: Pool) -> None:
     template = pool_spec(pool)["template"]
-    assert template["metadata"]["labels"] == pool.labels
-    expected = [(taint.key, taint.value, taint.effect) for taint in pool.taints]
+    assert template["metadata"]["labels"] == pool.nodes.labels
+    expected = [(taint.key, taint.value, taint.effect) for taint in pool.nodes.taints]
     assert [(one["key"], one.get("value"), one["effect"]) for one in template["spec"]["taints"]] == expected
 
 
@@ -70,8 +69,8 @@ def test_labels_and_taints_are_exactly_those_of_the_spec(pool: Pool) -> None:
 )
 def test_machines_are_those_of_the_spec(pool: Pool, capacity: str) -> None:
     required = requirements(pool)
-    assert required["node.kubernetes.io/instance-type"] == list(pool.machine_types)
-    assert required["topology.kubernetes.io/zone"] == list(pool.zones)
+    assert required["node.kubernetes.io/instance-type"] == list(pool.nodes.machine_types)
+    assert required["topology.kubernetes.io/zone"] == list(pool.nodes.zones)
     assert required["karpenter.sh/capacity-type"] == [capacity]
 
 
@@ -82,7 +81,10 @@ def test_machines_are_those_of_the_spec(pool: Pool, capacity: str) -> None:
         (BIG, {"nvidia.com/gpu": "12", "nodes": "3"}),
         (CPU, {"cpu": "12", "nodes": "3"}),
         # As many nodes of the largest type.
-        (eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), spot=True), {"cpu": "24", "nodes": "3"}),
+        (
+            eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), capacity_type="spot"),
+            {"cpu": "24", "nodes": "3"},
+        ),
     ],
 )
 def test_a_pool_never_has_more_than_its_nodes_would(pool: Pool, limits: dict[str, str]) -> None:
@@ -133,9 +135,9 @@ def test_pools_are_drained_before_what_drains_them() -> None:
     "changed",
     [
         SPOT,
-        replace(SPOT, disk_gb=SPOT.disk_gb + 1),
-        replace(SPOT, image="bottlerocket"),
-        with_gpus(replace(SPOT, spot=False, zones=SPOT.zones[:1]), reservation="cr-0123456789abcdef0"),
+        changed(SPOT, disk_gb=SPOT.nodes.disk_gb + 1),
+        changed(SPOT, image="bottlerocket"),
+        changed(SPOT, capacity_type="reserved", zones=SPOT.nodes.zones[:1], reservation="cr-0123456789abcdef0"),
     ],
     ids=["unchanged", "disk", "image", "reservation"],
 )
@@ -156,8 +158,8 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     disks = [one["ebs"] for one in spec["blockDeviceMappings"]]
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {(True, True)}
     devices = [mapping["deviceName"] for mapping in spec["blockDeviceMappings"]]
-    assert devices == (["/dev/xvda", "/dev/xvdb"] if pool.image == "bottlerocket" else ["/dev/xvda"])
-    assert f"{pool.disk_gb}Gi" in [disk["volumeSize"] for disk in disks]
+    assert devices == (["/dev/xvda", "/dev/xvdb"] if pool.nodes.image == "bottlerocket" else ["/dev/xvda"])
+    assert f"{pool.nodes.disk_gb}Gi" in [disk["volumeSize"] for disk in disks]
     assert spec["metadataOptions"]["httpTokens"] == "required"
     assert spec["metadataOptions"]["httpPutResponseHopLimit"] == 1
     assert spec["associatePublicIPAddress"] is False

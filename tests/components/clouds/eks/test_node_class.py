@@ -12,10 +12,11 @@ from facts import catalog
 from facts.concepts.pool import Pool
 from tests.components import eks_specs
 from tests.components.settings.test_clouds import own_keys, t4
+from tests.components.specs import changed
 from tests.tables import cases
 
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
-GPU = eks_specs.gpu_pool("t4-1", spot=False)
+GPU = eks_specs.gpu_pool("t4-1", capacity_type="on-demand")
 
 
 def spec_of(pool: Pool, **cluster: Any) -> dict[str, Any]:
@@ -28,8 +29,8 @@ def spec_of(pool: Pool, **cluster: Any) -> dict[str, Any]:
 def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> None:
     changes = {"image": image} if image else {}
     (pool,) = load(own_keys("eks", gpuPools=t4(**changes)), stack="one", project="us-west-2").gpu_pools
-    assert pool.image == family
-    pinned = replace(GPU, image=pool.image, image_version=pool.image_version)
+    assert pool.nodes.image == family
+    pinned = changed(GPU, image=pool.nodes.image, image_version=pool.nodes.image_version)
     assert spec_of(pinned)["amiSelectorTerms"] == [{"alias": alias}]
 
 
@@ -45,13 +46,13 @@ def test_raw_adds_to_the_node_class_and_replaces_the_image() -> None:
     ("pool", "cluster", "expected"),
     [
         (GPU, {}, "RAID0"),
-        (replace(GPU, disk_gb=116), {}, "RAID0"),
+        (changed(GPU, disk_gb=116), {}, "RAID0"),
         # More than the smallest machine has: the volume that the stack file asks for.
-        (replace(GPU, disk_gb=117), {}, None),
+        (changed(GPU, disk_gb=117), {}, None),
         # The customer's key encrypts volumes, never a machine's own disks.
         (GPU, {"disk_key": "arn:aws:kms:us-west-2:123456789012:key/0123"}, None),
         (eks_specs.cpu_pool(), {}, None),
-        (replace(GPU, machine_types=("inf2.xlarge",)), {}, None),
+        (changed(GPU, machine_types=("inf2.xlarge",)), {}, None),
     ],
 )
 def test_pods_use_the_machines_own_disks(pool: Pool, cluster: dict[str, Any], expected: str | None) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, SharedGpu
+from facts.concepts.parts import SharedGpu
+from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs
 
@@ -32,7 +33,7 @@ GPU_POOLS: dict[str, Pool] = {
         )
     ),
     "shared": eks_specs.gpu_pool(time_sharing=SharedGpu(clients_per_gpu=4)),
-    "on-demand": eks_specs.gpu_pool(spot=False, preference=1, zones=eks_specs.THREE_ZONES),
+    "on-demand": eks_specs.gpu_pool(capacity_type="on-demand", preference=1, zones=eks_specs.THREE_ZONES),
 }
 gpu_pools = pytest.mark.parametrize("spec", GPU_POOLS.values(), ids=GPU_POOLS)
 
@@ -78,16 +79,16 @@ def nodes_of(node_group: recorder.Registration) -> tuple[Mapping[str, str], set[
 @gpu_pools
 def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -> None:
     labels, taints = nodes_of(group(spec))
-    assert labels == spec.labels
-    assert taints == {(taint.key, taint.value or "", EFFECTS[taint.effect]) for taint in spec.taints}
+    assert labels == spec.nodes.labels
+    assert taints == {(taint.key, taint.value or "", EFFECTS[taint.effect]) for taint in spec.nodes.taints}
     advertised = tags(spec)
     assert {k.removeprefix(f"{NODE_TEMPLATE}/label/"): v for k, v in advertised.items() if "/label/" in k} == labels
     assert {
         k.removeprefix(f"{NODE_TEMPLATE}/taint/"): v
         for k, v in advertised.items()
         if k.startswith(f"{NODE_TEMPLATE}/taint/")
-    } == {taint.key: f"{taint.value or ''}:{taint.effect}" for taint in spec.taints}
-    assert advertised[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == str(spec.allocatable_gpus)
+    } == {taint.key: f"{taint.value or ''}:{taint.effect}" for taint in spec.nodes.taints}
+    assert advertised[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == str(spec.gpus.allocatable)
 
 
 def test_shares_are_what_the_autoscaler_counts() -> None:
@@ -148,7 +149,7 @@ def test_a_group_takes_its_tags_with_it() -> None:
 @gpu_pools
 def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: Pool) -> None:
     node_group = group(spec)
-    assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}
+    assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.scaling.max_nodes, "desiredSize": 0}
     assert node_group.delete_before_replace
 
 
@@ -166,7 +167,7 @@ def test_a_group_is_in_the_private_subnets_of_its_zones_alone() -> None:
     [
         eks_specs.gpu_pool(),
         eks_specs.gpu_pool(image="bottlerocket"),
-        eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0"),
+        eks_specs.gpu_pool(reservation="cr-0123456789abcdef0"),
         eks_specs.cpu_pool(),
         eks_specs.admin_pool(),
     ],
@@ -177,9 +178,9 @@ def test_every_node_has_encrypted_disks_and_no_open_door(spec: Pool) -> None:
     disks = [mapping["ebs"] for mapping in launch_template["blockDeviceMappings"]]
     # The device of the image's root: another one would leave the root at its default size, and add an empty disk.
     devices = [mapping["deviceName"] for mapping in launch_template["blockDeviceMappings"]]
-    assert devices == (["/dev/xvda", "/dev/xvdb"] if spec.image == "bottlerocket" else ["/dev/xvda"])
+    assert devices == (["/dev/xvda", "/dev/xvdb"] if spec.nodes.image == "bottlerocket" else ["/dev/xvda"])
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {("true", "true")}
-    assert max(disk["volumeSize"] for disk in disks) == spec.disk_gb
+    assert max(disk["volumeSize"] for disk in disks) == spec.nodes.disk_gb
     expected = {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
     assert launch_template["metadataOptions"] == expected
     assert "networkInterfaces" not in launch_template

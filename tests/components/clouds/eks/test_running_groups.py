@@ -111,7 +111,7 @@ def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> 
     account["t4-1-a"] = {**OLD, "nodes": 1}
     pool = eks_specs.gpu_pool(max_nodes=4, extra_labels={"example.com/rack": "7"})
     inputs = declared(pool).inputs
-    assert (inputs["labels"], inputs["scalingConfig"]["maxSize"]) == (pool.labels, 4)
+    assert (inputs["labels"], inputs["scalingConfig"]["maxSize"]) == (pool.nodes.labels, 4)
 
 
 @pytest.mark.parametrize("nodes", [0, 1])

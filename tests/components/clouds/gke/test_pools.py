@@ -11,7 +11,8 @@ import yaml
 
 from components.clouds.base import load_cloud
 from facts import catalog
-from facts.concepts.pool import MIG_SLICES, Pool
+from facts.concepts.parts import MIG_SLICES
+from facts.concepts.pool import Pool
 from rehearsal.providers.base import at
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
 from rehearsal.providers.gke.nodes import PARTITIONS

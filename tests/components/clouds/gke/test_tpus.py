@@ -103,9 +103,9 @@ def test_a_slice_of_tpu7x_is_placed_by_a_policy_of_its_own_which_outlives_it() -
 
 
 def test_sizes_are_kept_apart_and_topologies_selected() -> None:
-    sizes = {pool.name: [taint.value for taint in pool.taints if "per-node" in taint.key] for pool in pools()}
+    sizes = {pool.name: [taint.value for taint in pool.nodes.taints if "per-node" in taint.key] for pool in pools()}
     assert sizes == {"v6e-1": [], "v6e-4": ["4"], "v6e-8": ["8"], "slice-4": ["4"], "other-4": ["4"], "h100-1": []}
-    topologies = [pool.labels.get("cloud.google.com/gke-tpu-topology") for pool in pools()]
+    topologies = [pool.nodes.labels.get("cloud.google.com/gke-tpu-topology") for pool in pools()]
     assert topologies == ["1x1", "2x2", "2x4", "4x4", "4x4", None]
 
 
@@ -154,7 +154,7 @@ def test_quotas_and_prices_are_of_chips() -> None:
     assert quotas["TPUS_PER_TPU_FAMILY (CT6E)"] == 16
     reserved = catalog.of("gke").account.quotas("us-east5", pools(capacity="reserved", reservation="r"), 1)
     assert {each.unit for each in reserved} == {"GB", "machines", "addresses"}
-    assert [round(pool.hourly_usd or 0, 1) for pool in pools() if pool.name == "other-4"] == [10.8]
+    assert [round(pool.nodes.hourly_usd or 0, 1) for pool in pools() if pool.name == "other-4"] == [10.8]
 
 
 def test_gke_brings_driver_and_plugin_and_admission_has_policies_of_its_own() -> None:

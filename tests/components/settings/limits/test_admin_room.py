@@ -172,14 +172,14 @@ def loaded(**changes: Any) -> Settings:
 def test_a_minimum_is_what_nodes_in_every_zone_make(zones: int, minimum: int, maximum: int, accepted: bool) -> None:
     pool = {"name": "web", "minNodes": minimum, "maxNodes": maximum, "zones": ZONES[:zones]}
     if accepted:
-        assert loaded(cpuPools=[pool]).cpu_pools[0].min_nodes == minimum
+        assert loaded(cpuPools=[pool]).cpu_pools[0].scaling.min_nodes == minimum
         return
     with pytest.raises(SettingsError, match="the same number in every zone") as refused:
         loaded(cpuPools=[pool])
     # What it says instead is accepted.
     (problem,) = refused.value.problems
     fewer = problem.remedy.partition("[")[2].rstrip("]").split(", ")
-    assert loaded(cpuPools=[{**pool, "zones": fewer}]).cpu_pools[0].min_nodes == minimum
+    assert loaded(cpuPools=[{**pool, "zones": fewer}]).cpu_pools[0].scaling.min_nodes == minimum
 
 
 @cases

@@ -12,8 +12,8 @@ from components.settings import Settings, load
 from components.settings.limits import refusals
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SharedGpu
-from tests.components.specs import with_gpus
+from facts.concepts.parts import SharedGpu
+from tests.components.specs import changed
 from tests.tables import cases
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
@@ -33,7 +33,7 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
 
 def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
     both = settings({"capacity": "spot-with-fallback"})
-    shared = tuple(with_gpus(pool, time_sharing=SharedGpu(clients_per_gpu=2)) for pool in both.gpu_pools)
+    shared = tuple(changed(pool, time_sharing=SharedGpu(clients_per_gpu=2)) for pool in both.gpu_pools)
     assert len(shared) == 2
     assert len(refusals(replace(both, gpu_pools=shared))) == 1
 
@@ -52,15 +52,15 @@ def test_cluster_names_that_azure_takes(name: str) -> None:
 @pytest.mark.parametrize("machine", ["Standard_B2s", "Standard_D2s_v5"])
 def test_the_smallest_machines_of_a_system_pool(machine: str) -> None:
     fine = settings()
-    assert refusals(replace(fine, admin_pool=replace(fine.admin_pool, machine_types=(machine,)))) == []
+    assert refusals(replace(fine, admin_pool=changed(fine.admin_pool, machine_types=(machine,)))) == []
 
 
 def test_only_the_taint_that_azure_sets_itself_may_bear_its_name() -> None:
     fine = settings({"capacity": "spot"})
     (pool,) = fine.gpu_pools
     spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
-    assert spot in pool.taints
-    other = replace(pool, taints=(*pool.taints, replace(spot, value="regular")))
+    assert spot in pool.nodes.taints
+    other = changed(pool, taints=(*pool.nodes.taints, replace(spot, value="regular")))
     (problem,) = refusals(replace(fine, gpu_pools=(other,)))
     assert "scalesetpriority=regular" in problem.message
 
@@ -69,7 +69,7 @@ def test_two_pools_that_azure_could_not_tell_apart_are_refused() -> None:
     fine = settings()
     (pool,) = fine.gpu_pools
     # A name that is by chance exactly what the other one is shortened to.
-    same = replace(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
+    same = changed(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
     (problem,) = refusals(replace(fine, gpu_pools=(pool, same)))
     assert problem.path == "gpuPools[1].name"
     assert pool.name in problem.message
@@ -119,8 +119,8 @@ def test_a_stack_outside_zones_has_the_same_nodes_and_asks_for_none(stack: dict[
     loaded = settings({"zones": "none"}, {**stack, "availability": availability})
     assert loaded.zones == (f"{loaded.region}-0",)
     for pool in (loaded.admin_pool, *loaded.gpu_pools):
-        assert zone_numbers(pool.zones) == []
-    assert loaded.admin_pool.min_nodes == 1
+        assert zone_numbers(pool.nodes.zones) == []
+    assert loaded.admin_pool.scaling.min_nodes == 1
     assert refusals(loaded) == []
 
 
@@ -128,4 +128,4 @@ def test_a_pool_may_be_outside_of_the_stacks_zones() -> None:
     loaded = settings({"zones": "none"})
     assert zone_numbers(loaded.zones) == ["1"]
     (pool,) = loaded.gpu_pools
-    assert zone_numbers(pool.zones) == []
+    assert zone_numbers(pool.nodes.zones) == []

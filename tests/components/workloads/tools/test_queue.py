@@ -77,7 +77,7 @@ def test_every_flavor_leaves_each_fallback_and_zone_open_to_the_job(cloud: str, 
     assigned = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
     assert len(assigned) == len(job.pools) == pool_count
     for flavor in assigned:
-        closed = [name for name in job.pools if not flavor["nodeLabels"].items() <= pools[name].labels.items()]
+        closed = [name for name in job.pools if not flavor["nodeLabels"].items() <= pools[name].nodes.labels.items()]
         assert closed == []
 
 

@@ -54,7 +54,7 @@ PARTITIONS: Final[Mapping[str, Mapping[str, int]]] = yaml.safe_load(
 
 
 @dataclass(frozen=True)
-class Gpus:
+class GpusOfConfig:
     """The accelerators of one node. ``count`` is physical, ``shared_by`` how many clients see each (1: not shared), of
     each of the ``parts`` that it is divided into (of size ``partition``)."""
 
@@ -109,13 +109,13 @@ def gpu_called(cloud: SimulatedCloud, accelerator: str) -> str | None:
     return next((gpu for gpu, known in cloud.catalog.machines.accelerators.items() if known.name == accelerator), None)
 
 
-def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
+def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> GpusOfConfig | None:
     """A node's GPUs: the declared accelerators, or those that belong to the machine type."""
     accelerators = config.get("guestAccelerators") or []
     if accelerators:
         declared = accelerators[0]
         sharing = declared.get("gpuSharingConfig") or {}
-        return Gpus(
+        return GpusOfConfig(
             declared["type"],
             int(declared["count"]),
             at(declared, "gpuDriverInstallationConfig.gpuDriverVersion") or "DEFAULT",
@@ -126,7 +126,7 @@ def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
     machine = cloud.catalog.machines.get(config.get("machineType") or DEFAULT_MACHINE)
     if machine is None or machine.gpu is None:
         return None
-    return Gpus(cloud.catalog.machines.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
+    return GpusOfConfig(cloud.catalog.machines.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
 
 
 def slice_nodes(topology: str, chips: int) -> int:
@@ -140,7 +140,7 @@ def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
 
 
 def node_labels(
-    cluster: Properties, pool: Properties, machine: Machine, gpus: Gpus | None, topology: str = ""
+    cluster: Properties, pool: Properties, machine: Machine, gpus: GpusOfConfig | None, topology: str = ""
 ) -> dict[str, str]:
     """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
 
@@ -187,7 +187,9 @@ def node_labels(
     return {**labels, **(config.get("labels") or {})}
 
 
-def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_pool: bool) -> list[dict[str, str]]:
+def effective_taints(
+    config: Mapping[str, Any], gpus: GpusOfConfig | None, beside_cpu_pool: bool
+) -> list[dict[str, str]]:
     """The pool's taints in the API's spelling: those declared, and the GPU taint where GKE adds it.
 
     GKE adds ``nvidia.com/gpu=present:NO_SCHEDULE`` only to a GPU pool that joins a cluster which has a pool without
@@ -307,7 +309,7 @@ def choice_rank(config: Mapping[str, Any], usd: float) -> float:
     return 1 + 1 / (1 + usd) if config.get("spot") or config.get("preemptible") else 2
 
 
-def _gpu_labels(gpus: Gpus) -> dict[str, str]:
+def _gpu_labels(gpus: GpusOfConfig) -> dict[str, str]:
     """``gke-accelerator-count`` is of Autopilot's nodes and of TPUs alone."""
     labels = {f"{PREFIX}gke-accelerator": gpus.accelerator, f"{PREFIX}gke-gpu": "true"}
     # https://github.com/GoogleCloudPlatform/cluster-autoscaler writes "disabled" where the user installs the driver;

@@ -9,7 +9,7 @@ import pytest
 
 from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
-from facts.concepts.pool import PoolGpus
+from facts.concepts.parts import Gpus
 from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
@@ -84,7 +84,7 @@ def test_who_advertises_the_gpus_is_the_images_doing(amazon: eks.Amazon, ami: st
 
 def test_a_node_has_the_slices_that_bottlerockets_settings_make(amazon: eks.Amazon) -> None:
     amazon.cluster()
-    gpus = PoolGpus(type="nvidia-a100-40gb", accelerator="", per_node=8, mig="1g")
+    gpus = Gpus(type="nvidia-a100-40gb", accelerator="", per_node=8, mig="1g")
     data = base64.b64encode(divided_gpus(gpus).encode()).decode()
     made = amazon.create(eks.TEMPLATE, {"name": "gpu", "userData": data})
     of_template = {"instanceTypes": ["p4d.24xlarge"], "launchTemplate": {"id": made.id, "version": "1"}}

@@ -33,7 +33,7 @@ def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str
     changes = CASES[case]
     zones = changes.get("zones", (eks_specs.ZONE,))
     pools = (
-        eks_specs.gpu_pool(zones=zones, spot=True, machine_types=("g4dn.xlarge", "g4dn.2xlarge")),
+        eks_specs.gpu_pool(zones=zones, capacity_type="spot", machine_types=("g4dn.xlarge", "g4dn.2xlarge")),
         eks_specs.gpu_pool("t4-4", size=4, machine_types=("g4dn.12xlarge",), zones=zones, image="bottlerocket"),
         eks_specs.cpu_pool(zones=zones),
     )

@@ -21,6 +21,7 @@ from components.settings import from_stack_file
 from components.settings.tools import Prometheus
 from components.workloads.monitoring import dashboards, rules, values
 from facts.concepts.pool import POOL_LABEL
+from tests.components.specs import changed
 from tests.components.workloads.tools.monitoring import EXPORTED
 from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, with_one
 from tests.stacks import ROOT
@@ -97,7 +98,7 @@ def test_alerts_reach_somebody_only_if_it_is_said_whom(secret: str | None) -> No
 
 @pytest.mark.parametrize(("minutes", "waits"), [(1, "31m"), (600, "630m")])
 def test_an_idle_node_is_unusual_only_after_the_time_that_it_may_be_idle(minutes: int, waits: str) -> None:
-    pools = [replace(pool, unneeded_minutes=minutes) for pool in LAB.gpu_pools]
+    pools = [changed(pool, unneeded_minutes=minutes) for pool in LAB.gpu_pools]
     every = [rule for group in rules(LAB, pools)["groups"] for rule in group["rules"]]
     (alert,) = [rule for rule in every if rule.get("alert") == "GpuPoolNotBackAtZero"]
     assert alert["for"] == waits
@@ -147,10 +148,7 @@ def test_exporters_are_told_to_export_it(cloud: str) -> None:
     for each in measured:
         lines = each.inputs["data"]["counters.csv"].splitlines()
         assert {line.split(",")[0] for line in lines} == set(EXPORTED["dcgm-exporter"])
-    (whole, slices) = (
-        gpu_exporter([replace(pool, gpu_part=replace(pool.gpus, mig=mig)) for pool in LAB.gpu_pools])
-        for mig in (None, "1g")
-    )
+    (whole, slices) = (gpu_exporter([changed(pool, mig=mig) for pool in LAB.gpu_pools]) for mig in (None, "1g"))
     more = {*slices[0].files["counters.csv"].splitlines()} - {*whole[0].files["counters.csv"].splitlines()}
     assert {line.split(",")[0] for line in more} == set(EXPORTED["dcgm-exporter of slices"])
     (allowed,) = releases(recording)["kube-prometheus-stack"]["values"]["kube-state-metrics"]["metricLabelsAllowlist"]
@@ -207,7 +205,7 @@ def test_prometheus_takes_the_rules_and_the_dashboards_queries(tmp_path: Path) -
 
 def tried(tmp_path: Path, tests: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """``tests`` of rules on two pools at $0.25 an hour, of which t4-2 keeps a node."""
-    pools = [replace(pool, hourly_usd=0.25, min_nodes=int(pool.name == "t4-2")) for pool in LAB.gpu_pools]
+    pools = [changed(pool, hourly_usd=0.25, min_nodes=int(pool.name == "t4-2")) for pool in LAB.gpu_pools]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules(LAB, pools)))
     (tmp_path / "tests.yaml").write_text(yaml.safe_dump(tests))
     return run(tmp_path, "test", "rules", "tests.yaml")

@@ -161,11 +161,17 @@ _log = logging.getLogger("rehearsal.aws.machines")
 def reserve(account: Account, pools: Iterable[Pool]) -> None:
     """Create the reservations that ``pools`` name, each as large as the pool's maximum."""
     for pool in pools:
-        gpus = pool.gpu_part
-        if gpus is not None and gpus.reservation is not None:
-            block = gpus.block is not None
-            reservation = CapacityReservation(gpus.reservation, pool.machine_type, pool.zones[0], pool.max_nodes, block)
-            account.supply.reserve(reservation)
+        nodes, scaling = pool.nodes, pool.scaling
+        if scaling.reservation is not None:
+            account.supply.reserve(
+                CapacityReservation(
+                    id=scaling.reservation,
+                    instance_type=nodes.machine_type,
+                    zone=nodes.zones[0],
+                    count=scaling.max_nodes,
+                    block=scaling.block is not None,
+                )
+            )
 
 
 def exhaust(account: Account, pools: Collection[str]) -> None:

@@ -65,7 +65,9 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
     amazon = Amazon(folder)
     pools = (
         eks_specs.gpu_pool("t4-1", zones=eks_specs.THREE_ZONES),
-        eks_specs.gpu_pool("t4-4-spot", size=4, machine_types=("g4dn.12xlarge",), spot=True, image="bottlerocket"),
+        eks_specs.gpu_pool(
+            "t4-4-spot", size=4, machine_types=("g4dn.12xlarge",), capacity_type="spot", image="bottlerocket"
+        ),
         eks_specs.cpu_pool(zones=eks_specs.THREE_ZONES),
     )
     with answers(amazon), pytest.MonkeyPatch.context() as patch:

@@ -8,13 +8,13 @@ import pytest
 
 from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
-from facts.concepts.pool import PoolGpus, SharedGpu
+from facts.concepts.parts import Gpus, SharedGpu
 from rehearsal.providers.eks.machines.gpu_parts import parts
 from tests.tables import cases
 
-SLICED = PoolGpus(type="nvidia-t4", accelerator="", per_node=1, time_sharing=SharedGpu(clients_per_gpu=6))
+SLICED = Gpus(type="nvidia-t4", accelerator="", per_node=1, time_sharing=SharedGpu(clients_per_gpu=6))
 PARTITIONED = [
-    PoolGpus(type=gpu, accelerator="", per_node=8, mig=mig)
+    Gpus(type=gpu, accelerator="", per_node=8, mig=mig)
     for gpu, known in of("eks").machines.accelerators.items()
     for mig in known.partitions
 ]
@@ -32,5 +32,5 @@ def test_settings_divide_gpus(gpu: str, plugin: str, further: str, expected: int
 
 
 @pytest.mark.parametrize("gpus", [SLICED, *PARTITIONED], ids=lambda gpus: f"{gpus.type} {gpus.mig}")
-def test_the_program_divides_every_gpu_as_it_says(gpus: PoolGpus) -> None:
+def test_the_program_divides_every_gpu_as_it_says(gpus: Gpus) -> None:
     assert advertised(gpus.type, divided_gpus(gpus)) == gpus.shares

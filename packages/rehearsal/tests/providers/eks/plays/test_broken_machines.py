@@ -26,7 +26,7 @@ _SYSTEM: Final = "namespaces/kube-system"
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
-    pool = eks_specs.gpu_pool("t4-1", zones=eks_specs.THREE_ZONES, spot=False)
+    pool = eks_specs.gpu_pool("t4-1", zones=eks_specs.THREE_ZONES, capacity_type="on-demand")
     with karpenter_sandbox(tmp_path_factory.mktemp("broken"), pool) as running:
         yield running
 

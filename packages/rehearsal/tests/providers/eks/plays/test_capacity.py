@@ -34,14 +34,14 @@ RESERVED: Final = "cr-0123456789abcdef0"
 
 
 def gpu_pool(name: str, gpu: str, *types: str, **changes: Any) -> Pool:
-    usual = {"zones": ZONES, "spot": False, "machine_types": types}
-    labels = {**eks_specs.gpu_pool(name).labels, GPU_LABEL: gpu}
+    usual = {"zones": ZONES, "capacity_type": "on-demand", "machine_types": types}
+    labels = {**eks_specs.gpu_pool(name).nodes.labels, GPU_LABEL: gpu}
     return eks_specs.gpu_pool(name, gpu=gpu, labels=labels, **{**usual, **changes})
 
 
 POOLS: Final = (
     # Spot first, then on demand.
-    gpu_pool("t4-1-spot", "nvidia-t4", "g4dn.xlarge", "g4dn.2xlarge", spot=True, max_nodes=4),
+    gpu_pool("t4-1-spot", "nvidia-t4", "g4dn.xlarge", "g4dn.2xlarge", capacity_type="spot", max_nodes=4),
     gpu_pool("t4-1", "nvidia-t4", "g4dn.xlarge", preference=1, max_nodes=4),
     # Two pools of one size, which only their prices tell apart.
     gpu_pool("cheap", "nvidia-a10g", "g5.xlarge", hourly_usd=1.0, max_nodes=1),

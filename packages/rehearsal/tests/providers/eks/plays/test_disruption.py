@@ -46,7 +46,7 @@ _RULE: Final = f"{CLUSTER}-spot-interruption"
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
     spot = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES)
-    steady = eks_specs.gpu_pool(STEADY, zones=eks_specs.THREE_ZONES, spot=False, preference=1)
+    steady = eks_specs.gpu_pool(STEADY, zones=eks_specs.THREE_ZONES, capacity_type="on-demand", preference=1)
     with karpenter_sandbox(tmp_path_factory.mktemp("disruption"), spot, steady) as sandbox:
         yield sandbox
 
@@ -137,7 +137,7 @@ def test_an_interrupted_machine_is_drained_and_replaced_and_the_job_goes_on(sand
 def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_node(
     sandbox: KarpenterSandbox, monkeypatch: pytest.MonkeyPatch, spot: bool
 ) -> None:
-    taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).taints
+    taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).nodes.taints
     spec = TrainingJobSpec(name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot)
     (made,) = manifests(spec)
     made["spec"]["template"]["metadata"]["annotations"][HELD] = "3600"
@@ -181,7 +181,9 @@ def test_without_the_way_to_the_queue_nobody_hears_of_an_interruption(sandbox: K
 def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(sandbox: KarpenterSandbox, program: bool) -> None:
     """Karpenter gives a node up the minute that EC2 announces anything for it, two weeks ahead here."""
     made = job("long", 1, seconds=3600, nodeSelector={"gpucluster.dev/pool": STEADY})
-    training_job = gpu_job(eks_specs.gpu_pool(STEADY, spot=False), "karpenter" if program else "cluster-autoscaler")
+    training_job = gpu_job(
+        eks_specs.gpu_pool(STEADY, capacity_type="on-demand"), "karpenter" if program else "cluster-autoscaler"
+    )
     annotations = made["spec"]["template"]["metadata"]["annotations"]
     annotations.update(training_job["spec"]["template"]["metadata"]["annotations"])
     sandbox.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
