@@ -1,4 +1,4 @@
-"""One neutral stack on every cloud: ``template.yaml`` with the words of ``clouds.yaml``, and variants of it."""
+"""One neutral stack on every cloud: ``template.yaml`` with words of the cloud, and variants of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,27 @@ import yaml
 from tests.stacks import stack_file
 
 _FOLDER: Final = Path(__file__).parent
-WORDS: Final[dict[str, dict[str, Any]]] = yaml.safe_load((_FOLDER / "clouds.yaml").read_text())
+WORDS: Final[dict[str, dict[str, Any]]] = {
+    "gke": {
+        "account": "gcp:project: my-gcp-project",
+        "region": "us-central1",
+        "zones": ["us-central1-a", "us-central1-b", "us-central1-c"],
+        "big_gpu": "nvidia-a100-40gb",
+    },
+    "eks": {
+        "account": "aws:region: us-west-2",
+        "region": "us-west-2",
+        "zones": ["us-west-2a", "us-west-2b", "us-west-2c"],
+        "big_gpu": "nvidia-a100-40gb",
+    },
+    "aks": {
+        "account": "azure-native:subscriptionId: 00000000-0000-0000-0000-000000000000",
+        "region": "eastus",
+        "zones": ["eastus-1", "eastus-2", "eastus-3"],
+        "big_gpu": "nvidia-a100-40gb",
+    },
+}
+"""Cloud → what the stack must write differently there. The GPU is one that the cloud has eight of in a machine."""
 CLOUDS: Final = tuple(WORDS)
 VARIANTS: Final[dict[str, dict[str, Any]]] = yaml.safe_load((_FOLDER / "variants.yaml").read_text())
 

@@ -68,9 +68,82 @@ def test_paths_that_double_with_each_resource_are_noticed() -> None:
     assert paths(chain)[chain[-1].urn] > _PATHS_PER_RESOURCE * len(chain)
 
 
-_FIRST: Final[Mapping[str, Mapping[str, Sequence[str]]]] = yaml.safe_load(
-    Path(__file__).with_name("order.yaml").read_text()
-)
+# Cloud → what waits → what is there before it and goes after it. Each is a type, and a pattern of its name.
+_FIRST: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "eks": {
+        "NatGateway": ("InternetGateway",),
+        "Cluster": (
+            "Route",
+            "RouteTableAssociation",
+            "VpcEndpoint",
+            "LogGroup",
+            "RolePolicyAttachment control-plane-role",
+            "RolePolicy secrets-key-use",
+        ),
+        "Addon -(vpc-cni|kube-proxy)$": ("Addon eks-pod-identity-agent$",),
+        "Addon vpc-cni$": ("RolePolicyAttachment vpc-cni-role",),
+        "Addon ebs-csi-driver$": ("RolePolicyAttachment ebs-csi-driver-role",),
+        "Addon efs-csi-driver$": ("RolePolicyAttachment efs-csi-driver-role",),
+        "Addon fsx-csi-driver$": ("RolePolicyAttachment fsx-csi-driver-role",),
+        "Addon cloudwatch-observability$": ("RolePolicyAttachment cloudwatch-observability-role",),
+        # Their pods need a node.
+        "Addon -(coredns|csi-driver|cloudwatch-observability)$": ("NodeGroup ^admin-pool$",),
+        "NodeGroup": (
+            "RolePolicyAttachment ^cluster-node-role",
+            "Addon ^cluster-",
+            "PodIdentityAssociation efs-mounts$",
+            "Grant",
+            "LaunchTemplate ^admin-",
+        ),
+        "NodeGroup (?<!^admin)-pool$": (
+            "NodeGroup ^admin-pool$",
+            "Addon",
+            "PodIdentityAssociation ^admin-pool-load-balancer$",
+        ),
+        # A pod that is made before they take effect never gets its rights: EKS sets variables as it admits a pod.
+        "Release ^autoscaler-": ("PodIdentityAssociation ^autoscaler-",),
+        "Release ^autoscaler-release$": (
+            "NodeGroup ^admin-pool$",
+            "AccessEntry ^autoscaler-",
+            "QueuePolicy",
+            "Release ^autoscaler-definitions$",
+        ),
+        "NodePool": (
+            "NodeGroup",
+            "Addon",
+            "Release ^autoscaler-",
+            "PodIdentityAssociation ^autoscaler-",
+            "EventTarget",
+            "AccessEntry ^autoscaler-",
+        ),
+        "Deployment ^autoscaler-": (
+            "NodeGroup ^admin-",
+            "Tag ^admin-",
+            "StorageClass ^admin-",
+            "PodIdentityAssociation ^autoscaler-",
+            "RolePolicy ^autoscaler-",
+        ),
+        # S3 refuses concurrent changes of a bucket.
+        "BucketPolicy": ("BucketPublicAccessBlock",),
+        "BucketVersioning": ("BucketPolicy",),
+        "BucketLifecycleConfiguration": ("BucketVersioning",),
+    },
+    "gke": {
+        "Cluster": (
+            "RouterNat",
+            "IAMMember ^cluster-node",
+        ),
+        "NodePool (?<!^admin)-pool$": (
+            "NodePool ^admin-pool$",
+            "IAMMember ^cluster-node",
+        ),
+    },
+    "aks": {
+        "AgentPool": ("MaintenanceConfiguration",),
+        "ManagedCluster": ("RoleAssignment ^cluster-(?!.*log-in$)",),
+        "PrivateEndpoint": ("AgentPool",),
+    },
+}
 
 
 @each_stack

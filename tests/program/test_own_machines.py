@@ -17,7 +17,6 @@ from tests import declared
 from tests.program import not_tolerated
 from tests.recorder import Recording, Registration
 from tests.stacks import CONTROL_PLANES, OWN_MACHINES, run_program, run_with, settings_of
-from tests.tables import cases
 
 WORKER = "gpucluster-machines:index:Worker"
 CONTROL_PLANE = "gpucluster-machines:index:ControlPlane"
@@ -85,7 +84,17 @@ def test_nvidias_key_is_pinned_for_each_release_and_a_mirrors_for_all() -> None:
     assert mirrored == {"url": "https://m.example/", "keyUrl": "https://m.example/key", "keyFingerprint": "C" * 40}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("day", "reported"),
+    [
+        (date(2026, 10, 27), []),
+        (date(2026, 10, 28), ["Kubernetes 1.34 (kubernetes.version) is out of support since 2026-10-27 and"]),
+        (
+            date(2028, 7, 1),
+            ["Kubernetes 1.34", "NVIDIA's driver 580 (driverVersion) is out of support since 2028-06-30 and"],
+        ),
+    ],
+)
 def test_what_gets_no_security_updates_any_more_is_reported_with_its_day(day: date, reported: list[str]) -> None:
     own = settings_of(OWN_MACHINES).own
     assert isinstance(own, OwnMachines)
@@ -114,7 +123,20 @@ def test_the_control_plane_encrypts_secrets_logs_changes_and_hosts_system_pods()
     assert audit["path"] == arguments["audit-policy-file"]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "level"),
+    [
+        ("get", "", "secrets", "Metadata"),
+        ("create", "", "secrets", "Metadata"),
+        ("create", "authentication.k8s.io", "tokenreviews", "Metadata"),
+        ("get", "", "pods/exec", "Metadata"),
+        ("create", "", "pods/attach", "Metadata"),
+        ("get", "", "pods/portforward", "Metadata"),
+        ("get", "", "pods", "None"),
+        ("update", "coordination.k8s.io", "leases", "None"),
+        ("create", "", "pods", "Request"),
+    ],
+)
 def test_the_audit_log_has_what_people_do_and_no_secret(verb: str, group: str, resource: str, level: str) -> None:
     """The first rule that matches decides: https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/"""
     (audit,) = recording().only(CONTROL_PLANE).inputs["files"]
