@@ -76,12 +76,16 @@ def pod(
     tolerations: list[dict[str, str]] | None = None,
     selector: dict[str, str] | None = None,
     labels: dict[str, str] | None = None,
+    affinity: Iterable[list[dict[str, Any]]] = (),
     **metadata: Any,
 ) -> dict[str, Any]:
+    """``affinity``: terms of which a node must match one."""
     limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
     containers = [{"name": "main", "image": "main", "resources": limits}]
     spec: dict[str, Any] = {"restartPolicy": "Never", "containers": containers}
     spec |= {"tolerations": tolerations or [], "nodeSelector": selector or {}}
+    if terms := list(affinity):
+        spec |= required_affinity(*terms)
     metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -97,11 +101,10 @@ def demanding(pod: dict[str, Any], kind: str = "requests", *, init: bool = False
     return pod
 
 
-def bound(pod: dict[str, Any], *terms: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pod, with required node affinity: the terms are alternatives."""
+def required_affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    """Required node affinity, as a field of a pod's spec: the terms are alternatives."""
     required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return {**pod, "spec": {**pod["spec"], "affinity": affinity}}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
@@ -127,15 +130,16 @@ def controller(kind: str) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
 
 
-def asking(asks: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's pod, or the workload of the ``kind`` with such pods."""
-    row = dict(asks)
-    kind, demands, terms = row.pop("kind", ""), row.pop("demands", None), row.pop("affinity", None)
-    if owner := row.pop("owner", ""):
-        row["ownerReferences"] = [controller(owner)]
-    made = pod(**row)
+def asking(
+    gpus: int, *, kind: str = "", owner: str = "", demands: Mapping[str, Any] | None = None, **of_pod: Any
+) -> dict[str, Any]:
+    """A pod, or a workload of the ``kind`` with such pods.
+
+    ``owner`` is the kind of the pod's controller; ``demands`` are the arguments of ``demanding``.
+    """
+    if owner:
+        of_pod["ownerReferences"] = [controller(owner)]
+    made = pod(gpus, **of_pod)
     if demands:
         made = demanding(made, **demands)
-    if terms:
-        made = bound(made, *([expression(*each) for each in term] for term in terms))
     return workload(kind, made) if kind else made

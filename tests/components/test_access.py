@@ -16,7 +16,6 @@ from tests import one_stack
 from tests.components.settings.test_clouds import load_stack
 from tests.recorder import Recording
 from tests.stacks import ROOT, run_program, run_with
-from tests.tables import cases
 
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
 COMPANIES = {cloud: ROOT / "examples" / f"{cloud}-company.yaml" for cloud in one_stack.CLOUDS}
@@ -159,7 +158,16 @@ def test_a_role_is_part_of_its_bindings_name() -> None:
     assert names == ["gpucluster:a:cluster-admin", "gpucluster:a:view", "gpucluster:a:reader"]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("caller", "refused"),
+    [
+        ("arn:aws:sts::123456789012:assumed-role/b/session", True),
+        ("arn:aws:iam::123456789012:role/b", True),
+        ("arn:aws:sts::123456789012:assumed-role/a/session", False),
+        ("arn:aws:sts::210987654321:assumed-role/b/session", False),
+        ("arn:aws:iam::123456789012:user/b", False),
+    ],
+)
 def test_the_principal_that_creates_a_cluster_is_no_access_entry(caller: str, refused: bool) -> None:
     settings = load_stack("eks", access=[{"name": "ci", "who": "arn:aws:iam::123456789012:role/x/b", "role": "admin"}])
     if not refused:

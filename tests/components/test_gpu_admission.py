@@ -20,8 +20,7 @@ from facts.concepts.parts import SharedGpu
 from facts.concepts.pool import Pool
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
-from tests.components.gpu_workloads import PODS, Submit, asking, judging, pod, workload
-from tests.tables import cases
+from tests.components.gpu_workloads import PODS, Submit, asking, expression, judging, pod, required_affinity, workload
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -46,9 +45,12 @@ ROOM = {
 }
 
 TOLERATE_4 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "4", "effect": "NoSchedule"}
+TOLERATE_8 = {**TOLERATE_4, "value": "8"}
 TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
 TOLERATE_TEAM = {"key": "example.com/team", "operator": "Equal", "value": "vision", "effect": "NoSchedule"}
 TOLERATE_ALL = {"operator": "Exists"}
+L4 = {"gpucluster.dev/gpu": "nvidia-l4"}
+A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
 P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
 T4 = {"gpucluster.dev/gpu": "nvidia-t4"}
 NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
@@ -81,7 +83,68 @@ def in_mps(spec: dict[str, Any], container: dict[str, Any] | None = None, **meta
 
 
 @real
-@cases
+@pytest.mark.parametrize(
+    ("spec", "container", "words"),
+    [
+        pytest.param({}, {}, "", id="the shared memory"),
+        pytest.param(
+            {"nodeSelector": {}, **required_affinity([expression("gpucluster.dev/sharing", "In", "mps")])},
+            {},
+            "",
+            id="its pools by affinity",
+        ),
+        pytest.param(
+            {"securityContext": {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}},
+            {"securityContext": {"capabilities": {"add": ["CHOWN"]}}, "livenessProbe": {"httpGet": {"port": 80}}},
+            "",
+            id="what ordinary containers may have",
+        ),
+        pytest.param({"nodeSelector": {}}, {}, "hostIPC is admitted on nodes with MPS alone", id="on any node"),
+        pytest.param(
+            {
+                "nodeSelector": {},
+                **required_affinity(
+                    [expression("gpucluster.dev/sharing", "In", "mps")], [expression("gpucluster.dev/pool", "Exists")]
+                ),
+            },
+            {},
+            "hostIPC is admitted on nodes with MPS alone",
+            id="on nodes of which some have MPS",
+        ),
+        pytest.param({"hostPID": True}, {}, "hostNetwork and hostPID", id="processes"),
+        pytest.param({"hostNetwork": True}, {}, "hostNetwork and hostPID", id="network"),
+        pytest.param({}, {"securityContext": {"privileged": True}}, "privileged containers", id="privileged"),
+        pytest.param(
+            {"initContainers": [{"name": "a", "image": "a", "securityContext": {"privileged": True}}]},
+            {},
+            "privileged containers",
+            id="privileged at first",
+        ),
+        pytest.param(
+            {}, {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}, "no capability", id="capability"
+        ),
+        pytest.param({"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}, {}, "hostPath volumes", id="disk"),
+        pytest.param({}, {"ports": [{"containerPort": 80, "hostPort": 80}]}, "hostPort is not admitted", id="port"),
+        pytest.param(
+            {},
+            {"readinessProbe": {"tcpSocket": {"port": 80, "host": "10.0.0.1"}}},
+            "probes and lifecycle hooks",
+            id="probe",
+        ),
+        pytest.param(
+            {},
+            {"lifecycle": {"preStop": {"httpGet": {"port": 80, "host": "10.0.0.1"}}}},
+            "probes and lifecycle hooks",
+            id="hook",
+        ),
+        pytest.param({}, {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "AppArmor", id="AppArmor"),
+        pytest.param({"securityContext": {"seLinuxOptions": {"type": "spc_t"}}}, {}, "SELinux", id="SELinux"),
+        pytest.param({}, {"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccomp", id="seccomp"),
+        pytest.param(
+            {"securityContext": {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]}}, {}, "sysctls", id="sysctl"
+        ),
+    ],
+)
 def test_a_pod_with_mps_gets_the_node_s_shared_memory_and_nothing_else(
     submit: Submit, spec: dict[str, Any], container: dict[str, Any], words: str
 ) -> None:
@@ -90,7 +153,22 @@ def test_a_pod_with_mps_gets_the_node_s_shared_memory_and_nothing_else(
 
 
 @real
-@cases
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        pytest.param(
+            {"exactly": {"deviceClassName": "gpu.nvidia.com"}},
+            "claims devices of gpu.nvidia.com, for which no empty pool",
+            id="a GPU",
+        ),
+        pytest.param(
+            {"firstAvailable": [{"name": "a", "deviceClassName": "mig.nvidia.com"}]},
+            "claims devices of mig.nvidia.com",
+            id="a slice or nothing",
+        ),
+        pytest.param({"exactly": {"deviceClassName": "mrdma.google.com"}}, "", id="a network device"),
+    ],
+)
 @pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
 def test_a_claim_for_gpus_is_warned(submit: Submit, kind: str, asked: dict[str, Any], words: str) -> None:
     devices: dict[str, Any] = {"devices": {"requests": [{"name": "one", **asked}]}}
@@ -107,9 +185,80 @@ def test_a_pod_without_the_shared_memory_of_mps_is_warned(submit: Submit) -> Non
 
 
 @real
-@cases
-def test_what_is_right_passes_in_silence(submit: Submit, asks: dict[str, Any]) -> None:
-    assert submit(asking(asks)).silent
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(asking(1), id="the plain pod of every tutorial"),
+        pytest.param(asking(0, tolerations=[TOLERATE_ALL]), id="no GPU, no opinion"),
+        pytest.param(asking(4, tolerations=[TOLERATE_4]), id="4 GPUs on 4"),
+        pytest.param(asking(2, tolerations=[TOLERATE_4]), id="2 GPUs, for which nothing smaller would do"),
+        pytest.param(asking(8, tolerations=[TOLERATE_8, TOLERATE_SPOT]), id="both taints of one pool"),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_8, TOLERATE_SPOT], selector=A100), id="the GPU exists only in large"
+        ),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_4], labels={"gpucluster.dev/allow-larger-node": "true"}), id="opted out"
+        ),
+        pytest.param(asking(1, selector={"kubernetes.io/arch": "amd64"}), id="a selector that is not ours"),
+        pytest.param(asking(1, tolerations=[TOLERATE_ALL], namespace="kube-system"), id="a system pod"),
+        pytest.param(asking(1, tolerations=[TOLERATE_ALL], owner="DaemonSet"), id="a pod of a DaemonSet"),
+        pytest.param(asking(99, owner="ReplicaSet"), id="a warning that nobody would read"),
+        pytest.param(asking(1, kind="DaemonSet", tolerations=[TOLERATE_ALL]), id="a DaemonSet"),
+        pytest.param(
+            asking(1, selector=L4, demands={"cpu": "3900m", "memory": "12Gi"}),
+            id="a whole node, to the last bit",
+        ),
+        pytest.param(
+            asking(1, selector=P4, tolerations=[TOLERATE_SPOT], demands={"cpu": "64", "memory": "2Ti"}),
+            id="nobody knows how large that pool's machines are",
+        ),
+        pytest.param(
+            asking(1, affinity=[[expression("gpucluster.dev/pool", "In", "l4-1", "other")]]),
+            id="affinity that a pool satisfies",
+        ),
+        pytest.param(
+            asking(
+                1,
+                affinity=[
+                    [expression("gpucluster.dev/pool", "In", "other")],
+                    [expression("gpucluster.dev/gpu", "NotIn", "nvidia-a100-80gb")],
+                ],
+            ),
+            id="of two terms one is enough",
+        ),
+        pytest.param(
+            asking(1, affinity=[[expression("topology.kubernetes.io/zone", "In", "x")]]), id="affinity not ours"
+        ),
+        pytest.param(
+            asking(1, affinity=[[expression("nvidia.com/gpu.product", "DoesNotExist")]]), id="what no empty pool has"
+        ),
+        pytest.param(
+            asking(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"
+        ),
+        pytest.param(asking(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both fallback pools"),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
+            id="the pool it selects",
+        ),
+        pytest.param(asking(2, kind="Job", tolerations=[TOLERATE_4]), id="half of a node's GPUs"),
+        pytest.param(
+            asking(
+                1,
+                kind="Job",
+                tolerations=[TOLERATE_SPOT],
+                selector=P4,
+                annotations=NOT_EVICTED,
+            ),
+            id="a part, and kept",
+        ),
+        pytest.param(asking(1, tolerations=[TOLERATE_SPOT], selector=P4), id="a part, and without a controller"),
+        pytest.param(
+            asking(1, kind="Deployment", tolerations=[TOLERATE_SPOT], selector=P4), id="what serves may be moved"
+        ),
+    ],
+)
+def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any]) -> None:
+    assert submit(manifest).silent
 
 
 @real
@@ -119,9 +268,34 @@ def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None
 
 
 @real
-@cases
-def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, asks: dict[str, Any], words: str) -> None:
-    answer = submit(asking(asks))
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        pytest.param(asking(1, tolerations=[TOLERATE_4], owner="ReplicaSet"), "l4-4", id="of a controller"),
+        pytest.param(asking(1, tolerations=[TOLERATE_4]), "tolerates pool l4-4 with 4 GPUs per node", id="one size up"),
+        pytest.param(asking(1, tolerations=[TOLERATE_ALL]), "the one without a key", id="tolerates everything"),
+        pytest.param(asking(4, tolerations=[TOLERATE_ALL]), "tolerates pool a100-8", id="4 GPUs, tolerates everything"),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_4], selector={"gpucluster.dev/pool": "l4-4"}),
+            "l4-4",
+            id="insists on the pool",
+        ),
+        pytest.param(
+            asking(1, tolerations=[{"key": "gpucluster.dev/gpus-per-node", "operator": "Exists"}]),
+            "l4-4",
+            id="any size",
+        ),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_4], labels={"gpucluster.dev/allow-larger-node": "no"}),
+            "l4-4",
+            id="no opt-out",
+        ),
+    ],
+)
+def test_a_small_pod_that_tolerates_a_large_node_is_refused(
+    submit: Submit, manifest: dict[str, Any], words: str
+) -> None:
+    answer = submit(manifest)
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
@@ -162,9 +336,64 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
 
 
 @real
-@cases
-def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, asks: dict[str, Any], words: str) -> None:
-    answer = submit(asking(asks))
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        pytest.param(asking(9), "more than any node of the selected pools has (at most 8)", id="larger than all"),
+        pytest.param(asking(8, selector=L4), "(at most 4)", id="larger than these"),
+        pytest.param(
+            asking(1, selector={"gpucluster.dev/pool": "l4"}),
+            "with one of l4-1, p4-1, a10-1, t4-1-spot, t4-1-ondemand, l4-4, a100-8",
+            id="typo",
+        ),
+        pytest.param(asking(1, selector={"gpucluster.dev/role": "admin"}), "matches no GPU pool", id="the admin pool"),
+        pytest.param(
+            asking(8, tolerations=[TOLERATE_8]), "key: cloud.google.com/gke-spot", id="one of two tolerations"
+        ),
+        pytest.param(asking(2, selector=P4), "(at most 1)", id="two shares of a shared GPU"),
+        pytest.param(
+            asking(1, selector=L4, demands={"memory": "16G"}),
+            "and 15258Mi memory, more than a node of l4-1 leaves for pods (3900m, 12288Mi)",
+            id="more memory than the machine has",
+        ),
+        pytest.param(asking(1, selector=L4, demands={"cpu": "3901m"}), "3901m CPU", id="a little too much CPU"),
+        pytest.param(
+            asking(1, selector=L4, demands={"kind": "limits", "cpu": "4"}),
+            "4000m CPU",
+            id="limits count as requests",
+        ),
+        pytest.param(asking(1, selector=L4, demands={"init": True, "cpu": "5"}), "5000m CPU", id="an init container"),
+        pytest.param(
+            asking(1, affinity=[[expression("gpucluster.dev/pool", "In", "l4")]]),
+            "node affinity matches no GPU pool",
+            id="typo",
+        ),
+        pytest.param(
+            asking(1, affinity=[[expression("gpucluster.dev/gpu", "DoesNotExist")]]),
+            "matches no GPU pool",
+            id="not a GPU node",
+        ),
+        pytest.param(
+            asking(
+                4, tolerations=[TOLERATE_4], affinity=[[expression("gpucluster.dev/pool", "NotIn", "l4-4", "a100-8")]]
+            ),
+            "(at most 1)",
+            id="affinity leaves the small ones",
+        ),
+        pytest.param(
+            asking(1, selector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
+            "nodes by nvidia.com/gpu.product",
+            id="discovered",
+        ),
+        pytest.param(
+            asking(1, affinity=[[expression("feature.node.kubernetes.io/pci-10de.present", "Exists")]]),
+            "nodes by feature.node.kubernetes.io/pci-10de.present",
+            id="discovered, by affinity",
+        ),
+    ],
+)
+def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, manifest: dict[str, Any], words: str) -> None:
+    answer = submit(manifest)
     assert answer.status == 201
     (warning,) = answer.warnings
     assert words in warning
@@ -235,8 +464,7 @@ def test_a_pod_that_may_get_several_gpu_types_is_warned_unless_it_names_them(sub
     assert "a whole GPU or a share of one" in shared
 
 
-EVERYTHING = {"operator": "Exists"}
-GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+TOLERATE_GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 KINDS = ("Deployment", "Job", "CronJob", "StatefulSet")
 
 
@@ -248,22 +476,55 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
             asking_all = pod(0, tolerations=[one])
             return tried(asking_all).status == 403 and tried(workload(kind, asking_all)).warnings
 
-        late = [partial(refused, one, kind) for one in (EVERYTHING, GPUS) for kind in KINDS]
+        late = [partial(refused, one, kind) for one in (TOLERATE_ALL, TOLERATE_GPUS) for kind in KINDS]
         for index, in_force in enumerate(late):
             eventually(f"the policies are in force ({index})", in_force)
         yield tried
 
 
 @pytest.mark.rehearsal
-@cases
-def test_passes_in_silence(tried: Submit, asks: dict[str, Any], spec: dict[str, Any]) -> None:
-    manifest = asking(asks)
+@pytest.mark.parametrize(
+    ("manifest", "spec"),
+    [
+        pytest.param(asking(1), {}, id="a pod with a GPU"),
+        pytest.param(asking(0), {}, id="a pod without"),
+        pytest.param(asking(1, tolerations=[TOLERATE_GPUS]), {}, id="a pod with a GPU and its toleration"),
+        pytest.param(
+            asking(0, tolerations=[TOLERATE_GPUS]),
+            {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]},
+            id="a claim that may be for a GPU",
+        ),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_GPUS]),
+            {"containers": [{"name": "main", "image": "main", "resources": {"limits": {"nvidia.com/mig-1g.10gb": 1}}}]},
+            id="a part of a GPU",
+        ),
+        pytest.param(
+            asking(0, tolerations=[{"operator": "Exists", "effect": "NoExecute"}]),
+            {},
+            id="a toleration of eviction alone",
+        ),
+        pytest.param(asking(0, tolerations=[{**TOLERATE_GPUS, "effect": "PreferNoSchedule"}]), {}, id="a preference"),
+        pytest.param(asking(0, tolerations=[TOLERATE_ALL], namespace="kube-system"), {}, id="a system pod"),
+        pytest.param(asking(0, tolerations=[TOLERATE_ALL], owner="DaemonSet"), {}, id="a DaemonSet's pod"),
+        pytest.param(asking(0, kind="DaemonSet", tolerations=[TOLERATE_ALL]), {}, id="a DaemonSet"),
+        pytest.param(asking(1, kind="Job", tolerations=[TOLERATE_GPUS]), {}, id="a Job with a GPU"),
+    ],
+)
+def test_passes_in_silence(tried: Submit, manifest: dict[str, Any], spec: dict[str, Any]) -> None:
     manifest["spec"].update(spec)
     assert tried(manifest).silent
 
 
 @pytest.mark.rehearsal
-@cases
+@pytest.mark.parametrize(
+    ("tolerations", "words"),
+    [
+        ([TOLERATE_ALL], "spec.tolerations name the taints that it needs to tolerate"),
+        ([TOLERATE_GPUS], "tolerates nvidia.com/gpu without a GPU request"),
+        ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without a GPU request"),
+    ],
+)
 def test_a_pod_is_refused_and_its_workload_warned(tried: Submit, tolerations: Any, words: str) -> None:
     refusal = tried(pod(0, tolerations=tolerations))
     assert refusal.status == 403

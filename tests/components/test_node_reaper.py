@@ -10,7 +10,6 @@ import pytest
 from facts.concepts.broken_nodes import SINCE, TAINT, problem, steps
 from tests import one_stack
 from tests.stacks import run_program
-from tests.tables import cases
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=timezone.utc)
 CRON_JOB = "kubernetes:batch/v1:CronJob"
@@ -40,12 +39,53 @@ def node(capacity: int = 8, usable: int = 8, since: str = "", out: bool = False,
     }
 
 
-@cases
+@pytest.mark.parametrize(
+    ("node_with", "expected"),
+    [
+        ({}, ""),
+        ({"usable": 7}, "7 of 8 GPUs usable"),
+        ({"usable": 0}, "0 of 8 GPUs usable"),
+        # Shared GPUs: the node offers more than it has.
+        ({"capacity": 32, "usable": 32}, ""),
+        ({"capacity": 32, "usable": 28}, "28 of 32 GPUs usable"),
+        # The driver did not see one when the node started.
+        ({"capacity": 7, "usable": 7}, "7 of 8 GPUs usable"),
+        ({"capacity": 0, "usable": 0}, "0 of 8 GPUs usable"),
+        # A node that is not ready is the cloud's.
+        ({"usable": 0, "Ready": "False"}, ""),
+        ({"usable": 0, "Ready": "Unknown"}, ""),
+        # GKE's plugin
+        ({"XidCriticalError": '{"79":true,"48":true}'}, "Xid 48, 79"),
+        ({"XidCriticalError": '{"63":true}'}, ""),
+        ({"XidCriticalError": '{"63":true,"64":true}'}, "Xid 64"),
+        ({"XidCriticalError": "False"}, ""),
+        # AKS' node problem detector
+        ({"GPUMissing": "True"}, "a GPU is missing"),
+        ({"GPUMissing": "False"}, ""),
+        ({"XIDErrors": "True"}, ""),
+        ({"MemoryPressure": "True"}, ""),
+    ],
+)
 def test_a_problem_is_one_of_the_gpus_alone(node_with: dict[str, Any], expected: str) -> None:
     assert problem(node(**node_with)) == expected
 
 
-@cases
+@pytest.mark.parametrize(
+    ("node_with", "expected"),
+    [
+        ({}, []),
+        ({"usable": 7}, ["note"]),
+        ({"usable": 7, "since": "11:50:01"}, []),
+        ({"usable": 7, "since": "11:50:00"}, ["end"]),
+        # None was there yet: a driver is being installed.
+        ({"capacity": 0, "usable": 0}, ["note"]),
+        ({"capacity": 0, "usable": 0, "since": "11:40:01"}, []),
+        ({"capacity": 0, "usable": 0, "since": "11:40:00"}, ["end"]),
+        ({"since": "11:00:00"}, ["forget"]),
+        # It stays out of service, and its machine ends if that failed before.
+        ({"out": True}, ["end"]),
+    ],
+)
 def test_a_node_ends_only_when_its_problem_lasts(node_with: dict[str, Any], expected: list[str]) -> None:
     assert [action for action, _, _ in steps([node(**node_with)], NOW)] == expected
 

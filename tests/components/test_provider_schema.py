@@ -17,7 +17,6 @@ from schemas import schema
 from schemas.used import USED
 from tests import one_stack
 from tests.stacks import STACK_FILES, run_program, stack_name
-from tests.tables import cases
 
 OBJECTS = ("kubernetes:", "pulumi:")  # those in a cluster are judged by its API server
 MADE_UP: Final = re.compile(r"'[-\w]+-id' does not match")
@@ -34,7 +33,24 @@ def test_every_input_is_one_of_the_providers(file: Path) -> None:
     assert [each for each in problems if not MADE_UP.search(each)] == []
 
 
-@cases
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({"cluster": "c", "nodeCounts": 1}, "nodeCounts"),
+        ({"cluster": "c", "nodeConfig": {"machineTyp": "e2"}}, "nodeConfig.machineTyp"),
+        (
+            {
+                "cluster": "c",
+                "nodeConfig": {"guestAccelerators": [{"kind": "t4", "type": "nvidia-tesla-t4", "count": 1}]},
+            },
+            "nodeConfig.guestAccelerators[0].kind",
+        ),
+        ({"cluster": "c", "nodeConfig": ["e2"]}, "nodeConfig"),
+        ({"cluster": "c", "nodeLocations": "us-central1-a"}, "nodeLocations"),
+        ({"cluster": "c", "initialNodeCount": "0"}, "initialNodeCount"),
+        ({"nodeCount": 1.0}, "cluster"),
+    ],
+)
 def test_a_wrong_input_is_found(inputs: dict[str, Any], problem: str) -> None:
     (message,) = problems_of("gcp:container/nodePool:NodePool", inputs)
     assert message.startswith(f"gcp:container/nodePool:NodePool {problem}:")

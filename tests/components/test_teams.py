@@ -14,7 +14,6 @@ from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
-from tests.tables import cases
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 GPUS = "requests.nvidia.com/gpu"
@@ -66,7 +65,15 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
     assert all("teams" not in str(one.inputs) for one in recording.of_type("kubernetes:core/v1:ConfigMap"))
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "defaults"),
+    [
+        ({}, None),
+        ({"cpus": 8}, {"cpu": "100m"}),
+        ({"memory": "64Gi"}, {"memory": "256Mi"}),
+        ({"cpus": 8, "memory": "64Gi"}, {"cpu": "100m", "memory": "256Mi"}),
+    ],
+)
 def test_a_pod_without_cpus_passes_a_quota_of_cpus(changes: dict[str, Any], defaults: dict[str, str] | None) -> None:
     ranges = [one for one in manifests(Team(**team(**changes))) if one["kind"] == "LimitRange"]
     limits = [[{"type": "Container", "defaultRequest": defaults}]]
@@ -79,7 +86,14 @@ def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
     assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("priority", "allowed", "forbidden"),
+    [
+        ("low", ["gpucluster-low"], [None, "gpucluster-high", "system-cluster-critical"]),
+        ("normal", [None, "gpucluster-low"], ["gpucluster-high", "system-node-critical"]),
+        ("high", [None, "gpucluster-low", "gpucluster-high"], ["system-cluster-critical"]),
+    ],
+)
 def test_no_pod_outranks_its_team(priority: Priority, allowed: list[str | None], forbidden: list[str | None]) -> None:
     made = list(manifests(Team(**team(priority=priority))))
     [quota] = [one for one in made if one["kind"] == "ResourceQuota" and "scopeSelector" in one["spec"]]
@@ -93,7 +107,20 @@ def test_no_pod_outranks_its_team(priority: Priority, allowed: list[str | None],
     assert all(map(refused, forbidden))
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"name": "default"}, "teams[0].name"),
+        ({"name": "kube-system"}, "teams[0].name"),
+        ({"name": "Research"}, "teams[0].name"),
+        ({"gpus": -1}, "teams[0].gpus"),
+        ({"memory": "much"}, "teams[0].memory"),
+        ({"memory": "0"}, "teams[0].memory"),
+        ({"cpus": 0}, "teams[0].cpus"),
+        ({"priority": "urgent"}, "teams[0].priority"),
+        ({"migSlices": {"a100": 1}}, "teams[0].migSlices.a100"),
+    ],
+)
 def test_what_means_nothing_is_refused_where_it_is_written(changes: dict[str, Any], path: str) -> None:
     assert problems("gke", teams=[team(**changes)]).keys() == {path}
 

@@ -14,7 +14,6 @@ from tests.components.workloads.stacks import CLOUDS, accounts, run
 from tests.eks_answers import ACCOUNT
 from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
-from tests.tables import cases
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -89,7 +88,14 @@ def test_pods_on_amazon_cannot_delete_old_versions_or_change_the_bucket() -> Non
     assert not [each for each in actions if "Version" in each or ("Bucket" in each and each not in LISTING)]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("key", "service", "context", "actions"),
+    [
+        ("read", "s3", "aws:s3:arn", ["kms:Decrypt"]),
+        ("write", "s3", "aws:s3:arn", ["kms:Decrypt", "kms:GenerateDataKey"]),
+        ("secrets", "secretsmanager", "SecretARN", ["kms:Decrypt"]),
+    ],
+)
 def test_pods_on_amazon_use_keys_through_the_store(key: str, service: str, context: str, actions: list[str]) -> None:
     """https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
     https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html."""

@@ -16,7 +16,6 @@ from components.workloads.notebook import LOGIN, values
 from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, gpus_per_pod
 from tests.components.workloads.tools.stacks import CLOUDS, SECRET, releases, with_all, with_one
 from tests.stacks import ROOT
-from tests.tables import cases
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 LAB = from_stack_file(ROOT / "examples" / "research-lab.yaml")
@@ -115,7 +114,14 @@ def test_how_a_notebook_ends_is_read_beside_the_settings_of_its_image() -> None:
     assert written["mountPath"] == "/usr/local/etc/jupyter/jupyter_server_config.py"
 
 
-@cases
+@pytest.mark.parametrize(
+    ("image", "name", "tag"),
+    [
+        ("registry.example:5000/lab/jupyter:1", "registry.example:5000/lab/jupyter", "1"),
+        ("registry.example:5000/lab/jupyter", "registry.example:5000/lab/jupyter", "latest"),
+        ("jupyter", "jupyter", "latest"),
+    ],
+)
 def test_an_image_is_a_name_and_a_tag(image: str, name: str, tag: str) -> None:
     single = values(Notebook.model_validate({"image": image}), LAB.gpu_pools)["singleuser"]
     assert single["image"] == {"name": name, "tag": tag}
