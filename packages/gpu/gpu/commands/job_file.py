@@ -58,6 +58,15 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
+def _or_of_file(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
+    """The program after ``--``, else the file's, which click looks up for options only."""
+    return words or (ctx.default_map or {}).get(COMMAND)
+
+
+CommandArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COMMAND", callback=_or_of_file, help="After --: the program and its arguments."),
+]
 FileOption = Annotated[
     Path | None,
     typer.Option(
@@ -83,11 +92,6 @@ def refuse_mount(url: str | None) -> None:
             f"--mount {url}: jobs mount no buckets. Let the program read it (fsspec), with a --service-account that "
             "`identities` in the stack file gives access to the bucket; or copy it to /shared once"
         )
-
-
-def command_of(ctx: typer.Context, words: list[str] | None) -> tuple[str, ...]:
-    """The program and its arguments: after ``--``, else of the file."""
-    return tuple(words or (ctx.default_map or {}).get(COMMAND) or ())
 
 
 def variables(file: Path | None, options: list[str]) -> dict[str, str]:

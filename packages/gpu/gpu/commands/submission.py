@@ -29,7 +29,14 @@ from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
 from gpu.commands.fit import ClusterChoice, choose
 from gpu.commands.following import follow
-from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
+from gpu.commands.job_file import (
+    CommandArgument,
+    EnvFileOption,
+    FileOption,
+    MountOption,
+    refuse_mount,
+    variables,
+)
 from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
 from gpu.folder import IMAGE, FolderArchive, pack
@@ -40,12 +47,10 @@ _PLACEHOLDER: Final = "REGISTRY"
 
 @dataclass(frozen=True, kw_only=True)
 class SubmitOptions(WorkerOptions):
-    """The options of ``gpu submit``."""
+    """The options of ``gpu submit``: each is of the command line, else of the variable that its help names, else of
+    ``--file``, else the default."""
 
-    ctx: typer.Context
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="After --: the program and its arguments.")
-    ] = None
+    command: CommandArgument = None
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,41 +150,43 @@ class SubmitOptions(WorkerOptions):
     json: options.Json = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A checked job, and where it fits; nothing was built or created.
+
+    ``archive`` is the folder, if it is copied into the container. ``build``: the image is built of it.
+    """
+
+    target: ClusterClient
+    offer: Offer
+    request: JobRequest
+    fit: Fit
+    archive: FolderArchive | None
+    build: bool
+
+
 @takes(SubmitOptions)
 def submit(asked: SubmitOptions) -> None:
     """Run a program on GPUs, with this folder or an image.
 
     Creates a Job on the cheapest pools that fit, and shows its output.
     """
-    refuse_mount(asked.mount)
-    program = command_of(asked.ctx, asked.command)
-    if not program and asked.image is None:
-        fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
-    build, console = _builds(asked.image, asked.registry, asked.sync), err()
-    archive = _folder(asked, script_of(program), console, build=build)
-    request = request_of(asked)
-    target = _target(asked, request)
-    job_request = _job_request(asked, request, program, target.namespace, archive)
-    offer = target.offer()
-    team_of(offer, job_request)  # before anything is built
-    fit = place(offer, request)
-    if asked.image is None and not (build and Path("Dockerfile").is_file()):
-        refuse_default_image(fit)
+    console = err()
+    submission = _checked(asked, console)
     if asked.dry_run:
-        _print_manifests(asked, job_request, fit, offer, build=build)
+        _print_manifests(asked, submission)
         return
+    target, offer, fit = submission.target, submission.offer, submission.fit
     if asked.notify:
         check_notify(target, asked.notify)
     confirmed = asked.context is not None or asked.cluster is not None or asked.yes
     confirm_cluster(target, offer, chosen=confirmed)
-    console.print(escape(described(fit, request, nodes_up(target))))
-    if price := sweep_price(training_job(job_request, fit, "", offer), fit):
+    console.print(escape(described(fit, submission.request, nodes_up(target))))
+    if price := sweep_price(training_job(submission.request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=asked.yes)
-    if archive is not None and archive.files:
-        console.print(f"syncing this folder: {archive}")
-    registry = asked.registry or offer.registry
-    image = asked.image or (_built(registry, job_request.name, fit.platform, console) if build else IMAGE)
-    job = training_job(job_request, fit, image, offer)
+    if submission.archive is not None and submission.archive.files:
+        console.print(f"syncing this folder: {submission.archive}")
+    job = training_job(submission.request, fit, _image(asked, submission, console), offer)
     _warn(job, fit, offer, console)
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
@@ -187,9 +194,36 @@ def submit(asked: SubmitOptions) -> None:
     console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
     if asked.json:
         created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
-        print_json({**created, **as_json(fit, request, None)})
+        print_json({**created, **as_json(fit, submission.request, None)})
     elif not asked.detach:
         follow(target, job.name)
+
+
+def _checked(asked: SubmitOptions, console: Console) -> Submission:
+    """The options as a job in a cluster. Raises AskError, ClusterError, NothingFits."""
+    refuse_mount(asked.mount)
+    program = tuple(asked.command or ())
+    if not program and asked.image is None:
+        fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
+    build = _builds(asked.image, asked.registry, asked.sync)
+    archive = _folder(asked, script_of(program), console, build=build)
+    pods = request_of(asked)
+    target = _target(asked, pods)
+    request = _job_request(asked, pods, program, target.namespace, archive)
+    offer = target.offer()
+    team_of(offer, request)  # before anything is built
+    fit = place(offer, request)
+    if asked.image is None and not (build and Path("Dockerfile").is_file()):
+        refuse_default_image(fit)
+    return Submission(target=target, offer=offer, request=request, fit=fit, archive=archive, build=build)
+
+
+def _image(asked: SubmitOptions, submission: Submission, console: Console) -> str:
+    """The image that the job runs, built and pushed if it is the folder's. Raises AskError, ImageError."""
+    if asked.image is not None or not submission.build:
+        return asked.image or IMAGE
+    registry = asked.registry or submission.offer.registry
+    return _built(registry, submission.request.name, submission.fit.platform, console)
 
 
 def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build: bool) -> FolderArchive | None:
@@ -233,12 +267,13 @@ def _job_request(
     )
 
 
-def _print_manifests(asked: SubmitOptions, request: JobRequest, fit: Fit, offer: Offer, *, build: bool) -> None:
+def _print_manifests(asked: SubmitOptions, submission: Submission) -> None:
     """What would be created, except what holds the webhook's URL."""
     if asked.notify:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
+    request, offer = submission.request, submission.offer
     tag = images.tag_for(asked.registry or offer.registry or _PLACEHOLDER, request.name)
-    job = training_job(request, fit, asked.image or (tag if build else IMAGE), offer)
+    job = training_job(request, submission.fit, asked.image or (tag if submission.build else IMAGE), offer)
     budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
     typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
 
