@@ -107,7 +107,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     if pool.nodes.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
-        inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto"}
+        # The provider sends a block without enablePrivateNodes as one of public nodes.
+        inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
     if pool.nodes.image_streaming is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
         # https://github.com/pulumi/pulumi-gcp/issues/1072

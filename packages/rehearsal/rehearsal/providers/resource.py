@@ -10,6 +10,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -91,6 +92,9 @@ class SimulatedResource(Generic[CloudT]):
         defaults: the provider's, by input path; a nested one applies only if its block is given.
         computed: input paths that the provider takes from the cloud if they are omitted: leaving one out of a later
             program is no change.
+        sent: input path → what the provider sends if it is omitted in a declared block.
+        silent: input paths that are sent when the resource is created, and never again: a change is an update without
+            effect, which every later preview shows again.
         references: the resources that inputs name (dotted path, through lists), in the order of lookup.
         requires: raises the cloud's error for conflicts with other resources.
         nested: the resources that are declared inside this one.
@@ -120,6 +124,8 @@ class SimulatedResource(Generic[CloudT]):
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     computed: tuple[str, ...] = ()
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    silent: tuple[str, ...] = ()
     rules: Sequence[ServerRule[CloudT]] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
     requires: Callable[[Pending[CloudT]], None] = lambda _: None
@@ -144,15 +150,28 @@ class SimulatedResource(Generic[CloudT]):
     def with_defaults(self, inputs: Properties, olds: Properties) -> Properties:
         """``inputs``, which are changed, with what the provider takes where the program gave none: as it is in
         ``olds``, the inputs of the update before, or its own default."""
-        before = {path: value for path in self.computed if (value := at(olds, path)) is not None}
-        for path, value in {**self.defaults, **before}.items():
-            *parents, last = path.split(".")
-            block: Any = inputs
-            for parent in parents:
-                block = block.get(parent) if isinstance(block, dict) else None
-            if isinstance(block, dict) and block.get(last) is None:
-                block[last] = copy.deepcopy(value)
+        for path in self.computed:
+            _complete(inputs, path.split("."), lambda old: old, olds)
+        for path, value in self.defaults.items():
+            _complete(inputs, path.split("."), lambda _, value=value: value, {})
         return inputs
+
+
+def _complete(inputs: Any, path: Sequence[str], value: Callable[[Any], Any], olds: Any) -> None:
+    """Put ``value`` of what ``olds`` have there where nothing is, if its block is given; in each element of lists."""
+    key, *below = path
+    before = olds.get(key) if isinstance(olds, dict) else None
+    if not isinstance(inputs, dict):
+        return
+    if not below:
+        if inputs.get(key) is None and value(before) is not None:
+            inputs[key] = copy.deepcopy(value(before))
+    elif isinstance(inputs.get(key), list):
+        elements = before if isinstance(before, list) else []
+        for new, old in zip_longest(inputs[key], elements[: len(inputs[key])]):
+            _complete(new, below, value, old)
+    else:
+        _complete(inputs.get(key), below, value, before)
 
 
 def changed(before: Record, now: Record, paths: Iterable[str]) -> bool:
@@ -211,6 +230,17 @@ class Table(Generic[CloudT]):
         """The inputs of a pool of machines of which a change has the cloud replace every node."""
         return tuple(_paths(self._resources[token]["recreates"]))
 
+    def sends(self, token: str) -> dict[str, Any]:
+        """How the inputs of a type become requests."""
+        return dict(self._resources[token]["sends"])
+
+    def sent(self, token: str, inputs: Properties) -> Properties:
+        """``inputs`` with what the provider adds to declared blocks when it sends them."""
+        inputs = copy.deepcopy(inputs)
+        for path, value in self._resources[token].get("sent", {}).items():
+            _complete(inputs, path.split("."), lambda _, value=value: value, {})
+        return inputs
+
     def row(self, token: str, **code: Any) -> SimulatedResource[CloudT]:
         """A resource type: its entry in the table, and what is code.
 
@@ -221,7 +251,7 @@ class Table(Generic[CloudT]):
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
-        - ``rules``: their name in ``rules.yaml``; ``recreates``: see there.
+        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there.
         """
         return SimulatedResource(token=token, **self.fields(token, code))
 
@@ -245,7 +275,7 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        for other in ("rules", "recreates"):
+        for other in ("rules", "recreates", "sends"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
         return {**entry, **lists, **code}

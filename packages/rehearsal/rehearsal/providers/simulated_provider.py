@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -39,6 +39,19 @@ from rehearsal.providers.rules import broken
 from rehearsal.providers.vendor import Action, Vendor
 
 T = TypeVar("T")
+
+
+def _with(inputs: Properties, paths: Sequence[str], others: Properties) -> Properties:
+    """``inputs`` with what ``others`` have at these paths, in blocks that both have."""
+    result = copy.deepcopy(inputs) if paths else inputs
+    for path in paths:
+        parent, _, last = path.rpartition(".")
+        block, other = (at(each, parent) if parent else each for each in (result, others))
+        if isinstance(block, dict) and isinstance(other, dict):
+            block.pop(last, None)
+            if other.get(last) is not None:
+                block[last] = copy.deepcopy(other[last])
+    return result
 
 
 def simulated(plugin: str, what: str, name: str, known: Mapping[str, T]) -> T:
@@ -97,7 +110,8 @@ class SimulatedProvider(Vendor[CloudT]):
         row = self.row(request.type)
         replaces = (*self.address(row), *self.replacing(row), *row.replaces)
         compared = Comparison(replaces, row.links, row.unordered, row.absent)
-        input_diff = diff(compared, before.inputs, news, ignored)
+        sent = _with(before.inputs, row.silent, before.state)
+        input_diff = diff(compared, sent, news, ignored)
         more = (
             path
             for path, must in row.replaces_if.items()
@@ -156,7 +170,8 @@ class SimulatedProvider(Vendor[CloudT]):
             if existing is None or self.current(row, existing) is None:
                 raise self.cloud_errors.missing_resource(self._cloud, row, id)
             self._require_unchanged(row, existing.inputs, news)
-            pending = Pending(self._cloud, existing.id, without_none(news), existing)
+            sent = _with(without_none(news), row.silent, existing.inputs)
+            pending = Pending(self._cloud, existing.id, sent, existing)
             self.require(row, pending)
             record = self.recorded(row, self.change(row, pending))
             self._cloud.store.put(record)

@@ -129,7 +129,7 @@ def test_google_makes_the_networks_and_people_claim_the_devices() -> None:
     pools = [{**H200, "fabric": "rdma", "maxNodes": 2}, {**H200, "name": "plain", "maxNodes": 1}]
     recording = run_with(config("gke", gpuPools=pools), "one")
     near, plain = (recording.named(f"{name}-8-pool").inputs for name in ("near", "plain"))
-    assert near["networkConfig"] == {"acceleratorNetworkProfile": "auto"}
+    assert near["networkConfig"] == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
     assert near["nodeConfig"]["labels"]["cloud.google.com/gke-networking-dra-driver"] == "true"
     assert "cloud.google.com/gke-networking-dra-driver" not in plain["nodeConfig"]["labels"]
     claims = [each.inputs for each in recording.of_type("kubernetes:resource.k8s.io/v1:ResourceClaimTemplate")]

@@ -141,6 +141,19 @@ def as_answered(pool: Record) -> Record:
     return replace(pool, inputs={**pool.inputs, "upgradeSettings": settings})
 
 
+def made_public(cloud: SimulatedCloud) -> list[str]:
+    """The pools whose nodes have public addresses although nobody declared it, as sentences."""
+    private = {cluster.id for cluster in cloud.store.all(CLUSTER) if nodes.private(cluster.inputs, {})}
+    return [
+        f"the nodes of pool {pool.id} have public addresses, those of its cluster have none: its networkConfig leaves "
+        "enablePrivateNodes out, which the provider sends as false"
+        for pool in cloud.store.all(POOL)
+        if pool.id.partition("/nodePools/")[0] in private
+        and nodes.private({}, TABLE.sent(POOL, pool.inputs)) is False
+        and at(pool.inputs, "networkConfig.enablePrivateNodes") is None
+    ]
+
+
 def _lent(pool: Properties) -> bool:
     return bool(at(pool, "nodeConfig.flexStart") or at(pool, "queuedProvisioning.enabled"))
 
@@ -235,8 +248,9 @@ def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    group = ordered(nodes.node_group(cloud, cluster.inputs, pool.inputs, zones, taints), cloud)
-    if (problem := nodes.node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
+    sent = TABLE.sent(POOL, pool.inputs)
+    group = ordered(nodes.node_group(cloud, cluster.inputs, sent, zones, taints), cloud)
+    if (problem := nodes.node_problem(cloud, cluster.inputs, sent)) is not None:
         if first := sum(group.permanent().values()):
             raise not_registered(first, problem)
         group = replace(group, autoscaled=False, not_scaled_because=problem)
@@ -274,6 +288,8 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         derive_inputs=_completed,
         requires=_require,
         imported=_imported,
+        # The block itself cannot be added or taken away.
+        replaces_if={"placementPolicy.type": lambda old, new: old is None or new is None},
         lifecycle=Lifecycle("NodePool", start, _stop),
     ),
 )

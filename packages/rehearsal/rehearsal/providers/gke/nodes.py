@@ -139,6 +139,12 @@ def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
     return int(pool.get("maxPodsPerNode") or cluster.get("defaultMaxPodsPerNode") or MAX_PODS)
 
 
+def private(cluster: Properties, pool: Properties) -> bool | None:
+    """Whether nodes of the pool, as it is sent, have no public addresses; ``None`` where neither says it."""
+    own: bool | None = at(pool, "networkConfig.enablePrivateNodes")
+    return at(cluster, "privateClusterConfig.enablePrivateNodes") if own is None else own
+
+
 def node_labels(
     cluster: Properties, pool: Properties, machine: Machine, gpus: GpusOfConfig | None, topology: str = ""
 ) -> dict[str, str]:
@@ -152,9 +158,6 @@ def node_labels(
     config = pool.get("nodeConfig") or {}
     image = str(config.get("imageType") or "COS_CONTAINERD").split("_")[0]
     kinds = {"spot": "spot", "preemptible": "preemptible", "flexStart": "flex-start"}
-    private = at(pool, "networkConfig.enablePrivateNodes")
-    if private is None:
-        private = at(cluster, "privateClusterConfig.enablePrivateNodes")
     labels = {
         f"{PREFIX}gke-boot-disk": config.get("diskType") or "pd-balanced",
         f"{PREFIX}gke-container-runtime": "containerd",
@@ -169,7 +172,7 @@ def node_labels(
         f"{PREFIX}gke-provisioning": next((word for key, word in kinds.items() if config.get(key)), "standard"),
         f"{PREFIX}gke-stack-type": at(cluster, "ipAllocationPolicy.stackType") or "IPV4",
         f"{PREFIX}machine-family": machine.family,
-        f"{PREFIX}private-node": str(bool(private)).lower(),
+        f"{PREFIX}private-node": str(bool(private(cluster, pool))).lower(),
     }
     if config.get("flexStart"):
         labels[f"{PREFIX}gke-flex-start"] = "true"
@@ -373,9 +376,7 @@ def _network(cloud: SimulatedCloud, cluster: Properties, pool: Properties) -> st
     GKE turns Private Google Access on when it makes a cluster, and a program that declares the opposite turns it off
     again. Which ranges: https://cloud.google.com/nat/docs/nat-product-interactions
     """
-    own = at(pool, "networkConfig.enablePrivateNodes")
-    private = at(cluster, "privateClusterConfig.enablePrivateNodes") if own is None else own
-    if not private or not cluster.get("subnetwork"):
+    if not private(cluster, pool) or not cluster.get("subnetwork"):
         return None
     subnetwork = subnetwork_of(cloud, cluster)
     gateways = [_translated(gateway, subnetwork) for gateway in _gateways(cloud, subnetwork)]

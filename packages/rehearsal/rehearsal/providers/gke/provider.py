@@ -146,7 +146,9 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     @override
     def problems(self) -> Iterable[str] | None:
-        return unreadable(self._cloud, lambda _, key, agent: iam.may_use(self._cloud, key, agent))
+        lost = unreadable(self._cloud, lambda _, key, agent: iam.may_use(self._cloud, key, agent))
+        public = node_pool.made_public(self._cloud)
+        return lost if not public else [*(lost or ()), *public]
 
     @override
     def maintain(self) -> Night:
@@ -165,7 +167,8 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def with_provider_defaults(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
         known = self.schema.inputs(row.token).properties
-        defaults = {key: self._cloud.default(key) for key in ("project", "region") if key in known}
+        optional = [key for key in ("project", "region") if key in known and not known[key].required]
+        defaults = {key: self._cloud.default(key) for key in optional}
         return {**inputs, **{key: google.chosen(inputs.get(key), default) for key, default in defaults.items()}}
 
     @override
