@@ -129,6 +129,13 @@ def _alike(inputs: Properties, account: Account) -> str | None:
 
 @TABLE.check("node-group", "ami-fits-type")
 def _image(inputs: Properties, account: Account) -> str | None:
+    # A template may have an image of its own: node_group.py.
+    own = inputs.get("launchTemplate") and not inputs.get("amiType")
+    return None if own else image_problem(inputs, account)
+
+
+def image_problem(inputs: Properties, account: Account) -> str | None:
+    """Why the machines of a group do not start with images of its AMI type; ``None`` if they do."""
     ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
     if ami == "CUSTOM":
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import zlib
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
 import yaml
 
@@ -69,7 +70,24 @@ def _version(pending: Pending[Account]) -> str:
 
 
 def _arn(pending: Pending[Account], kind: str) -> str:
-    return pending.cloud.arn("eks", f"{kind}/{zlib.crc32(pending.id.encode()):08x}")
+    return pending.cloud.arn("eks", f"{kind}/{uuid5(NAMESPACE_URL, pending.id)}")
+
+
+def _entry_arn(pending: Pending[Account]) -> str:
+    """https://docs.aws.amazon.com/eks/latest/APIReference/API_AccessEntry.html"""
+    principal = pending.inputs["principalArn"].split(":")
+    kind, _, name = principal[-1].partition("/")
+    return _arn(pending, f"access-entry/{pending.inputs['clusterName']}/{kind}/{principal[4]}/{name}")
+
+
+# What EKS itself gives the nodes' entries: https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+_NODES: Final = {
+    "EC2_LINUX": {"userName": "system:node:{{EC2PrivateDNSName}}", "kubernetesGroups": ["system:nodes"]},
+}
+
+
+def _of_nodes(key: str) -> Callable[[Pending[Account]], Any]:
+    return lambda pending: pending.inputs.get(key) or _NODES.get(pending.inputs["type"], {}).get(key)
 
 
 def _start(account: Account, record: Record, before: Record | None) -> Record:
@@ -166,7 +184,11 @@ ROWS: Final = (
     ),
     TABLE.row(
         ACCESS_ENTRY,
-        outputs={"accessEntryArn": lambda pending: _arn(pending, f"access-entry/{pending.inputs['clusterName']}")},
+        outputs={
+            "accessEntryArn": _entry_arn,
+            "kubernetesGroups": _of_nodes("kubernetesGroups"),
+            "userName": _of_nodes("userName"),
+        },
         requires=_entry_requires,
     ),
     TABLE.row(POLICY_ASSOCIATION, requires=_association_requires),

@@ -21,7 +21,9 @@ from rehearsal.providers.resource import Lifecycle, Pending
 
 ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 OWNER_TAG: Final = "kubernetes.io/cluster/"
-_DEFAULT_SERVICES: Final = "10.100.0.0/16"
+# The second where the first is in the VPC's range:
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
+_DEFAULT_SERVICES: Final = ("10.100.0.0/16", "172.20.0.0/16")
 _HTTPS: Final = 443
 _UPGRADED: Final = "upgraded"
 _SENT: Final = (
@@ -55,15 +57,16 @@ def _requires(pending: Pending[Account]) -> None:
 def _make(pending: Pending[Account]) -> str:
     account, name = pending.cloud, str(pending.inputs["name"])
     params = {"version": DEFAULT_VERSION, **_parameters(pending.inputs), "tags": pending.inputs.get("tags")}
+    vpc = str(subnets(account, pending.inputs["vpcConfig"]["subnetIds"])[0]["VpcId"])
+    block = account.call("ec2", "DescribeVpcs", VpcIds=[vpc])["Vpcs"][0]["CidrBlock"]
     params["kubernetesNetworkConfig"] = {
-        "serviceIpv4Cidr": _DEFAULT_SERVICES,
+        "serviceIpv4Cidr": _DEFAULT_SERVICES[str(block).startswith("10.")],
         **params.get("kubernetesNetworkConfig", {}),
     }
     # What moto does not know of a request it would not store either.
     account.call("eks", "CreateCluster", **{key: params.get(key) for key in _SENT})
     if pending.inputs.get("enabledClusterLogTypes"):
         _make_log_group(account, name)
-    vpc = str(subnets(account, pending.inputs["vpcConfig"]["subnetIds"])[0]["VpcId"])
     group = _security_group(account, name, vpc)
     _live(account, name).resources_vpc_config.update(clusterSecurityGroupId=group, vpcId=vpc)
     return name
@@ -129,7 +132,9 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
     private = endpoint.private if _require_other_groups(account, record.inputs) else endpoint.nowhere
-    reached = {"endpoint": f"https://{endpoint.host if public else private}", "certificateAuthority": authority}
+    host = endpoint.host if public else private
+    trusted = {"certificateAuthority": authority, "certificateAuthorities": [authority]}
+    reached = {"endpoint": f"https://{host}", **trusted}
     # DescribeCluster answers it to a controller in the cluster.
     with account.store.held():
         live = _live(account, record.id)
@@ -304,12 +309,17 @@ def _encrypted(pending: Pending[Account]) -> Properties | None:
     return None if key is None else _encryption(key)
 
 
+_OPEN: Final = {"publicAccessCidrs": ["0.0.0.0/0"]}
 _USUAL_ACCESS: Final = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
 
 
 def _network(pending: Pending[Account]) -> Properties:
     network = pending.answer["resourcesVpcConfig"]
-    return {**pending.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
+    return {
+        **_OPEN,
+        **pending.inputs["vpcConfig"],
+        **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")},
+    }
 
 
 def _since_start(key: str) -> Callable[[Pending[Account]], Any]:
@@ -325,10 +335,15 @@ ROWS: Final = (
         live=_as_it_runs,
         outputs={
             "accessConfig": lambda pending: {**_USUAL_ACCESS, **(pending.inputs.get("accessConfig") or {})},
+            "certificateAuthorities": _since_start("certificateAuthorities"),
             "certificateAuthority": _since_start("certificateAuthority"),
             "encryptionConfig": _encrypted,
             "endpoint": _since_start("endpoint"),
             "identities": lambda pending: [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}],
+            "kubernetesNetworkConfig": lambda pending: {
+                "ipFamily": "ipv4",
+                **(pending.answer.get("kubernetesNetworkConfig") or {}),
+            },
             "vpcConfig": _network,
         },
         requires=_requires,

@@ -18,7 +18,7 @@ from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_n
 from rehearsal.providers.eks.resources.iam import TO_START, WORKER_POLICIES, is_workers, may_use, require_role
 from rehearsal.providers.eks.resources.network import subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
-from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, image_problem
 from rehearsal.providers.resource import Lifecycle, Pending, changed
 
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
@@ -135,6 +135,25 @@ def _check_quota(account: Account, cluster: str) -> None:
         raise refused(NODE_GROUP, "ResourceLimitExceededException", reason)
 
 
+def _ami_type(pending: Pending[Account]) -> str:
+    if pending.inputs.get("amiType"):
+        return str(pending.answer["amiType"])
+    if pending.inputs.get("launchTemplate"):
+        template = scaling_group.template_of(pending.cloud, pending.inputs)["LaunchTemplateData"]
+        if template.get("ImageId"):
+            return "CUSTOM"
+    return DEFAULT_AMI_TYPE
+
+
+def _template(pending: Pending[Account]) -> Properties | None:
+    """The template with both its id and its name."""
+    if not pending.inputs.get("launchTemplate"):
+        return None
+    version = scaling_group.template_of(pending.cloud, pending.inputs)
+    known = {"id": version["LaunchTemplateId"], "name": version["LaunchTemplateName"]}
+    return {**pending.inputs["launchTemplate"], **known}
+
+
 def _check_template(account: Account, inputs: Properties) -> None:
     if not inputs.get("launchTemplate"):
         return
@@ -163,6 +182,8 @@ def _check_template(account: Account, inputs: Properties) -> None:
     for reason, applies in wrong.items():
         if applies:
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    if not data.get("ImageId") and (problem := image_problem(inputs, account)) is not None:
+        raise refused(NODE_GROUP, *problem.split(": ", 1))
     _check_disk_keys(account, inputs, data)
 
 
@@ -217,8 +238,10 @@ ROWS: Final = (
         remove=_remove,
         live=_live,
         outputs={
-            "amiType": lambda pending: pending.answer["amiType"] if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE,
+            "amiType": _ami_type,
+            "diskSize": lambda pending: 0 if pending.inputs.get("launchTemplate") else pending.answer.get("diskSize"),
             "instanceTypes": lambda pending: list(types_of(pending.inputs)),
+            "launchTemplate": _template,
             "releaseVersion": lambda pending: (
                 pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
             ),
@@ -228,6 +251,7 @@ ROWS: Final = (
                     "remoteAccessSecurityGroupId": "",
                 }
             ],
+            "updateConfig": lambda pending: pending.inputs.get("updateConfig") or {"maxUnavailable": 1},
         },
         requires=_requires,
         lifecycle=Lifecycle("EKS Node Group", _start, _stop),

@@ -42,7 +42,7 @@ def test_the_cluster_is_described_as_the_program_sees_it(controller: Controller)
     cluster = controller.client("eks").describe_cluster(name="gpu-dev")["cluster"]
     assert cluster["endpoint"] == "https://127.0.0.1:6443"
     assert cluster["certificateAuthority"]["data"] == "Q0E="
-    assert cluster["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == "10.100.0.0/16"
+    assert cluster["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == "172.20.0.0/16"
 
 
 def test_credentials_are_the_associated_roles(controller: Controller) -> None:
