@@ -151,7 +151,7 @@ class SubmitOptions(WorkerOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submission:
+class PlacedJob:
     """A checked job, and where it fits; nothing was built or created.
 
     ``archive`` is the folder, if it is copied into the container. ``build``: the image is built of it.
@@ -172,21 +172,21 @@ def submit(asked: SubmitOptions) -> None:
     Creates a Job on the cheapest pools that fit, and shows its output.
     """
     console = err()
-    submission = _checked(asked, console)
+    placed = _checked(asked, console)
     if asked.dry_run:
-        _print_manifests(asked, submission)
+        _print_manifests(asked, placed)
         return
-    target, offer, fit = submission.target, submission.offer, submission.fit
+    target, offer, fit = placed.target, placed.offer, placed.fit
     if asked.notify:
         check_notify(target, asked.notify)
     confirmed = asked.context is not None or asked.cluster is not None or asked.yes
     confirm_cluster(target, offer, chosen=confirmed)
-    console.print(escape(described(fit, submission.request, nodes_up(target))))
-    if price := sweep_price(training_job(submission.request, fit, "", offer), fit):
+    console.print(escape(described(fit, placed.request, nodes_up(target))))
+    if price := sweep_price(training_job(placed.request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=asked.yes)
-    if submission.archive is not None and submission.archive.files:
-        console.print(f"syncing this folder: {submission.archive}")
-    job = training_job(submission.request, fit, _image(asked, submission, console), offer)
+    if placed.archive is not None and placed.archive.files:
+        console.print(f"syncing this folder: {placed.archive}")
+    job = training_job(placed.request, fit, _image(asked, placed, console), offer)
     _warn(job, fit, offer, console)
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
@@ -194,12 +194,12 @@ def submit(asked: SubmitOptions) -> None:
     console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
     if asked.json:
         created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
-        print_json({**created, **as_json(fit, submission.request, None)})
+        print_json({**created, **as_json(fit, placed.request, None)})
     elif not asked.detach:
         follow(target, job.name)
 
 
-def _checked(asked: SubmitOptions, console: Console) -> Submission:
+def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     """The options as a job in a cluster. Raises AskError, ClusterError, NothingFits."""
     refuse_mount(asked.mount)
     program = tuple(asked.command or ())
@@ -215,15 +215,15 @@ def _checked(asked: SubmitOptions, console: Console) -> Submission:
     fit = place(offer, request)
     if asked.image is None and not (build and Path("Dockerfile").is_file()):
         refuse_default_image(fit)
-    return Submission(target=target, offer=offer, request=request, fit=fit, archive=archive, build=build)
+    return PlacedJob(target=target, offer=offer, request=request, fit=fit, archive=archive, build=build)
 
 
-def _image(asked: SubmitOptions, submission: Submission, console: Console) -> str:
+def _image(asked: SubmitOptions, placed: PlacedJob, console: Console) -> str:
     """The image that the job runs, built and pushed if it is the folder's. Raises AskError, ImageError."""
-    if asked.image is not None or not submission.build:
+    if asked.image is not None or not placed.build:
         return asked.image or IMAGE
-    registry = asked.registry or submission.offer.registry
-    return _built(registry, submission.request.name, submission.fit.platform, console)
+    registry = asked.registry or placed.offer.registry
+    return _built(registry, placed.request.name, placed.fit.platform, console)
 
 
 def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build: bool) -> FolderArchive | None:
@@ -267,13 +267,13 @@ def _job_request(
     )
 
 
-def _print_manifests(asked: SubmitOptions, submission: Submission) -> None:
+def _print_manifests(asked: SubmitOptions, placed: PlacedJob) -> None:
     """What would be created, except what holds the webhook's URL."""
     if asked.notify:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
-    request, offer = submission.request, submission.offer
+    request, offer = placed.request, placed.offer
     tag = images.tag_for(asked.registry or offer.registry or _PLACEHOLDER, request.name)
-    job = training_job(request, submission.fit, asked.image or (tag if submission.build else IMAGE), offer)
+    job = training_job(request, placed.fit, asked.image or (tag if placed.build else IMAGE), offer)
     budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
     typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
 
