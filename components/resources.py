@@ -12,10 +12,11 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NewType
+from typing import Any, Generic, NewType, cast
 
 import pulumi
 import yaml
+from typing_extensions import TypeVar
 
 from facts.catalog.plugins import plugin_version
 
@@ -24,6 +25,9 @@ Inputs = Mapping[str, Any]
 
 ObjectToken = NewType("ObjectToken", str)
 """The type token of an object inside a cluster."""
+
+Outputs = TypeVar("Outputs", bound=Mapping[str, Any], default=Mapping[str, Any], covariant=True)
+"""Output property → its ``Output``: a ``TypedDict`` of the cloud's schema, or any."""
 
 # The provider's default is 10 minutes per object (https://github.com/pulumi/pulumi-kubernetes/pull/802); draining and
 # deleting a node may take longer.
@@ -61,7 +65,7 @@ class Chart:
         }
 
 
-class CustomResource(pulumi.CustomResource):
+class CustomResource(pulumi.CustomResource, Generic[Outputs]):
     """One resource of a provider plugin; ``outputs`` names the properties to read back besides the inputs.
 
     The plugin's version is that of the SDK in ``requirements.txt``, through ``make schemas``.
@@ -83,11 +87,10 @@ class CustomResource(pulumi.CustomResource):
         properties = {**dict.fromkeys(outputs), **inputs}
         super().__init__(token, name, properties, pulumi.ResourceOptions.merge(plugin, opts))
 
-    def output(self, name: str) -> pulumi.Output[Any]:
-        """The output property ``name``; it must be an input or listed in ``outputs``."""
-        value = self.__dict__[name]
-        assert isinstance(value, pulumi.Output)
-        return value
+    @property
+    def outputs(self) -> Outputs:
+        """Its output properties: the inputs, and those that were named as ``outputs``."""
+        return cast("Outputs", vars(self))
 
 
 class KubernetesProvider(pulumi.ProviderResource):

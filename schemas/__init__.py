@@ -57,14 +57,14 @@ class Object:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """One resource type: the inputs' ``object`` and the outputs.
+    """One resource type: the inputs' ``object``, and the ``outputs`` with their types.
 
     ``api`` is what the provider calls: Google's API, Azure's version, or the request of AWS that makes the resource.
     """
 
     api: str
     object: str
-    outputs: tuple[str, ...]
+    outputs: Mapping[str, Type]
 
 
 @dataclass(frozen=True)

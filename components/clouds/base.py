@@ -200,7 +200,7 @@ class CloudCluster(NodePools, Protocol):
     @property
     def name(self) -> pulumi.Output[str]:
         """The cluster's name in the cloud, known once it exists."""
-        return self.resource.output("name")
+        return self.resource.outputs["name"]
 
     @property
     def admin_kubeconfig(self) -> pulumi.Output[str]:

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from schemas import eks as amazon
     from schemas import gke as google
 
-aks: Final = cast("azure.Declare[CustomResource]", CustomResource)
-eks: Final = cast("amazon.Declare[CustomResource]", CustomResource)
-gke: Final = cast("google.Declare[CustomResource]", CustomResource)
+aks: Final = cast("azure.Declare", CustomResource)
+eks: Final = cast("amazon.Declare", CustomResource)
+gke: Final = cast("google.Declare", CustomResource)

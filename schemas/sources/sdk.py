@@ -53,11 +53,23 @@ def inputs_of(token: str) -> type:
     return cls
 
 
-def outputs_of(token: str) -> list[str]:
-    """The names of a resource type's outputs, inputs included."""
+def outputs_of(token: str) -> dict[str, str]:
+    """A resource type's outputs, inputs included: name → type, as ``schemas.Type`` has them."""
     resource = getattr(module_of(token), token.rpartition(":")[2])
-    members = {key: each.fget for key, each in vars(resource).items() if isinstance(each, property)}
-    return sorted(getattr(getter, "_pulumi_name", key) for key, getter in members.items())
+    getters = {key: each.fget for key, each in vars(resource).items() if isinstance(each, property)}
+    names = {getattr(getter, "_pulumi_name", key): getter for key, getter in getters.items()}
+    return {name: _output_type(names[name]) for name in sorted(names)}
+
+
+def _output_type(getter: Any) -> str:
+    """The type of a getter's value; ``any`` for what has none."""
+    (declared,) = typing.get_args(getter.__annotations__["return"])
+    value = _plain(declared)
+    if elements(value) is not None:
+        return "list"
+    if values(value) is not None:
+        return "map"
+    return "object" if isinstance(value, (typing.ForwardRef, str)) else str(scalar(value)["type"])
 
 
 def api_version(token: str) -> str:

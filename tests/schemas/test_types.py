@@ -66,25 +66,37 @@ def without_what_is_required() -> eks.NodeGroup:
     return {"clusterName": "c"}  # pyright: ignore[reportReturnType]
 
 
-def declared(declare: eks.Declare[object], opts: pulumi.ResourceOptions) -> object:
+def declared(declare: eks.Declare, opts: pulumi.ResourceOptions) -> object:
     return declare("aws:sqs/queue:Queue", "q", {"name": "q"}, opts, outputs=["arn"])
 
 
-def declared_misspelt(declare: eks.Declare[object], opts: pulumi.ResourceOptions) -> object:
+def declared_misspelt(declare: eks.Declare, opts: pulumi.ResourceOptions) -> object:
     return declare("aws:sqs/queue:Queue", "q", {"nam": "q"}, opts)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def declared_with_anothers_inputs(declare: eks.Declare[object], opts: pulumi.ResourceOptions) -> object:
+def declared_with_anothers_inputs(declare: eks.Declare, opts: pulumi.ResourceOptions) -> object:
     alias: eks.Alias = {"targetKeyId": "k"}
     return declare("aws:sqs/queue:Queue", "q", alias, opts)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def declared_without_a_schema(declare: eks.Declare[object], opts: pulumi.ResourceOptions) -> object:
+def declared_without_a_schema(declare: eks.Declare, opts: pulumi.ResourceOptions) -> object:
     return declare("aws:sqs/queues:Queues", "q", {}, opts)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-def declared_with_no_such_output(declare: eks.Declare[object], opts: pulumi.ResourceOptions) -> object:
+def declared_with_no_such_output(declare: eks.Declare, opts: pulumi.ResourceOptions) -> object:
     return declare("aws:sqs/queue:Queue", "q", {}, opts, outputs=["arm"])  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def of_a_declared(queue: CustomResource[eks.QueueOutputs]) -> pulumi.Output[str]:
+    return queue.outputs["arn"]
+
+
+def of_a_declared_misspelt(queue: CustomResource[eks.QueueOutputs]) -> object:
+    return queue.outputs["arm"]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def of_a_declared_of_another_type(queue: CustomResource[eks.QueueOutputs]) -> pulumi.Output[int]:
+    return queue.outputs["arn"]  # pyright: ignore[reportReturnType]
 
 
 def declared_past_its_cloud(resource: type[CustomResource], opts: pulumi.ResourceOptions) -> object:
@@ -132,13 +144,14 @@ def test_a_block_of_a_resources_name_gets_another() -> None:
         "SubnetInit": {"properties": {"parts": {"type": "list", "items": {"type": "object", "object": "Subnet"}}}},
         "Rule.allowed": {"properties": {}},
     }
-    text = stub(
-        "aks", {"resources": {"a:b:Subnet": {"object": "SubnetInit", "outputs": ["id", "name"]}}, "objects": objects}
-    )
+    subnet = {"object": "SubnetInit", "outputs": {"id": "string", "tags": "map"}}
+    text = stub("aks", {"resources": {"a:b:Subnet": subnet}, "objects": objects})
     assert "class Subnet(TypedDict, total=False):\n    parts: Input[Sequence[Input[InlineSubnet]]]\n" in text
     assert "class InlineSubnet(TypedDict, total=False):\n    id: Input[str]\n" in text
     assert 'token: Literal["a:b:Subnet"],\n        name: str,\n        inputs: Subnet,\n' in text
-    assert 'outputs: Sequence[Literal["id", "name"]] = ...' in text
+    assert 'outputs: Sequence[Literal["id", "tags"]] = ...,\n    ) -> CustomResource[SubnetOutputs]: ...' in text
+    kinds = ("id: Output[str]", "parts: Output[Sequence[Any]]", "tags: Output[Mapping[str, Any]]")
+    assert "class SubnetOutputs(TypedDict):\n" + "".join(f"    {each}\n" for each in kinds) in text
     assert "class RuleAllowed(TypedDict, total=False):\n    pass\n" in text
 
 

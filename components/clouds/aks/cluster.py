@@ -85,7 +85,7 @@ class AksCluster(CloudCluster):
             pulumi.ResourceOptions(parent=parent),
             outputs=["name"],
         )
-        group_name: pulumi.Output[Any] = group.output("name")
+        group_name: pulumi.Output[str] = group.outputs["name"]
         network = existing or Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, network.changed, deployed, parent)
         deployer = grant_deployer(name, settings, group, parent)
@@ -131,7 +131,7 @@ class AksCluster(CloudCluster):
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """IDs for databases, file shares, peerings and grants of the network."""
-        issuer = self.resource.output("oidcIssuerProfile")
+        issuer = self.resource.outputs["oidcIssuerProfile"]
         return {
             "resourceGroup": self._context.group,
             "subnetId": self._context.subnet,
@@ -183,7 +183,7 @@ def _endpoint_and_authority(context: Context, parent: pulumi.Resource) -> pulumi
     """The control plane's URL and CA."""
     answer = pulumi.runtime.invoke_output(
         "azure-native:containerservice:listManagedClusterUserCredentials",
-        {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
+        {"resourceGroupName": context.group, "resourceName": context.control_plane.outputs["name"]},
         pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
     )
     return answer.apply(lambda answer: endpoint(answer["kubeconfigs"]))

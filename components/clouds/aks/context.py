@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -11,6 +12,9 @@ from components.clouds.aks.running_pools import RunningPools
 from components.resources import CustomResource
 from components.settings import Settings
 
+if TYPE_CHECKING:
+    from schemas import aks
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
@@ -18,7 +22,7 @@ class Context:
     identity; ``running_pools`` are its existing pools."""
 
     settings: Settings
-    control_plane: CustomResource
+    control_plane: CustomResource[aks.ManagedClusterOutputs]
     group: pulumi.Input[str]
     subnet: pulumi.Input[str]
     nodes: ManagedIdentity

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any
 
 import pulumi
 
@@ -45,8 +44,8 @@ class ManagedIdentity:
             outputs=["principalId", "clientId"],
         )
         self.id: pulumi.Output[str] = self.resource.id
-        self.principal: pulumi.Output[Any] = self.resource.output("principalId")
-        self.client: pulumi.Output[Any] = self.resource.output("clientId")
+        self.principal: pulumi.Output[str] = self.resource.outputs["principalId"]
+        self.client: pulumi.Output[str] = self.resource.outputs["clientId"]
 
 
 class ClusterIdentities:

@@ -47,7 +47,7 @@ def windows(context: Context, name: str, parent: pulumi.Resource) -> list[Custom
     for config_name, when in maintenance_inputs(context.settings.maintenance).items():
         inputs: aks.MaintenanceConfiguration = {
             "resourceGroupName": context.group,
-            "resourceName": context.control_plane.output("name"),
+            "resourceName": context.control_plane.outputs["name"],
             "configName": config_name,
         }
         window = declare(

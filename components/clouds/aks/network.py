@@ -66,7 +66,7 @@ class Network:
         )
         inputs: aks.Subnet = {
             "resourceGroupName": group,
-            "virtualNetworkName": network.output("name"),
+            "virtualNetworkName": network.outputs["name"],
             "subnetName": "nodes",
             "addressPrefix": settings.network.node_cidr,
             # Without this Azure lends every machine a public address for its way out.
@@ -107,7 +107,7 @@ class Network:
             pulumi.ResourceOptions(parent=self._parent),
             outputs=["ipAddress"],
         )
-        self.egress.append(address.output("ipAddress").apply(lambda ip: f"{ip}/32"))
+        self.egress.append(address.outputs["ipAddress"].apply(lambda ip: f"{ip}/32"))
         gateway_inputs: aks.NatGateway = {
             "resourceGroupName": group,
             "location": settings.region,

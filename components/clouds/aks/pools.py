@@ -99,7 +99,7 @@ def aks_taint(taint: Taint) -> str:
 def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool:
     inputs: aks.AgentPool = {
         "resourceGroupName": context.group,
-        "resourceName": context.control_plane.output("name"),
+        "resourceName": context.control_plane.outputs["name"],
         "agentPoolName": pool_name(pool.name),
         "mode": "User",
         "count": count(pool, running),

@@ -98,7 +98,7 @@ def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) ->
             await asyncio.sleep(seconds)
         return str(values[0])
 
-    return pulumi.Output.all(value, *(each.output("createdOn") for each in assignments)).apply(waited)
+    return pulumi.Output.all(value, *(each.outputs["createdOn"] for each in assignments)).apply(waited)
 
 
 def remaining(created_on: str | None, now: datetime) -> float:

@@ -105,7 +105,7 @@ class EksCluster(CloudCluster):
             disk_keys=disk_key.keys(name, settings, deployed),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
-        self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
+        self.authority = self.resource.outputs["certificateAuthority"].apply(lambda authority: str(authority["data"]))
         self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
         access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
@@ -127,7 +127,7 @@ class EksCluster(CloudCluster):
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArns": [context.node_role.arn, *own],
             # https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html
-            "oidcIssuerUrl": self.resource.output("identities").apply(
+            "oidcIssuerUrl": self.resource.outputs["identities"].apply(
                 lambda known: str(known[0]["oidcs"][0]["issuer"])
             ),
         }
@@ -175,10 +175,12 @@ def _refuse_unreachable() -> None:
     )
 
 
-def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
+def _kubeconfig(
+    settings: Settings, cluster: CustomResource[eks.ClusterOutputs], authority: pulumi.Output[str]
+) -> pulumi.Output[str]:
     login = _login()
     return pulumi.Output.secret(
-        pulumi.Output.all(cluster.output("endpoint"), authority).apply(
+        pulumi.Output.all(cluster.outputs["endpoint"], authority).apply(
             lambda answer: kubeconfig(settings.cluster_name, settings.region, answer[0], answer[1], login)
         )
     )

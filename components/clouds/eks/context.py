@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -13,6 +13,9 @@ from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups
 from components.resources import CustomResource
 from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import eks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,7 @@ class Context:
     account: CallerIdentity
     network: Network | ExistingNetwork
     node_role: ServiceRole
-    control_plane: CustomResource
+    control_plane: CustomResource[eks.ClusterOutputs]
     minor: str
     groups: RunningGroups
     disk_keys: tuple[str, ...] = ()
@@ -37,9 +40,9 @@ class Context:
     @property
     def name(self) -> pulumi.Output[str]:
         """The cluster's name, known once it exists."""
-        return self.control_plane.output("name")
+        return self.control_plane.outputs["name"]
 
     @property
     def security_group(self) -> pulumi.Output[Any]:
         """The security group that EKS makes for control plane and nodes."""
-        return self.control_plane.output("vpcConfig").apply(lambda network: network["clusterSecurityGroupId"])
+        return self.control_plane.outputs["vpcConfig"].apply(lambda network: network["clusterSecurityGroupId"])

@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/envelope-encryption.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -85,10 +85,10 @@ def secrets_key(
         declare(
             "aws:kms/alias:Alias",
             f"{name}-secrets-key-alias",
-            {"name": f"alias/eks/{settings.cluster_name}", "targetKeyId": key.output("keyId")},
+            {"name": f"alias/eks/{settings.cluster_name}", "targetKeyId": key.outputs["keyId"]},
             options,
         )
-        arn: pulumi.Output[Any] = key.output("arn")
+        arn: pulumi.Output[str] = key.outputs["arn"]
     else:
         arn = pulumi.Output.from_input(settings.security.kms_key)
     grant = declare(

@@ -7,7 +7,7 @@ Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.ht
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
@@ -91,8 +91,8 @@ class ServiceRole:
         if settings.security.role_path is not None:
             inputs["path"] = settings.security.role_path
         role = declare("aws:iam/role:Role", name, inputs, options, outputs=["arn"])
-        self.arn: pulumi.Output[Any] = role.output("arn")
-        self.role_name: pulumi.Output[Any] = role.output("name")
+        self.arn: pulumi.Output[str] = role.outputs["arn"]
+        self.role_name: pulumi.Output[str] = role.outputs["name"]
         self.ready: list[pulumi.Resource] = [
             declare(
                 "aws:iam/rolePolicyAttachment:RolePolicyAttachment",

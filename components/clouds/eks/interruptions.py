@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
@@ -56,12 +56,12 @@ class InterruptionQueue:
             options,
             outputs=["arn", "url"],
         )
-        arn = queue.output("arn")
-        self.queue_name: pulumi.Output[Any] = queue.output("name")
+        arn = queue.outputs["arn"]
+        self.queue_name: pulumi.Output[str] = queue.outputs["name"]
         names = {event: shortened(settings.cluster_name, _RULE_NAME_LIMIT, suffix=f"-{event}") for event in EVENTS}
         rules = list(names.values())
         senders: eks.QueuePolicy = {
-            "queueUrl": queue.output("url"),
+            "queueUrl": queue.outputs["url"],
             "policy": arn.apply(lambda queue_arn: _senders(queue_arn, rules)),
         }
         self.ready: list[pulumi.Resource] = [
@@ -79,7 +79,7 @@ class InterruptionQueue:
                 },
                 options,
             )
-            target: eks.EventTarget = {"rule": rule.output("name"), "arn": arn, "targetId": "interruption-queue"}
+            target: eks.EventTarget = {"rule": rule.outputs["name"], "arn": arn, "targetId": "interruption-queue"}
             self.ready.append(
                 declare("aws:cloudwatch/eventTarget:EventTarget", f"{name}-{rule_name}-target", target, options)
             )

@@ -136,7 +136,7 @@ class Karpenter:
         context = self._context
         options = pulumi.ResourceOptions(parent=parent)
         groups = {
-            pool.name: group.output("name")
+            pool.name: group.outputs["name"]
             for pool in pools
             if (group := fabric.placement_group(context.settings, f"{name}-{pool.name}", pool, options)) is not None
         }
@@ -145,7 +145,7 @@ class Karpenter:
                 f"{name}-{karpenter_objects.class_name(pool)}",
                 karpenter_objects.node_class(
                     pool,
-                    instance_profile=profile.output("name"),
+                    instance_profile=profile.outputs["name"],
                     subnets=[context.network.private_subnets[zone] for zone in context.settings.zones],
                     security_group=context.security_group,
                     tags=context.settings.labels,
@@ -175,7 +175,7 @@ class Karpenter:
             name=NAME,
             replicas=min(2, settings.admin_pool.scaling.min_nodes),
             cluster=settings.cluster_name,
-            endpoint=self._context.control_plane.output("endpoint"),
+            endpoint=self._context.control_plane.outputs["endpoint"],
             queue=queue.queue_name,
             role_label=ROLE_LABEL,
         )

@@ -97,7 +97,7 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
             for card, index, kind in network_interfaces(pool.nodes.machine_type, pool.nodes.fabric.devices)
         ]
     if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
-        inputs["placement"] = {"groupName": group.output("name")}
+        inputs["placement"] = {"groupName": group.outputs["name"]}
     if pool.nodes.image == "bottlerocket" and pool.gpus.shares > 1:
         inputs["userData"] = base64.b64encode(divided_gpus(pool.gpus).encode()).decode()
     # A new version replaces every node of a group, which a label for billing does not justify:

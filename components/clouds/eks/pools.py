@@ -41,8 +41,8 @@ def node_pool(
 ) -> CustomResource:
     """One pool as a managed node group, which waits for ``needs``; the admin pool is permanent."""
     template = launch_template(context, name, pool, opts)
-    version = context.control_plane.output("version")
-    template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
+    version = context.control_plane.outputs["version"]
+    template_version = template.outputs["latestVersion"].apply(lambda latest: str(int(latest)))
     ami_type = image_type(pool)
     running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.scaling.autoscaled else None
     capacity = _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
@@ -139,7 +139,7 @@ def _tag(
     name: str, group: CustomResource, tags: Mapping[str, str], opts: pulumi.ResourceOptions, *, on_machines: bool
 ) -> None:
     """Tag the Auto Scaling group behind ``group``, and with it machines that start from now on, or the group alone."""
-    scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
+    scaling_group = group.outputs["resources"].apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
     # A group is deleted with its tags; deleting them one by one first would only take time.
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
     for key, value in tags.items():

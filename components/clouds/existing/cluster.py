@@ -49,18 +49,18 @@ class ExistingClusterHandle(CloudCluster):
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
         self.resource = declare("ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
         # Whatever uses it waits until the cluster was asked.
-        self.kubeconfig = pulumi.Output.secret(self.resource.output("kubeconfig"))
-        self.authority = self.resource.output("authority")
+        self.kubeconfig = pulumi.Output.secret(self.resource.outputs["kubeconfig"])
+        self.authority = self.resource.outputs["authority"]
 
     @property
     def name(self) -> pulumi.Output[str]:
         """The name in the stack file, known once the cluster was asked."""
-        return self.resource.output("server").apply(lambda _: self._settings.cluster_name)
+        return self.resource.outputs["server"].apply(lambda _: self._settings.cluster_name)
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The API server's address."""
-        return {"endpoint": self.resource.output("server")}
+        return {"endpoint": self.resource.outputs["server"]}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """Labels and taints on the pool's nodes; nothing for nodes that somebody else's autoscaler makes."""

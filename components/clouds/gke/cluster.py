@@ -75,7 +75,7 @@ class GkeCluster(CloudCluster):
         self._context = Context(
             settings=settings, control_plane=self.resource, node_account=identity.email, deployed=deployed
         )
-        self.authority = self.resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
+        self.authority = self.resource.outputs["masterAuth"].apply(lambda auth: str(auth["clusterCaCertificate"]))
         self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
         access.grant(name, settings, parent)
         self._network = network
@@ -148,7 +148,9 @@ def _ignored_changes(settings: Settings) -> list[str]:
     return temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
 
 
-def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
+def _kubeconfig(
+    settings: Settings, cluster: CustomResource[gke.ClusterOutputs], authority: pulumi.Output[str]
+) -> pulumi.Output[str]:
     """Google's credential plugin takes the application-default credentials, as the Google Cloud provider does: the same
     principal creates the cluster and its objects.
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
@@ -166,7 +168,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.O
         known = {} if by_name else {"certificate-authority-data": answer[1]}
         return kubeconfig(context, {"server": f"https://{host}", **known}, user)
 
-    endpoint = cluster.output("controlPlaneEndpointsConfig" if by_name else "endpoint")
+    endpoint = cluster.outputs["controlPlaneEndpointsConfig" if by_name else "endpoint"]
     return pulumi.Output.secret(pulumi.Output.all(endpoint, authority).apply(made))
 
 

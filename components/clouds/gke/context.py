@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import gke
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +21,7 @@ class Context:
     ``deployed`` is what the stack's last update deployed."""
 
     settings: Settings
-    control_plane: CustomResource
+    control_plane: CustomResource[gke.ClusterOutputs]
     node_account: pulumi.Output[Any]
     deployed: Deployed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -48,12 +48,12 @@ class NodeIdentity:
             pulumi.ResourceOptions(parent=parent),
             outputs=["email", "member"],
         )
-        self.email: pulumi.Output[Any] = account.output("email")
+        self.email: pulumi.Output[str] = account.outputs["email"]
         self.ready: list[pulumi.Resource] = [
             declare(
                 "gcp:projects/iAMMember:IAMMember",
                 f"{name}-node-{suffix}",
-                {"project": project, "role": role, "member": account.output("member")},
+                {"project": project, "role": role, "member": account.outputs["member"]},
                 pulumi.ResourceOptions(parent=parent),
             )
             for suffix, role, project in _grants(settings)

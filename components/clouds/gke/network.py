@@ -5,7 +5,7 @@ https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -44,7 +44,7 @@ class Network:
                 "project": settings.project,
                 "region": settings.region,
                 "name": f"{settings.cluster_name}-nodes",
-                "network": vpc.output("selfLink"),
+                "network": vpc.outputs["selfLink"],
                 "ipCidrRange": settings.network.node_cidr,
                 "secondaryIpRanges": [
                     {"rangeName": POD_RANGE, "ipCidrRange": settings.network.pod_cidr},
@@ -63,7 +63,7 @@ class Network:
                 "project": settings.project,
                 "region": settings.region,
                 "name": f"{settings.cluster_name}-router",
-                "network": vpc.output("selfLink"),
+                "network": vpc.outputs["selfLink"],
             },
             pulumi.ResourceOptions(parent=parent),
         )
@@ -74,11 +74,11 @@ class Network:
                 "project": settings.project,
                 "region": settings.region,
                 "name": f"{settings.cluster_name}-nat",
-                "router": router.output("name"),
+                "router": router.outputs["name"],
                 "natIpAllocateOption": "AUTO_ONLY",
                 "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
                 "subnetworks": [
-                    {"name": subnetwork.output("selfLink"), "sourceIpRangesToNats": ["ALL_IP_RANGES"]},
+                    {"name": subnetwork.outputs["selfLink"], "sourceIpRangesToNats": ["ALL_IP_RANGES"]},
                 ],
                 # A node that fetches a data set opens more connections to one address than the 64 ports it would get:
                 # https://cloud.google.com/nat/docs/ports-and-addresses#dynamic-port
@@ -99,8 +99,8 @@ class Network:
                 ],
             ),
         )
-        self.network: pulumi.Output[Any] = vpc.output("selfLink")
-        self.subnetwork: pulumi.Output[Any] = subnetwork.output("selfLink")
+        self.network: pulumi.Output[str] = vpc.outputs["selfLink"]
+        self.subnetwork: pulumi.Output[str] = subnetwork.outputs["selfLink"]
         self.ready: list[pulumi.Resource] = [nat]
 
 

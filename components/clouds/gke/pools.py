@@ -76,7 +76,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     inputs: gke.NodePool = {
         "project": settings.project,
         "name": pool.name,
-        "cluster": context.control_plane.output("name"),
+        "cluster": context.control_plane.outputs["name"],
         "location": location(settings),
         "nodeLocations": list(pool.nodes.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
@@ -103,7 +103,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
             policy, deleted_with = _workload_policy(context, name, pool, opts), None
             # As Google's own autoscaler makes them (autoscaling_gke_client_v1beta1.go, TYPE_UNSPECIFIED):
             # https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/main/pkg/cloudprovider/gke/gkeclient
-            inputs["placementPolicy"] |= {"type": "", "policyName": policy.output("name")}
+            inputs["placementPolicy"] |= {"type": "", "policyName": policy.outputs["name"]}
     if pool.nodes.fabric is not None:
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra

@@ -41,20 +41,20 @@ class KubeadmCluster(CloudCluster):
         checked = machines.preflight(self._context, f"{name}-preflight")
         self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
         self._additional = [*machines.additional_control_planes(self._context, f"{name}-control-plane", self.resource)]
-        admin = self.resource.output("adminKubeconfig")
+        admin = self.resource.outputs["adminKubeconfig"]
         if self._additional:
             # Objects are declared after all control planes are there, and deleted before one goes.
             admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
         self._admin = pulumi.Output.secret(admin)
-        user = pulumi.Output.secret(self.resource.output("userKubeconfig"))
+        user = pulumi.Output.secret(self.resource.outputs["userKubeconfig"])
         self.kubeconfig = self._admin if self.user is None else user
-        certificate = self.resource.output("caCertificate")
+        certificate = self.resource.outputs["caCertificate"]
         self.authority = certificate.apply(lambda pem: base64.b64encode(pem.encode()).decode())
 
     @property
     def name(self) -> pulumi.Output[str]:
         """The name in the stack file, known once the cluster exists."""
-        return self.resource.output("endpoint").apply(lambda _: self._context.settings.cluster_name)
+        return self.resource.outputs["endpoint"].apply(lambda _: self._context.settings.cluster_name)
 
     @property
     def admin_kubeconfig(self) -> pulumi.Output[str]:
@@ -66,7 +66,7 @@ class KubeadmCluster(CloudCluster):
         """The control plane's address and the ranges of pods and services."""
         ranges = self._own.file.network
         own = {"podCidr": ranges.pod_cidr, "serviceCidr": ranges.service_cidr}
-        return {"endpoint": self.resource.output("endpoint"), **own}
+        return {"endpoint": self.resource.outputs["endpoint"], **own}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """The pool's machines as nodes; the admin pool is the control plane."""

@@ -142,10 +142,10 @@ def _joins(context: MachinesContext, first: CustomResource) -> dict[str, Any]:
     return {
         "controlPlane": {
             "machine": machine_input(context.own.control_planes[0]),
-            "kubernetesVersion": first.output("kubernetesVersion"),
+            "kubernetesVersion": first.outputs["kubernetesVersion"],
         },
-        "endpoint": first.output("endpoint"),
-        "caHash": first.output("caHash"),
+        "endpoint": first.outputs["endpoint"],
+        "caHash": first.outputs["caHash"],
     }
 
 

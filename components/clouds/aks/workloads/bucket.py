@@ -60,7 +60,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
         f"{name}-undelete",
         {
             "resourceGroupName": group.name,
-            "accountName": account.output("accountName"),
+            "accountName": account.outputs["accountName"],
             "blobServicesName": "default",
             "deleteRetentionPolicy": undelete,
             "containerDeleteRetentionPolicy": undelete,
@@ -73,11 +73,11 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
         f"{name}-container",
         {
             "resourceGroupName": group.name,
-            "accountName": account.output("accountName"),
+            "accountName": account.outputs["accountName"],
             "containerName": CONTAINER,
             "publicAccess": "None",
         },
         retained(setting, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
     )
-    url = account.output("primaryEndpoints").apply(lambda endpoints: f"{endpoints['blob']}{CONTAINER}")
+    url = account.outputs["primaryEndpoints"].apply(lambda endpoints: f"{endpoints['blob']}{CONTAINER}")
     return Bucket(name=container.id, url=url)

@@ -6,7 +6,6 @@ https://learn.microsoft.com/azure/azure-resource-manager/management/delete-resou
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pulumi
 
@@ -31,7 +30,7 @@ class DataGroup:
             retained(setting, self.id, parent),
             outputs=["name"],
         )
-        self.name: pulumi.Output[Any] = group.output("name")
+        self.name: pulumi.Output[str] = group.outputs["name"]
 
     def worldwide(self, limit: int, suffix: str = "") -> str:
         """A name of at most ``limit`` letters and digits for something in it whose names all the world shares."""

@@ -7,7 +7,7 @@ https://learn.microsoft.com/azure/aks/workload-identity-overview: the pods need 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import pulumi
 
@@ -32,7 +32,8 @@ def pod_identity(
     namespace, service_account = account
     role = shortened(f"pods-{namespace}_{service_account}", _ROLE_LIMIT)
     identity = ManagedIdentity(name, settings, context.group, role, parent)
-    issuer = context.control_plane.output("oidcIssuerProfile").apply(lambda profile: profile.get("issuerURL"))
+    profile: pulumi.Output[Any] = context.control_plane.outputs["oidcIssuerProfile"]
+    issuer = profile.apply(lambda known: known.get("issuerURL"))
     declare(
         "azure-native:managedidentity:FederatedIdentityCredential",
         f"{name}-trust",

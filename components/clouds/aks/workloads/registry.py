@@ -48,7 +48,7 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         outputs=["loginServer"],
     )
     _assign(f"{name}-pull", context, settings.project, "registry", resource.id, parent)
-    return resource.output("loginServer")
+    return resource.outputs["loginServer"]
 
 
 def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:

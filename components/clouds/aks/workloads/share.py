@@ -63,7 +63,7 @@ def share(
         f"{name}-share",
         {
             "resourceGroupName": group.name,
-            "accountName": account.output("accountName"),
+            "accountName": account.outputs["accountName"],
             "shareName": _SHARE,
             "enabledProtocols": "NFS",
             "shareQuota": size,
@@ -96,14 +96,14 @@ def share(
     attributes: dict[str, pulumi.Input[str]] = {
         "protocol": "nfs",
         "resourceGroup": group.name,
-        "storageAccount": account.output("accountName"),
-        "shareName": files.output("shareName"),
-        "server": _address(endpoint.output("networkInterfaces"), parent),
+        "storageAccount": account.outputs["accountName"],
+        "shareName": files.outputs["shareName"],
+        "server": _address(endpoint.outputs["networkInterfaces"], parent),
     }
     return Share(
         driver="file.csi.azure.com",
         # Any text that is this volume's alone: https://learn.microsoft.com/azure/aks/azure-csi-files-storage-provision
-        handle=pulumi.Output.concat(group.name, "#", account.output("accountName"), "#", files.output("shareName")),
+        handle=pulumi.Output.concat(group.name, "#", account.outputs["accountName"], "#", files.outputs["shareName"]),
         attributes=attributes,
         # As AKS's own classes for NFS mount: https://learn.microsoft.com/azure/aks/azure-files-csi
         options=("vers=4", "minorversion=1", "sec=sys", "nconnect=4", "noresvport"),

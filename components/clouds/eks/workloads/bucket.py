@@ -44,7 +44,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     def after(previous: pulumi.Resource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(depends_on=[previous]))
 
-    bucket_id = resource.output("bucket")
+    bucket_id = resource.outputs["bucket"]
     public = declare(
         "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
         f"{name}-never-public",
@@ -60,7 +60,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     encrypted = declare(
         "aws:s3/bucketPolicy:BucketPolicy",
         f"{name}-tls",
-        {"bucket": bucket_id, "policy": resource.output("arn").apply(lambda arn: policy.of("bucket", arn=arn))},
+        {"bucket": bucket_id, "policy": resource.outputs["arn"].apply(lambda arn: policy.of("bucket", arn=arn))},
         after(public),
     )
     versions = declare(

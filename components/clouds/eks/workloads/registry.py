@@ -47,10 +47,10 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         declare(
             "aws:ecr/lifecyclePolicy:LifecyclePolicy",
             f"{name}-{image}-untagged",
-            {"repository": repository.output("name"), "policy": json.dumps(expiring)},
+            {"repository": repository.outputs["name"], "policy": json.dumps(expiring)},
             pulumi.ResourceOptions(parent=parent, retain_on_delete=setting.on_destroy == "keep"),
         )
         addresses.append(
-            repository.output("repositoryUrl").apply(lambda url, end=f"/{image}": str(url).removesuffix(end))
+            repository.outputs["repositoryUrl"].apply(lambda url, end=f"/{image}": str(url).removesuffix(end))
         )
     return addresses[0]

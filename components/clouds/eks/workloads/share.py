@@ -43,7 +43,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
         f"{name}-tls-only",
         {
             "fileSystemId": files.id,
-            "policy": pulumi.Output.all(arn=files.output("arn"), mounts=mounts.arn).apply(
+            "policy": pulumi.Output.all(arn=files.outputs["arn"], mounts=mounts.arn).apply(
                 lambda arns: policy.of("share", **arns)
             ),
         },

@@ -59,4 +59,4 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
         retained(setting, bucket_name, parent, *rights),
         outputs=["url"],
     )
-    return Bucket(name=resource.output("name"), url=resource.output("url"))
+    return Bucket(name=resource.outputs["name"], url=resource.outputs["url"])

@@ -60,7 +60,7 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         ),
         outputs=["registryUri"],
     )
-    return repository.output("registryUri")
+    return repository.outputs["registryUri"]
 
 
 def _key_problems(name: str, context: Context) -> Iterator[Problem]:

@@ -52,10 +52,10 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
             context.control_plane,
         ),
     )
-    address = instance.output("networks").apply(lambda networks: networks[0]["ipAddresses"][0])
+    address = instance.outputs["networks"].apply(lambda networks: networks[0]["ipAddresses"][0])
     return Share(
         driver="filestore.csi.storage.gke.io",
-        handle=pulumi.Output.concat("modeInstance/", zone, "/", instance.output("name"), "/", _SHARE),
+        handle=pulumi.Output.concat("modeInstance/", zone, "/", instance.outputs["name"], "/", _SHARE),
         attributes={"ip": address, "volume": _SHARE},
         size_gib=size,
         ready=[instance],
