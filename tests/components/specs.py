@@ -22,7 +22,7 @@ from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint, resource_of
-from facts.concepts.parts import Gpus, Nodes, Scaling, Upgrade
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     MPS,
@@ -34,7 +34,6 @@ from facts.concepts.pool import (
     gpu_pool_labels,
     gpu_pool_taints,
 )
-from tests.tables import immutable
 
 ZONE = "us-central1-a"
 _PARTS: dict[str, type] = {"nodes": Nodes, "scaling": Scaling, "gpus": Gpus}
@@ -175,12 +174,6 @@ def _by_part(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[
     for key in homes.keys() & values.keys():
         parts.setdefault(homes[key], {})[key] = values[key]
     return {key: value for key, value in values.items() if key not in homes}, parts
-
-
-def pool_of(role: str, row: Mapping[str, Any]) -> Pool:
-    """The pool of a row in YAML: its role, and changes of which an ``upgrade`` has fields of its own."""
-    changes = {key: Upgrade(**value) if key == "upgrade" else immutable(value) for key, value in row.items()}
-    return {"admin": admin_pool, "cpu": cpu_pool, "gpu": gpu_pool}[role](**changes)
 
 
 def declare_cluster(settings: Settings) -> Callable[[], None]:

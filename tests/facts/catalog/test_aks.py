@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,6 +14,8 @@ from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
 from facts.catalog.tables import by_key
 from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Upgrade
+from facts.concepts.pool import Pool
 from policies.readers.aks.clusters import read_agent_pool
 from policies.readers.aks.facts import gpus_of_size
 from tests.components import specs
@@ -154,25 +156,26 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     assert getattr(group, "taints", None) == AKS.labels.spot_taints == (spot,)
 
 
-T4 = {"machine_types": ["Standard_NC4as_T4_v3"], "capacity_type": "on-demand", "max_nodes": 2}
+# Machines of 2 and 4 vCPUs.
+CPUS = partial(specs.cpu_pool, machine_types=("Standard_D2s_v5",), max_nodes=3)
+T4 = partial(specs.gpu_pool, machine_types=("Standard_NC4as_T4_v3",), capacity_type="on-demand", max_nodes=2)
 
 
 @pytest.mark.parametrize(
-    ("role", "changes", "vcpus"),
+    ("pool", "vcpus"),
     [
-        # One node of 2 vCPUs, and one more while it is upgraded.
-        ("admin", {"machine_types": ["Standard_D2s_v5"]}, 4),
-        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3}, 8),
-        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_surge": 2}}, 10),
-        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "upgrade": {"max_unavailable": 1}}, 6),
-        ("cpu", {"machine_types": ["Standard_D2s_v5"], "max_nodes": 3, "capacity_type": "spot"}, 6),
-        ("gpu", T4, 8),
-        ("gpu", {**T4, "upgrade": {"drain_minutes": 5}}, 8),
-        ("gpu", {**T4, "upgrade": {"max_surge": 1}}, 12),
+        # One node, and one more while it is upgraded.
+        (specs.admin_pool(machine_types=("Standard_D2s_v5",)), 4),
+        (CPUS(), 8),
+        (CPUS(upgrade=Upgrade(max_surge=2)), 10),
+        (CPUS(upgrade=Upgrade(max_unavailable=1)), 6),
+        (CPUS(capacity_type="spot"), 6),
+        (T4(), 8),
+        (T4(upgrade=Upgrade(drain_minutes=5)), 8),
+        (T4(upgrade=Upgrade(max_surge=1)), 12),
     ],
 )
-def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: dict[str, Any], vcpus: int) -> None:
-    pool = specs.pool_of(role, changes)
+def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, vcpus: int) -> None:
     needed = {quota.name: quota.needed for quota in AKS.account.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
     assert set(needed.values()) == {vcpus}
 

@@ -11,6 +11,8 @@ import pytest
 from facts import catalog
 from facts.catalog.ages import dated_rows, report
 from facts.catalog.tables import parsed
+from facts.concepts.parts import Upgrade
+from facts.concepts.pool import Pool
 from tests.components import specs
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
@@ -89,20 +91,19 @@ def test_general_knowledge_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "changes", "gke", "eks"),
+    ("pool", "gke", "eks"),
     [
-        ("admin", {}, 1, 2),
-        ("cpu", {"zones": ["a", "b", "c"]}, 1, 6),
-        ("cpu", {"zones": ["a", "b", "c"], "capacity_type": "spot"}, 1, 6),
-        ("cpu", {"upgrade": {"max_unavailable": 3}}, 0, 3),
-        ("cpu", {"upgrade": {"max_surge": 2, "max_unavailable": 1}}, 2, None),
-        ("cpu", {"upgrade": {"max_surge": 0, "max_unavailable": 1}}, 0, 0),
-        ("gpu", {"zones": ["a", "b", "c"]}, 0, 0),
-        ("gpu", {"upgrade": {"max_surge": 1}}, 1, 0),
+        (specs.admin_pool(), 1, 2),
+        (specs.cpu_pool(zones=("a", "b", "c")), 1, 6),
+        (specs.cpu_pool(zones=("a", "b", "c"), capacity_type="spot"), 1, 6),
+        (specs.cpu_pool(upgrade=Upgrade(max_unavailable=3)), 0, 3),
+        (specs.cpu_pool(upgrade=Upgrade(max_surge=2, max_unavailable=1)), 2, None),
+        (specs.cpu_pool(upgrade=Upgrade(max_surge=0, max_unavailable=1)), 0, 0),
+        (specs.gpu_pool(zones=("a", "b", "c")), 0, 0),
+        (specs.gpu_pool(upgrade=Upgrade(max_surge=1)), 1, 0),
     ],
 )
-def test_quotas_have_room_for_an_upgrades_nodes(role: str, changes: dict[str, Any], gke: int, eks: int | None) -> None:
-    pool = specs.pool_of(role, changes)
+def test_quotas_have_room_for_an_upgrades_nodes(pool: Pool, gke: int, eks: int | None) -> None:
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
         known = catalog.of(cloud)
         quotas = known.account.quotas(known.reference_region, [specs.changed(pool, machine_types=(machine,))], 0)

@@ -13,7 +13,6 @@ from components.settings.cluster import ExistingNetwork
 from components.settings.workloads import Workloads
 from tests import aks_answers, recorder
 from tests.components import specs
-from tests.tables import cases
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 ID = "/subscriptions/s/resourceGroups/company/providers/Microsoft.Network/virtualNetworks/company"
@@ -49,7 +48,14 @@ def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() 
     assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
 
 
-@cases
+@pytest.mark.parametrize(
+    ("servers", "private", "may"),
+    [
+        (["10.0.0.4"], True, True),
+        ([], True, False),
+        (["10.0.0.4"], False, False),
+    ],
+)
 def test_a_network_with_dns_servers_of_its_own_is_linked_by_right(
     servers: list[str], private: bool, may: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +92,17 @@ def test_the_control_planes_name_is_in_the_hubs_zone_by_right(zone: str | None, 
     assert {one.urn for each in roles_on.values() for one in each} <= set(recording.only(CLUSTER).depends_on)
 
 
-@cases
+TABLE = "/subscriptions/s/resourceGroups/hub/providers/Microsoft.Network/routeTables/firewall"
+
+
+@pytest.mark.parametrize(
+    ("ways", "outbound"),
+    [
+        ({"routeTable": {"id": TABLE}}, "userDefinedRouting"),
+        ({"routeTable": {"id": TABLE}, "natGateway": {"id": "n"}}, "userAssignedNATGateway"),
+        ({"routeTable": None}, "loadBalancer"),
+    ],
+)
 def test_nodes_go_out_as_the_subnet_does_and_a_cluster_keeps_its_way(
     ways: dict[str, Any], outbound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +121,17 @@ ROUTES: dict[str, dict[str, str]] = {
 }
 
 
-@cases
+@pytest.mark.parametrize(
+    ("routes", "way", "words"),
+    [
+        ("none", {}, r"existing\.subnets: .*/routeTables/firewall, has no route for 0\.0\.0\.0/0"),
+        ("elsewhere", {}, r"existing\.subnets: .*has no route for 0\.0\.0\.0/0.*Add a route for 0\.0\.0\.0/0"),
+        ("internet", {}, r"existing\.subnets: .*leads 0\.0\.0\.0/0 to Internet.*VirtualAppliance"),
+        ("firewall", {}, None),
+        ("gateway", {}, None),
+        ("none", {"natGateway": {"id": "n"}}, None),
+    ],
+)
 def test_a_new_cluster_needs_a_default_route_that_aks_accepts(
     routes: str, way: dict[str, Any], words: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +152,16 @@ def test_a_cluster_keeps_its_way_out_whatever_its_table_becomes(monkeypatch: pyt
     assert run_cluster().only(CLUSTER)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("network", "changes", "words"),
+    [
+        ({"location": "westus"}, {}, r"existing\.network: the network is in westus"),
+        ({}, {"subnet": "nodes"}, r"existing\.subnets: .*'nodes'.*gpu-nodes"),
+        ({"subnets": []}, {}, r"existing\.subnets: .*none"),
+        ({}, {"pod_cidr": "10.20.128.0/20"}, r"network\.podCidr: .*overlaps with 10\.20\.0\.0/16"),
+        ({}, {"service_cidr": "10.0.0.0/8"}, r"network\.serviceCidr: .*overlaps"),
+    ],
+)
 def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
     network: dict[str, Any], changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +171,18 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
         run_cluster(**changes)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("new", "nodes", "volume", "words"),
+    [
+        # 3 addresses; in a new cluster one of them is the control plane's, and an upgrade adds a node.
+        (True, 1, False, None),
+        (True, 2, False, "room for 2 nodes, but the pools may grow to 3, 1 of them during upgrades"),
+        (True, 1, True, "room for 1 node, but the pools may grow to 2"),
+        # One that runs there is not refused for what it did without until now.
+        (False, 3, True, None),
+        (False, 4, False, "room for 3 nodes, but the pools may grow to 4"),
+    ],
+)
 def test_a_subnet_has_room_for_all_nodes(
     new: bool, nodes: int, volume: bool, words: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,6 @@ from rehearsal.providers.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, settings
-from tests.tables import cases
 
 AGENT_POOL = "azure-native:containerservice:AgentPool"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
@@ -159,7 +158,14 @@ def test_an_admin_pool_other_than_the_clusters_own_is_refused() -> None:
         recorder.run(program)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "minutes"),
+    [
+        ({"autoscaling_profile": "optimize-utilization"}, "5m"),
+        ({"autoscaling_profile": "balanced"}, "10m"),
+        ({"autoscaling_profile": "balanced", "unneeded_minutes": 25}, "25m"),
+    ],
+)
 def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: str) -> None:
     recording = run(gpu_spec(), **changes)
     profile = recording.only(CLUSTER).inputs["autoScalerProfile"]

@@ -13,7 +13,6 @@ from facts.concepts.pool import Pool
 from tests import aks_answers
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec
 from tests.components.clouds.aks.test_pools import AGENT_POOL, cpu_spec, gpu_spec, run
-from tests.tables import cases
 
 GET_CLUSTER = "azure-native:containerservice:getManagedCluster"
 GET_POOL = "azure-native:containerservice:getAgentPool"
@@ -47,7 +46,16 @@ def sent(pool: Pool, version: str | None) -> Any:
     return fresh(pool, version=version).named(f"{pool.name}-pool").inputs.get("orchestratorVersion")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("count", "runs", "pin", "expected"),
+    [
+        (0, "1.33.2", "1.34", "1.34"),
+        (1, "1.33.2", "1.34", "1.33.2"),
+        (9, "1.33.2", "1.34.1", "1.33.2"),
+        (1, "1.34.1", "1.34", "1.34"),
+        (1, "1.34.1", "1.34.1", "1.34.1"),
+    ],
+)
 def test_a_gpu_pool_keeps_its_version_while_it_has_nodes(
     cluster: list[dict[str, Any]], count: int, runs: str, pin: str, expected: str
 ) -> None:

@@ -15,7 +15,6 @@ from facts.concepts.iam import AuthorizationRequest, allows, parsed, resource_ta
 from rehearsal.providers.eks.base.addon_pods import workloads
 from tests import eks_answers, recorder
 from tests.components import eks_specs
-from tests.tables import cases
 
 ADDON = "aws:eks/addon:Addon"
 ROLE = "aws:iam/role:Role"
@@ -27,7 +26,16 @@ def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]
     return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("chosen", "declared"),
+    [
+        ([], []),
+        (["ebs"], []),
+        (["efs"], ["aws-efs-csi-driver"]),
+        (["fsx", "cloudwatch"], ["aws-fsx-csi-driver", "amazon-cloudwatch-observability"]),
+        (["load-balancer"], []),
+    ],
+)
 def test_opt_ins_are_there_only_when_asked_for(chosen: list[str], declared: list[str]) -> None:
     always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
     assert set(addons_of(eks_specs.recorded(cluster={"addons": tuple(chosen)}))) == always.union(declared)
@@ -102,7 +110,7 @@ def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
     role = association["roleArn"].rpartition("/")[2]
     attached = [one.inputs["policyArn"] for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role]
     documents = [amazons_policy(arn) for arn in attached]
-    volume = "arn:aws:ec2:us-west-2:123456789012:volume/vol-1"
+    volume = f"{EC2}:volume/vol-1"
     for action in ("AttachVolume", "DetachVolume", "ModifyVolume", "DeleteVolume"):
         for tags, allowed in (({}, False), ({"ebs.csi.aws.com/cluster": "true"}, True)):
             context = resource_tags(tags, "ec2")
@@ -213,19 +221,82 @@ def controller_may(action: str, resource: str, context: dict[str, str], **networ
     return allows([parsed(policy)], AuthorizationRequest(action, resource, context, whole=True)) is True
 
 
-@cases
+EC2 = "arn:aws:ec2:us-west-2:123456789012"
+LOAD_BALANCING = "arn:aws:elasticloadbalancing:us-west-2:123456789012"
+BALANCER = f"{LOAD_BALANCING}:loadbalancer/app/x/1"
+MADE_HERE = {"aws:RequestTag/elbv2.k8s.aws/cluster": "gpu-test"}
+OURS = {"aws:ResourceTag/elbv2.k8s.aws/cluster": "gpu-test"}
+NETWORK = f"{EC2}:vpc/cluster-vpc-id"
+GROUP = f"{EC2}:security-group/sg-1"
+CLUSTER_GROUP = f"{EC2}:security-group/sg-of-the-cluster"
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "context"),
+    [
+        pytest.param("elasticloadbalancing:CreateLoadBalancer", BALANCER, MADE_HERE, id="a load balancer"),
+        pytest.param(
+            "iam:CreateServiceLinkedRole",
+            "arn:aws:iam::123456789012:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForELB",
+            {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"},
+            id="the first one of the account",
+        ),
+        pytest.param("elasticloadbalancing:CreateListener", BALANCER, OURS, id="a listener"),
+        pytest.param(
+            "elasticloadbalancing:SetRulePriorities",
+            f"{LOAD_BALANCING}:listener-rule/app/x/1/2/3",
+            {},
+            id="an order of rules",
+        ),
+        pytest.param(
+            "elasticloadbalancing:AddTags", f"{LOAD_BALANCING}:listener/app/x/1/2", MADE_HERE, id="tags of a listener"
+        ),
+        pytest.param("elasticloadbalancing:RegisterTargets", f"{LOAD_BALANCING}:targetgroup/x/1", {}, id="targets"),
+        pytest.param("ec2:GetSecurityGroupsForVpc", NETWORK, {}, id="groups of the network"),
+        pytest.param(
+            "ec2:AuthorizeSecurityGroupIngress",
+            CLUSTER_GROUP,
+            {"ec2:Vpc": NETWORK},
+            id="a door to the nodes, whose group EKS made",
+        ),
+        pytest.param("ec2:CreateSecurityGroup", GROUP, MADE_HERE, id="a group of its own"),
+        pytest.param("ec2:CreateSecurityGroup", NETWORK, {}, id="that group's network"),
+        pytest.param(
+            "ec2:CreateTags", GROUP, {"ec2:CreateAction": "CreateSecurityGroup", **MADE_HERE}, id="that group's tag"
+        ),
+        pytest.param("wafv2:GetWebACLForResource", BALANCER, {}, id="no firewall"),
+    ],
+)
 def test_the_load_balancer_controller_may_do_what_it_does(action: str, resource: str, context: dict[str, str]) -> None:
     assert controller_may(action, resource, context)
 
 
-@cases
-def test_its_network_may_be_another_accounts(call: tuple[str, str, dict[str, str]]) -> None:
+SHARED = "arn:aws:ec2:us-west-2:210987654321:vpc/vpc-0000000a"
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "context"),
+    [
+        ("ec2:CreateSecurityGroup", SHARED, {}),
+        ("ec2:AuthorizeSecurityGroupIngress", CLUSTER_GROUP, {"ec2:Vpc": SHARED}),
+    ],
+)
+def test_its_network_may_be_another_accounts(action: str, resource: str, context: dict[str, str]) -> None:
     existing = ExistingNetwork.model_construct(network="vpc-0000000a", subnets=tuple(eks_answers.SUBNETS))
-    assert controller_may(*call, existing=existing, node_cidr="")
-    assert not controller_may(*call)
+    assert controller_may(action, resource, context, existing=existing, node_cidr="")
+    assert not controller_may(action, resource, context)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("action", "resource", "context"),
+    [
+        ("elasticloadbalancing:DeleteLoadBalancer", BALANCER, {"aws:ResourceTag/elbv2.k8s.aws/cluster": "other"}),
+        ("elasticloadbalancing:CreateLoadBalancer", BALANCER, {}),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{EC2}:security-group/sg-x", {"ec2:Vpc": f"{EC2}:vpc/another"}),
+        ("ec2:CreateTags", f"{EC2}:security-group/sg-x", {**OURS, **MADE_HERE}),
+        ("iam:CreateServiceLinkedRole", "arn:aws:iam::123456789012:role/x", {"iam:AWSServiceName": "x.amazonaws.com"}),
+    ],
+)
 def test_it_may_not_touch_what_is_not_the_clusters(action: str, resource: str, context: dict[str, str]) -> None:
     assert not controller_may(action, resource, context)
 

@@ -12,10 +12,10 @@ from components.clouds.eks import autoscaling
 from facts import catalog
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import eks_answers, recorder
 from tests.components import eks_specs
-from tests.tables import cases
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
@@ -101,7 +101,14 @@ def test_a_channel_means_a_version_that_autoscalers_go_with(known: dict[str, str
     assert kubernetes_minor(None, channel) in known
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cluster", "minutes"),
+    [
+        ({"autoscaling_profile": "balanced"}, "10m"),
+        ({"autoscaling_profile": "optimize-utilization"}, "5m"),
+        ({"autoscaling_profile": "optimize-utilization", "unneeded_minutes": 2}, "2m"),
+    ],
+)
 def test_how_long_nodes_stay_idle(cluster: dict[str, Any], minutes: str) -> None:
     written = flags(**cluster)
     assert written["scale-down-unneeded-time"] == minutes
@@ -191,8 +198,22 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     assert not [rule for rule in rules if "secrets" in rule["resources"]]
 
 
-@cases
-def test_governance_says_what_is_so(kind: str, changes: dict[str, Any], cluster: dict[str, Any], phrase: str) -> None:
-    pool = (eks_specs.gpu_pool if kind == "gpu" else eks_specs.cpu_pool)(**changes)
+@pytest.mark.parametrize(
+    ("pool", "cluster", "phrase"),
+    [
+        (eks_specs.gpu_pool(), {}, "cluster-autoscaler on"),
+        (eks_specs.gpu_pool(), {"autoscaler": "karpenter"}, "Karpenter on"),
+        (eks_specs.gpu_pool(), {}, "reserved, then spot, then on-demand"),
+        (eks_specs.gpu_pool(), {"unneeded_minutes": 3}, "3 minutes"),
+        (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
+        (eks_specs.gpu_pool(), {}, "us-west-2a only"),
+        (eks_specs.gpu_pool(capacity_type="spot"), {}, "AWS recommends rebalancing the spot instance"),
+        (eks_specs.gpu_pool(), {}, "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule"),
+        (eks_specs.cpu_pool(), {}, "yes, without pods"),
+        (eks_specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), {}, "yes, without pods"),
+        (eks_specs.cpu_pool(min_nodes=2), {}, "no: the minimum is 2"),
+    ],
+)
+def test_governance_says_what_is_so(pool: Pool, cluster: dict[str, Any], phrase: str) -> None:
     rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output(pool)
     assert any(phrase in str(value) for value in rows.values())

@@ -11,7 +11,6 @@ import pytest
 from components.settings.cluster import ExistingNetwork
 from tests import eks_answers, recorder
 from tests.components import eks_specs
-from tests.tables import cases
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -64,7 +63,20 @@ def test_a_new_cluster_may_be_private_and_admits_its_network(monkeypatch: pytest
     assert [rule["cidrBlocks"] for rule in group.inputs["ingress"]] == [["10.20.0.0/16"], ["100.64.0.0/16"]]
 
 
-@cases
+@pytest.mark.parametrize(
+    ("vpc", "words"),
+    [
+        (
+            {"enableDnsSupport": False},
+            r"existing\.network: vpc-0000000a has enableDnsSupport off.*modify-vpc-attribute",
+        ),
+        (
+            {"enableDnsHostnames": False},
+            r"existing\.network: vpc-0000000a has enableDnsHostnames off.*modify-vpc-attribute",
+        ),
+        ({"cidrBlock": "172.20.0.0/20"}, r"network\.serviceCidr: 172\.20\.0\.0/16 overlaps with 172\.20\.0\.0/20"),
+    ],
+)
 def test_a_vpc_that_does_not_fit_is_refused(vpc: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in vpc.items():
         monkeypatch.setitem(eks_answers.VPC, key, value)
@@ -72,7 +84,14 @@ def test_a_vpc_that_does_not_fit_is_refused(vpc: dict[str, Any], words: str, mon
         run_cluster()
 
 
-@cases
+@pytest.mark.parametrize(
+    ("number", "facts", "words"),
+    [
+        (1, {}, "no subnet is in us-west-2b.*; they are in us-west-2a"),
+        (2, {"vpcId": "vpc-0000000b"}, "subnet-0000000a .*is in vpc-0000000b, not in vpc-0000000a"),
+        (2, {"availabilityZone": "us-west-2b"}, "subnet-0000000a .* and subnet-0000000b .* are both in us-west-2b"),
+    ],
+)
 def test_subnets_have_to_fit(number: int, facts: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in facts.items():
         monkeypatch.setitem(eks_answers.SUBNETS[SUBNETS[0]], key, value)

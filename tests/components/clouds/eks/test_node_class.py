@@ -13,7 +13,6 @@ from facts.concepts.pool import Pool
 from tests.components import eks_specs
 from tests.components.settings.test_clouds import own_keys, t4
 from tests.components.specs import changed
-from tests.tables import cases
 
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 GPU = eks_specs.gpu_pool("t4-1", capacity_type="on-demand")
@@ -25,7 +24,14 @@ def spec_of(pool: Pool, **cluster: Any) -> dict[str, Any]:
     return spec
 
 
-@cases
+@pytest.mark.parametrize(
+    ("image", "alias", "family"),
+    [
+        (None, "al2023@latest", "al2023"),
+        ("al2023@v20261101", "al2023@v20261101", "al2023"),
+        ("bottlerocket@v1.53.0", "bottlerocket@v1.53.0", "bottlerocket"),
+    ],
+)
 def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> None:
     changes = {"image": image} if image else {}
     (pool,) = load(own_keys("eks", gpuPools=t4(**changes)), stack="one", project="us-west-2").gpu_pools
@@ -70,7 +76,14 @@ def test_disks_of_machines_with_gpus_are_large_enough() -> None:
     assert min(each["TotalSizeInGB"] for each in storage) * 1000**3 // 1024**3 == 116
 
 
-@cases
+@pytest.mark.parametrize(
+    ("types", "most"),
+    [
+        (["m6i.xlarge"], 110),
+        (["m4.large"], None),
+        (["m6i.xlarge", "m4.xlarge"], None),
+    ],
+)
 def test_a_node_takes_no_more_pods_than_it_has_addresses_for(types: list[str], most: int | None) -> None:
     # Left out, Karpenter and the node image count what the machine's interfaces can address one by one.
     pool = eks_specs.cpu_pool(machine_types=tuple(types))

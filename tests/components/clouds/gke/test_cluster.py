@@ -13,7 +13,6 @@ from components.settings.cluster import ExistingNetwork
 from tests import gke_answers, recorder
 from tests.components import specs
 from tests.components.settings.test_clouds import load_stack
-from tests.tables import cases
 
 CLUSTER = "gcp:container/cluster:Cluster"
 KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
@@ -103,7 +102,20 @@ def test_a_network_by_name_is_in_the_clusters_own_project() -> None:
     assert inputs["network"].endswith("/projects/my-project/global/networks/company")
 
 
-@cases
+@pytest.mark.parametrize(
+    ("written", "subnet", "words"),
+    [
+        ({"network": "projects/host/global/networks/other"}, {}, r"existing\.network: .*host/global/networks/company"),
+        ({"pod_range": "pods"}, {}, r"existing\.podRange: .*'pods'.*gpu-pods, gpu-services"),
+        ({"service_range": "services"}, {"secondaryIpRanges": []}, r"existing\.serviceRange: .*none"),
+        ({}, {"ipCidrRange": "10.20.0.0/29"}, r"existing\.subnets: .* room for 4 nodes, but the pools may grow to 5"),
+        (
+            {},
+            {"secondaryIpRanges": [{"rangeName": "gpu-pods", "ipCidrRange": "10.24.0.0/22"}]},
+            r"existing\.podRange: .* room for 4 nodes, but the pools may grow to 5",
+        ),
+    ],
+)
 def test_a_subnet_that_does_not_fit_is_refused_before_anything_is_made(
     written: dict[str, str], subnet: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

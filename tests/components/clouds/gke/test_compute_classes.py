@@ -9,9 +9,8 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
-from tests.components.gpu_workloads import PODS, Submit, asking, judging, pod
+from tests.components.gpu_workloads import PODS, Submit, asking, expression, judging, pod
 from tests.stacks import run_with
-from tests.tables import cases
 
 CLASS = "cloud.google.com/compute-class"
 KINDS = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
@@ -38,9 +37,24 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
 
 
 @pytest.mark.rehearsal
-@cases
-def test_a_pod_of_a_built_in_class_is_refused(submit: Submit, asks: dict[str, Any], expected: int) -> None:
-    assert submit(asking(asks)).status == expected
+@pytest.mark.parametrize(
+    ("manifest", "status"),
+    [
+        (asking(0, selector={CLASS: "autopilot-spot"}), 403),
+        (asking(0, selector={CLASS: "autopilot-arm"}), 403),
+        (
+            asking(0, affinity=[[expression("other", "Exists"), expression(CLASS, "In", "mine", "autopilot")]]),
+            403,
+        ),
+        (asking(0, affinity=[[expression(CLASS, "In", "autopilot-arm")]]), 403),
+        (asking(0), 201),
+        (asking(1, selector={CLASS: "of-ours"}), 201),
+        (asking(1, selector={CLASS: "autopilots"}), 201),
+        (asking(0, affinity=[[expression(CLASS, "Exists")]]), 201),
+    ],
+)
+def test_a_pod_of_a_built_in_class_is_refused(submit: Submit, manifest: dict[str, Any], status: int) -> None:
+    assert submit(manifest).status == status
 
 
 @pytest.mark.rehearsal

@@ -11,6 +11,7 @@ import yaml
 
 from components.clouds.base import load_cloud
 from facts import catalog
+from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import MIG_SLICES
 from facts.concepts.pool import Pool
 from rehearsal.providers.base import at
@@ -20,7 +21,6 @@ from tests import recorder
 from tests.components import specs
 from tests.one_stack import config
 from tests.stacks import run_with
-from tests.tables import cases
 
 NODE_POOL = "gcp:container/nodePool:NodePool"
 
@@ -78,13 +78,27 @@ def test_raw_changes_what_a_pool_otherwise_keeps(path: str) -> None:
     assert path in declared(specs.gpu_pool(image="ubuntu")).ignore_changes
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"min_nodes": 1}, "keeps at least 1 node"),
+        ({"max_nodes": 0}, "can never have a node"),
+        ({"taints": ()}, "lacks the GPU taint"),
+    ],
+)
 def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         declared(specs.gpu_pool(**changes))
 
 
-@cases
+@pytest.mark.parametrize(
+    ("gpu", "version", "warned"),
+    [
+        ("nvidia-v100", "latest", True),
+        ("nvidia-v100", "default", False),
+        ("nvidia-t4", "latest", False),
+    ],
+)
 def test_a_latest_driver_may_be_too_new(gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr(pulumi, "warn", warnings.append)
@@ -103,9 +117,16 @@ def test_it_creates_no_autoscaler_where_the_cloud_manages_it() -> None:
     assert "optimize-utilization" in stated["governedBy"]
 
 
-@cases
-def test_why_a_pool_reaches_zero_or_does_not(role: str, changes: dict[str, Any], reason: str) -> None:
-    pool = specs.pool_of(role, changes)
+@pytest.mark.parametrize(
+    ("pool", "reason"),
+    [
+        (specs.gpu_pool(), "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule keep"),
+        (specs.cpu_pool(), "the pool has no taint, so a system pod may keep its last node"),
+        (specs.cpu_pool(min_nodes=2), "no: the minimum is 2"),
+        (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "the pool has no taint"),
+    ],
+)
+def test_why_a_pool_reaches_zero_or_does_not(pool: Pool, reason: str) -> None:
     assert reason in load_cloud("gke").governance(pool, specs.cluster_settings()).reaches_zero
 
 

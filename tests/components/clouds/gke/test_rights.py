@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,9 +12,31 @@ from facts.catalog.gke.rights import OF_SETTINGS
 from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
 from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
-from tests.tables import beside
 
-ROLES = beside(__file__)["roles"]
+
+class Role(NamedTuple):
+    """An API, and prefixes of what the role permits of it: https://cloud.google.com/iam/docs/roles-permissions."""
+
+    api: str
+    permissions: tuple[str, ...]
+
+
+ROLES = {
+    "roles/artifactregistry.admin": Role("artifactregistry", ("artifactregistry.repositories.",)),
+    "roles/cloudkms.admin": Role("cloudkms", ("cloudkms.cryptoKeys.",)),
+    "roles/compute.instanceAdmin.v1": Role("compute", ("compute.resourcePolicies.",)),
+    "roles/compute.networkAdmin": Role(
+        "compute", ("compute.addresses.", "compute.networks.", "compute.routers.", "compute.subnetworks.")
+    ),
+    "roles/compute.networkViewer": Role("compute", ("compute.subnetworks.get",)),
+    "roles/container.admin": Role("container", ("container.",)),
+    "roles/file.editor": Role("file", ("file.instances.",)),
+    "roles/iam.serviceAccountAdmin": Role("iam", ("iam.serviceAccounts.",)),
+    "roles/iam.serviceAccountUser": Role("iam", ("iam.serviceAccounts.actAs",)),
+    "roles/resourcemanager.projectIamAdmin": Role("cloudresourcemanager", ("resourcemanager.projects.setIamPolicy",)),
+    "roles/secretmanager.admin": Role("secretmanager", ("secretmanager.secrets.",)),
+    "roles/storage.admin": Role("storage", ("storage.buckets.",)),
+}
 GKE = [file for file in STACK_FILES if settings_of(file).cloud == "gke"]
 TPU7X = {"name": "tpu7x", "gpu": "google-tpu7x", "gpusPerNode": 4, "maxNodes": 2, "hourlyUsd": 1}
 
@@ -27,9 +50,9 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     assert f"--project {settings.project} " in enable
     for token in {each.type for each in run_program(file).resources if each.type in GcpProvider.rows}:
         permission = GcpProvider.rows[token].permission.format(action="create")
-        granting = {role for role in roles if permission.startswith(tuple(ROLES[role]["permissions"]))}
+        granting = {role for role in roles if permission.startswith(ROLES[role].permissions)}
         assert granting, f"{token}: {permission}"
-        assert all(f" {ROLES[role]['api']}.googleapis.com" in enable for role in granting)
+        assert all(f" {ROLES[role].api}.googleapis.com" in enable for role in granting)
 
 
 def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
