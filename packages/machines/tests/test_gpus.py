@@ -22,6 +22,7 @@ T4 = "0x1eb8"
 SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=SW_MNG"), ("0x15b3", "0x020700", "CX7")
 
 
+# PCI devices: 0x102d K80, 0x17fd M40, 0x1db4 V100, 0x1eb8 T4, 0x2330 H100, 0x2342 GH200, 0x2901 B200.
 @pytest.mark.parametrize(
     ("ids", "modules", "branch", "texts"),
     [

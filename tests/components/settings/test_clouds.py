@@ -15,7 +15,6 @@ from components.settings.read import known_account_keys
 from facts import catalog
 from facts.concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
 from tests import one_stack
-from tests.tables import cases
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
@@ -195,7 +194,15 @@ def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscal
     assert settings.max_nodes == settings.admin_pool.scaling.min_nodes + 3 * len(names)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("zone", "region", "suffix"),
+    [
+        ("us-west-2a", "us-west-2", "a"),
+        ("us-central1-a", "us-central1", "a"),
+        ("eastus-1", "eastus", "1"),
+        ("us-west-2-lax-1a", "us-west-2", "lax-1a"),
+    ],
+)
 def test_a_zones_suffix_is_what_it_adds_to_its_region(zone: str, region: str, suffix: str) -> None:
     assert zone_suffix(zone, region) == suffix
 

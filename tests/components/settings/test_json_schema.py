@@ -18,7 +18,6 @@ from components.settings.stack_file import StackFile
 from tests import one_stack
 from tests.components.settings.test_stack_cases import FILES, with_changes
 from tests.stacks import ROOT
-from tests.tables import cases
 
 STACKS = sorted([*ROOT.glob("examples/*.yaml"), *ROOT.glob("Pulumi.*.yaml")])
 BAD = sorted((Path(__file__).parent / "bad_stacks").glob("*.yaml"))
@@ -71,7 +70,17 @@ def test_the_schema_refuses_only_files_that_the_program_refuses() -> None:
             from_stack_file(file)
 
 
-@cases
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("gpucluster:gpuPool", []),
+        ("gpucluster:cloud", "gcp"),
+        ("gpucluster:availability", "global"),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "minNodes": 1}]),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "capacity": "preemptable"}]),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": "4"}]),
+    ],
+)
 def test_a_mistake_of_form_is_marked(key: str, value: object) -> None:
     content = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())
     content["config"][key] = value

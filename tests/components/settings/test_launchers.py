@@ -23,7 +23,6 @@ from facts.concepts.parts import Gpus
 from facts.concepts.pool import SKYPILOT_LABEL, Pool
 from tests.components.settings.test_clouds import load_stack
 from tests.components.specs import changed
-from tests.tables import cases
 
 AUTOSCALERS = [
     (cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).choices.autoscalers
@@ -127,7 +126,14 @@ def test_a_label_of_the_user_stays(cloud: str, autoscaler: str) -> None:
     assert {pool.nodes.labels[SKYPILOT_LABEL] for pool in loaded.gpu_pools} == {"mine"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("cloud", "autoscaler", "parts"),
+    [
+        pytest.param("eks", "cluster-autoscaler", {"timeSharing": {"clientsPerGpu": 2}}, id="time-sharing"),
+        pytest.param("aks", "managed", {"gpu": "nvidia-a100-80gb", "mig": "1g"}, id="slices"),
+        pytest.param("aks", "managed", {"gpu": "nvidia-a100-80gb", "mig": "7g"}, id="one-slice"),
+    ],
+)
 def test_parts_of_a_gpu_are_not_taken_for_whole_ones(cloud: str, autoscaler: str, parts: dict[str, Any]) -> None:
     for pool in settings(cloud, autoscaler, pool=parts).gpu_pools:
         assert SKYPILOT_LABEL not in pool.nodes.labels

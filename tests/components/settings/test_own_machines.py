@@ -15,7 +15,6 @@ from components.settings.read import OWN_KEYS, load
 from components.settings.stack_file import StackFile
 from facts.concepts.kubernetes import Taint
 from tests.stacks import EXISTING, OWN_MACHINES
-from tests.tables import cases
 
 GPU_TAINT = Taint("nvidia.com/gpu", "present", "NoSchedule")
 
@@ -121,7 +120,16 @@ def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
     assert (own | existing) - cloud == set(OWN_KEYS) == {"ssh", "packages", "context"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("addresses", "text"),
+    [
+        ("10.99.0.0/28", "is not a range of IPv4 addresses. .*192.168.1.240-192.168.1.250"),
+        ("10.99.0.220-10.99.0.200", "is not a range of IPv4 addresses"),
+        ("10.244.255.250-10.245.0.9", "overlaps with 10.244.0.0/16"),
+        ("10.95.0.1-10.97.0.1", "overlaps with 10.96.0.0/16"),
+        ("10.99.0.1-10.99.0.11", r"holds the addresses of cp1 \(10.99.0.11\)"),
+    ],
+)
 def test_addresses_for_services_are_a_free_range(addresses: str, text: str) -> None:
     with pytest.raises(SettingsError, match=rf"network\.loadBalancerRange: .*{text}"):
         settings(network={"loadBalancerRange": addresses})

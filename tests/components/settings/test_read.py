@@ -32,7 +32,6 @@ from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT, Pool, size_taint
 from tests.stacks import CONTROL_PLANES, EXISTING, OWN_MACHINES
-from tests.tables import beside, cases
 
 ROOT = Path(__file__).resolve().parents[3]
 STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
@@ -170,7 +169,19 @@ def test_pod_range_flips_with_one_node_too_many() -> None:
     assert set(refused(good(network=network, gpuPools=[pool(maxNodes=4)]))) == {"network.podCidr"}
 
 
-@cases
+@pytest.mark.parametrize(
+    ("machine", "accepted"),
+    [
+        ("e2-custom-2-10240", True),
+        ("e2-custom-2-9984", False),  # 4.875 GiB per vCPU
+        ("e2-standard-4", True),  # 16 GiB in all
+        ("e2-standard-2", False),
+        ("e2-highmem-2", True),
+        ("e2-medium", False),  # shared core
+        ("n1-highmem-2", True),
+        ("c3-standard-4", True),
+    ],
+)
 def test_admin_machine_flips_at_the_memory_that_system_pods_need(machine: str, accepted: bool) -> None:
     config = good(adminPool={"machineType": machine})
     if accepted:
@@ -229,7 +240,26 @@ def test_the_engines_json_text_means_the_same() -> None:
     assert loaded({**defaults, **as_text}) == loaded(GOOD)
 
 
-MISTAKES: dict[str, list[Any]] = beside(__file__)["mistakes"]
+# The key that a mistake is reported at → the way to a key of the file, and its wrong value.
+MISTAKES: dict[str, list[Any]] = {
+    "availability": ["availability", "everywhere"],
+    "clusterName": ["clusterName", "My Cluster"],
+    "kubernetes.channel": ["kubernetes", {"channel": "fast"}],
+    "network.nodeCidr": ["network", "nodeCidr", "ten"],
+    "network.authorizedNetworks[0].cidr": ["network", "authorizedNetworks", 0, "cidr", "ten"],
+    "security.deletionProtection": ["security", {"deletionProtection": 1}],
+    "adminPool.nodes": ["adminPool", {"nodes": 0}],
+    "gpuPools[0].gpu": ["gpuPools", 0, "gpu", "t4"],
+    "gpuPools[0].maxNodes": ["gpuPools", 0, "maxNodes", 0],
+    "gpuPools[0].minNodes": ["gpuPools", 0, "minNodes", 1],
+    "gpuPools[0].drivr": ["gpuPools", 0, "drivr", "managed"],
+    "gpuPools[0].labels.kubernetes.io/os": ["gpuPools", 0, "labels", {"kubernetes.io/os": "linux"}],
+    "gpuPools[1].gpusPerNode": ["gpuPools", 1, "gpusPerNode", 5],
+    "gpuPools[2].name": ["gpuPools", 2, "name", "t4"],
+    "cpuPools[0].machineType": ["cpuPools", 0, "machineType", "e2"],
+    "labels.Team": ["labels", {"Team": "ml"}],
+    "nodePools": ["nodePools", []],
+}
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(MISTAKES, 2)))

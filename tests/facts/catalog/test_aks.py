@@ -57,7 +57,7 @@ def test_one_t4_is_in_machines_of_three_sizes() -> None:
         # https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nc-rtxpro6000-bse-v6-series
         ("Standard_NC128ds_xl_RTXPRO6000BSE_v6", 1),
         ("Standard_NC320lds_xl_RTXPRO6000BSE_v6", 2),
-        ("Standard_NV6ads_A10_v5", 1),
+        ("Standard_NV6ads_A10_v5", 1),  # a part of a GPU is one device
         ("Standard_ND40rs_v2", 8),
     ],
 )

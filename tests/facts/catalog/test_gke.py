@@ -27,12 +27,12 @@ def discovery(api: str) -> str:
     ("machine", "gpu", "count", "fits"),
     [
         ("n1-standard-8", "nvidia-v100", 1, True),
-        ("n1-standard-16", "nvidia-v100", 1, False),
+        ("n1-standard-16", "nvidia-v100", 1, False),  # 12 vCPUs at most
         ("n1-highmem-8", "nvidia-v100", 1, True),
         ("n1-standard-32", "nvidia-t4", 1, True),
         ("n1-standard-64", "nvidia-t4", 1, False),
         ("custom-12-79872", "nvidia-v100", 1, True),
-        ("n2-standard-8", "nvidia-t4", 1, False),
+        ("n2-standard-8", "nvidia-t4", 1, False),  # only N1 takes GPUs
         ("g2-standard-24", "nvidia-l4", 2, True),
         ("g2-standard-24", "nvidia-l4", 1, False),
     ],

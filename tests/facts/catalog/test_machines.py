@@ -122,29 +122,29 @@ def test_known_machines(cloud: str, name: str, vcpus: int, memory_gib: float, gp
 @pytest.mark.parametrize(
     ("cloud", "name"),
     [
-        ("gke", "e2-custom-1-4096"),
-        ("gke", "e2-custom-3-10240"),
-        ("gke", "e2-custom-34-131072"),
-        ("gke", "e2-custom-2-10241"),
-        ("gke", "e2-custom-2-512"),
-        ("gke", "e2-custom-2-16640"),
-        ("gke", "n2-custom-34-34816"),
+        ("gke", "e2-custom-1-4096"),  # E2 starts at two
+        ("gke", "e2-custom-3-10240"),  # odd
+        ("gke", "e2-custom-34-131072"),  # more than 32
+        ("gke", "e2-custom-2-10241"),  # not a multiple of 256 MiB
+        ("gke", "e2-custom-2-512"),  # under 0.5 GiB per vCPU
+        ("gke", "e2-custom-2-16640"),  # over 8 GiB per vCPU
+        ("gke", "n2-custom-34-34816"),  # above 32 in steps of 4
         ("gke", "e2-standard-3"),
         ("gke", "n3-standard-4"),
         ("gke", "e2-custom-2"),
         ("gke", ""),
-        ("eks", "p6e-gb200.36xlarge"),
-        ("eks", "g6f.large"),
-        ("eks", "g4ad.xlarge"),
-        ("eks", "p3.2xlarge"),
+        ("eks", "p6e-gb200.36xlarge"),  # of racks that are sold whole
+        ("eks", "g6f.large"),  # a part of a GPU
+        ("eks", "g4ad.xlarge"),  # AMD's
+        ("eks", "p3.2xlarge"),  # withdrawn
         ("eks", "m6i.3xlarge"),
-        ("eks", "m6i"),
+        ("eks", "m6i"),  # a family
         ("eks", ""),
-        ("aks", "Standard_E96s_v5"),
-        ("aks", "Standard_NV12ads_A10_v5"),
-        ("aks", "Standard_NC72lds_xl_RTXPRO6000BSE_v6"),
-        ("aks", "Standard_NC128ds_xl_RTXPRO6000BSE_v6"),
-        ("aks", "Standard_NC6s_v3"),
+        ("aks", "Standard_E96s_v5"),  # not its family's ratio
+        ("aks", "Standard_NV12ads_A10_v5"),  # a third of a GPU
+        ("aks", "Standard_NC72lds_xl_RTXPRO6000BSE_v6"),  # half of one
+        ("aks", "Standard_NC128ds_xl_RTXPRO6000BSE_v6"),  # a preview's
+        ("aks", "Standard_NC6s_v3"),  # retired
         ("aks", "Standard_D3s_v5"),
         ("aks", "Standard_D4s_v4"),
         ("aks", "D4s_v5"),

@@ -43,6 +43,7 @@ def document(*statements: dict[str, Any]) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": list(statements)}
 
 
+# Each statement has these changes to one that allows autoscaling:SetDesiredCapacity on all resources.
 @pytest.mark.parametrize(
     ("statements", "allowed"),
     [

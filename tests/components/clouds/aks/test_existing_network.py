@@ -92,9 +92,6 @@ def test_the_control_planes_name_is_in_the_hubs_zone_by_right(zone: str | None, 
     assert {one.urn for each in roles_on.values() for one in each} <= set(recording.only(CLUSTER).depends_on)
 
 
-TABLE = "/subscriptions/s/resourceGroups/hub/providers/Microsoft.Network/routeTables/firewall"
-
-
 @pytest.mark.parametrize(
     ("ways", "outbound"),
     [

@@ -19,10 +19,10 @@ from facts import catalog
 from tests import one_stack, recorder
 from tests.components.settings.test_stack_cases import FILES, check, problems, with_changes
 from tests.components.specs import admin_pool, cluster_settings, declare, gpu_pool
-from tests.tables import cases
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
-ALL = Workloads.model_validate({"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
+ALL_TOOLS = {"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}}
+ALL = Workloads.model_validate(ALL_TOOLS)
 STACK = {
     "cloud": "gke",
     "region": "us-central1",
@@ -38,12 +38,35 @@ def refused(machine: str, nodes: int, workloads: Workloads) -> list[str]:
 
 # One node of an otherwise empty cluster: what its own pods leave of an e2-medium (940m) is 74m, of two they leave 361m:
 # the per-node ones come twice, and so do DNS and konnectivity-agent.
-@cases
+@pytest.mark.parametrize(
+    ("machine", "nodes", "workloads", "paths"),
+    [
+        ("e2-medium", 1, {}, []),
+        ("e2-medium", 1, ALL_TOOLS, ["workloads.services"]),
+        ("e2-medium", 1, {"dashboard": {}}, []),
+        ("e2-medium", 1, {"queue": {}}, ["workloads.queue"]),
+        ("e2-medium", 1, {"services": SERVICES}, ["workloads.services"]),
+        ("e2-medium", 2, {"services": SERVICES}, []),
+        ("e2-standard-4", 1, ALL_TOOLS, []),
+        ("e2-medium", 8, ALL_TOOLS, []),
+    ],
+)
 def test_what_does_not_fit_is_refused(machine: str, nodes: int, workloads: dict[str, Any], paths: list[str]) -> None:
     assert refused(machine, nodes, Workloads.model_validate(workloads)) == paths
 
 
-@cases
+@pytest.mark.parametrize(
+    ("machine", "gpu_nodes", "volume", "paths"),
+    [
+        # One GPU node more is a second DNS pod (270m) and a second konnectivity-agent (15m).
+        ("e2-custom-2-10240", 0, False, []),
+        ("e2-custom-2-10240", 1, False, ["workloads.services"]),
+        ("e2-standard-4", 8, True, []),
+        # 4 vCPUs have room for the tools and 8 pods of DNS, but not for 9.
+        ("e2-standard-4", 127, True, []),
+        ("e2-standard-4", 128, True, ["workloads.services"]),
+    ],
+)
 def test_pods_of_larger_clusters_precede_tools(machine: str, gpu_nodes: int, volume: bool, paths: list[str]) -> None:
     pool = admin_pool(machine_types=(machine,), nodes=1)
     tools = ALL.model_copy(update={"shared_volume": SharedVolume() if volume else None})
@@ -79,7 +102,7 @@ AKS = {
     "region": "eastus",
     "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
     "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
-    "workloads": {"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}},
+    "workloads": ALL_TOOLS,
 }
 SUBSCRIPTION = "12345678-1234-1234-1234-123456789012"
 
@@ -168,7 +191,18 @@ def loaded(**changes: Any) -> Settings:
     return load(config, stack="dev", project="my-project", day=date(2026, 11, 25))
 
 
-@cases
+@pytest.mark.parametrize(
+    ("zones", "minimum", "maximum", "accepted"),
+    [
+        (3, 0, 1, True),
+        (3, 1, 2, False),
+        (3, 1, 3, True),
+        (3, 3, 3, True),
+        (3, 4, 5, False),
+        (3, 4, 6, True),
+        (1, 2, 2, True),
+    ],
+)
 def test_a_minimum_is_what_nodes_in_every_zone_make(zones: int, minimum: int, maximum: int, accepted: bool) -> None:
     pool = {"name": "web", "minNodes": minimum, "maxNodes": maximum, "zones": ZONES[:zones]}
     if accepted:
@@ -182,7 +216,17 @@ def test_a_minimum_is_what_nodes_in_every_zone_make(zones: int, minimum: int, ma
     assert loaded(cpuPools=[{**pool, "zones": fewer}]).cpu_pools[0].scaling.min_nodes == minimum
 
 
-@cases
+@pytest.mark.parametrize(
+    ("autoscaler", "labels", "groups", "refused"),
+    [
+        ("cluster-autoscaler", 35, 1, {}),
+        ("cluster-autoscaler", 60, 1, {"gpuPools[0].labels": "Remove"}),
+        ("karpenter", 60, 1, {}),
+        ("cluster-autoscaler", 1, 28, {}),
+        ("cluster-autoscaler", 1, 29, {"gpuPools": "karpenter"}),
+        ("karpenter", 1, 29, {}),
+    ],
+)
 def test_karpenter_has_no_tags_and_groups_that_could_be_too_many(
     autoscaler: str, labels: int, groups: int, refused: dict[str, str]
 ) -> None:

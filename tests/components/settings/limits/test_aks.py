@@ -14,7 +14,6 @@ from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, sca
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu
 from tests.components.specs import changed
-from tests.tables import cases
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
 
@@ -38,7 +37,14 @@ def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
     assert len(refusals(replace(both, gpu_pools=shared))) == 1
 
 
-@cases
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"project": "my-project"}, "azure-native:subscriptionId"),
+        ({"cluster_name": "-gpu"}, "clusterName"),
+        ({"cluster_name": "a" * 64}, "clusterName"),
+    ],
+)
 def test_accounts_and_names_that_azure_does_not_take(changes: dict[str, Any], path: str) -> None:
     (problem,) = refusals(replace(settings(), **changes))
     assert problem.path == path
