@@ -221,8 +221,8 @@ def controller_may(action: str, resource: str, context: dict[str, str], **networ
     return allows([parsed(policy)], AuthorizationRequest(action, resource, context, whole=True)) is True
 
 
-# The rows below are calls of the controller, release 3.5, for what people create first: an Ingress and a Service of type
-# LoadBalancer with targets by address. https://github.com/kubernetes-sigs/aws-load-balancer-controller/tree/main/pkg
+# The rows below are calls of the controller, release 3.5, for what people create first: an Ingress and a Service of
+# type LoadBalancer with targets by address. https://github.com/kubernetes-sigs/aws-load-balancer-controller/tree/main/pkg
 EC2 = "arn:aws:ec2:us-west-2:123456789012"
 LOAD_BALANCING = "arn:aws:elasticloadbalancing:us-west-2:123456789012"
 BALANCER = f"{LOAD_BALANCING}:loadbalancer/app/x/1"
