@@ -11,6 +11,7 @@ import pytest
 
 from facts.concepts.pool import Pool
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
+from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import groups_as_declared, groups_as_planned, workloads
 from rehearsal.engine.stack import resolve
 from rehearsal.fleet.groups import read_report, write_report
@@ -19,7 +20,6 @@ from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
-from tests.tables import cases, immutable
 
 SPOT = gpu_pool("t4-1", 1, most=2)
 SECOND = gpu_pool("t4-1-ondemand", 1, most=2, capacity_type="on-demand", preference=1)
@@ -60,7 +60,7 @@ def test_groups_as_their_pools_pass() -> None:
 @cases
 def test_each_difference_fails_the_check(changes: dict[str, Any], problem: str) -> None:
     """``machine``: the fields of its shape; ``label``: another value of one."""
-    changes = {key: immutable(value) for key, value in changes.items()}
+    changes = {key: tuple(value) if isinstance(value, list) else value for key, value in changes.items()}
     if "machine" in changes:
         changes["machine"] = NodeShape(**changes["machine"])
     if "label" in changes:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.checks.test_groups import group_of
+from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import object_checks
 from rehearsal.scenario.check import offer_of
 from tests.stacks import ROOT, STACK_FILES, run_program, settings_of, stack_name
-from tests.tables import cases
 
 DEV = ROOT / "Pulumi.dev.yaml"
 Named = dict[str, dict[str, Any]]

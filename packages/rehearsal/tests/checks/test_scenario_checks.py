@@ -12,6 +12,7 @@ import yaml
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Fabric
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
+from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import cluster as of_cluster
 from rehearsal.checks import workloads
 from rehearsal.checks.cluster import nodes_as_declared, system_pods_run
@@ -21,7 +22,6 @@ from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive
 from rehearsal.scenario.player import Played, Submitted, whole_node
 from rehearsal.scenario.user import SubmissionReply
 from tests.components.specs import changed
-from tests.tables import cases
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
 POOLS = Pools((SMALL, LARGE), (), admin_pool())

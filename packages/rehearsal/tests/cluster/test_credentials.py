@@ -17,8 +17,8 @@ import yaml
 
 from facts.catalog.account import CredentialPlugin
 from facts.concepts.kubeconfig import kubeconfig
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, KubeconfigError, UserTokens, write_credential_plugins
-from tests.tables import cases
 
 CLUSTER = {"server": "https://a:443"}
 VERSION = "client.authentication.k8s.io/v1beta1"

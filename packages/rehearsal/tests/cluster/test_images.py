@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.control_plane import STAGES
 from rehearsal.cluster.images import CARRIED, KARPENTER, Image, carried, expression
 from rehearsal.workloads.kubelet import programs
-from tests.tables import cases
 
 
 @cases

@@ -11,13 +11,13 @@ import yaml
 from components.settings import from_stack_file
 from facts import catalog
 from facts.catalog.changes import Effects
+from packages.rehearsal.tests.tables import cases
 from rehearsal.day_two import docs
 from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_of, next_minor, rounds
 from rehearsal.day_two.job import judged
 from rehearsal.engine.stack import ROOT, available, locate
 from rehearsal.scenario.timeline import PodRecord
 from tests import one_stack
-from tests.tables import cases
 
 EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]
 

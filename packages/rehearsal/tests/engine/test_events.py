@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.changed_stacks import main, stack_files, to_rehearse
 from rehearsal.engine.events import Step, outcome, parse_line, step_of
-from tests.tables import cases
 
 
 def policy(level: str, urn: str = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4") -> dict[str, Any]:

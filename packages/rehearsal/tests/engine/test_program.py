@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.program import ForeignProgram, open_program
 from rehearsal.engine.stack import StackError
-from tests.tables import cases
 
 
 @pytest.fixture(autouse=True)

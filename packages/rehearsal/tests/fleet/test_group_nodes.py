@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import group_nodes
 from rehearsal.fleet.group_nodes import FleetError
@@ -15,7 +16,6 @@ from rehearsal.fleet.idle_time import put_back
 from rehearsal.fleet.machine_nodes import manifest
 from rehearsal.fleet.nodes import GROUP_LABEL
 from rehearsal.simulation import Node
-from tests.tables import cases
 
 
 @dataclass

@@ -16,6 +16,7 @@ from components.driver_daemon_set import daemon_set
 from facts.concepts.parts import Fabric
 from packages.rehearsal.tests.providers.eks.autoscaling import declared
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Object
 from rehearsal.fleet import machine_nodes
 from rehearsal.fleet.drivers import Drivers
@@ -36,7 +37,6 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import observed_grou
 from rehearsal.providers.eks.resources.groups import efa_devices
 from rehearsal.simulation import Node
 from tests.components import eks_specs, specs
-from tests.tables import cases
 
 
 def changed(pod: Object, path: str, value: Any) -> Object:

@@ -22,11 +22,11 @@ from packages.rehearsal.tests.simulated_cluster import (
     nodes,
     pod,
 )
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
-from tests.tables import cases
 
 PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
 HELD = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
@@ -19,7 +20,6 @@ from rehearsal.fleet.proportional import Proportional, replicas, targets
 from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.simulation import NodeShape
-from tests.tables import cases
 
 FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
 

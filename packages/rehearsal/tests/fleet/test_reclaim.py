@@ -13,6 +13,7 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, ready_gpus, running_fleet
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, nodes
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -24,7 +25,6 @@ from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Watcher
 from rehearsal.work import reclaim, repair
 from rehearsal.work.jobs import Workplace
-from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
 

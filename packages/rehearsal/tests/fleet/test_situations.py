@@ -16,11 +16,11 @@ import pytest
 from packages.rehearsal.tests.fleet.facts import Running, running_fleet
 from packages.rehearsal.tests.fleet.test_packing import PACKING, node, running
 from packages.rehearsal.tests.simulated_cluster import PODS, daemon_set, eventually, gpu_group, group_of, nodes, pod
+from packages.rehearsal.tests.tables import beside
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.packing import Packer, Used, unneeded
 from rehearsal.simulation import NodeShape
-from tests.tables import beside
 
 TABLE = beside(__file__)
 GROWS = {f"s{number}": each for number, each in enumerate(TABLE["grows"])}

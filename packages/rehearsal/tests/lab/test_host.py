@@ -13,12 +13,12 @@ from types import SimpleNamespace
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
+from packages.rehearsal.tests.tables import cases
 from rehearsal.lab import isolation, lab
 from rehearsal.lab.isolation import Hierarchy, LabUnavailable
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import MachineSpec
 from rehearsal.lab.software import Software
-from tests.tables import cases
 
 V1 = """\
 24 1 0:21 / / rw - ext4 /dev/sda1 rw

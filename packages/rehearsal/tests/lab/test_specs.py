@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.lab import isolation, lab
 from rehearsal.lab.machine import MachineSpec, SpecError, lan
 from rehearsal.own_machines.control_planes import out_of_turn
 from rehearsal.own_machines.lab_rehearsal import LabStackFile
-from tests.tables import cases
 
 
 def test_the_lab_has_the_lowest_free_address_of_the_machines_network() -> None:

@@ -19,13 +19,13 @@ from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.account_limits import AccountFileError, AccountLimits, LimitedFleet, read
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.cloud import project_number
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
 from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT
-from tests.tables import cases
 
 
 @dataclass(frozen=True)

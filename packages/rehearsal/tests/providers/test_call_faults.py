@@ -10,9 +10,9 @@ import psutil
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers import call_faults
 from rehearsal.providers.call_faults import CallFault, CallFaults, FaultKind
-from tests.tables import cases
 
 
 class Refused(Exception):

@@ -14,11 +14,11 @@ from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import account as data
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as google
+from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import leftover_checks
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.cloud import project_number
 from tests.components.workloads.stacks import only
-from tests.tables import cases
 
 GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
 STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}

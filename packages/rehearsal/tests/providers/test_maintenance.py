@@ -10,12 +10,12 @@ import pytest
 
 from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool, window
 from packages.rehearsal.tests.providers.aks.account import POOL as AKS_POOL
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.gke.cluster import night
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.simulation import Night
 from rehearsal.work.maintenance import problems, window_check
-from tests.tables import cases
 
 REGULAR = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 IMAGES = window(maintenanceWindow={**window()["maintenanceWindow"], "durationHours": 12})

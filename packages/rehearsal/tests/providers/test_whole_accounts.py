@@ -10,9 +10,9 @@ import pytest
 
 from packages.rehearsal.tests.providers.driver import Account, Step
 from packages.rehearsal.tests.providers.test_contract import CLOUDS, ROWS, before
+from packages.rehearsal.tests.tables import beside
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
-from tests.tables import beside
 
 TABLE = beside(__file__)
 FAILS: dict[str, list[str]] = TABLE["fails"]

@@ -7,10 +7,10 @@ import yaml
 
 from facts import catalog
 from packages.rehearsal.tests.rehearsals import passes
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.stack import ROOT
 from tests import one_stack, research_lab
 from tests.stacks import stack_file
-from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.stack import ROOT
 from rehearsal.sandbox import client
-from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 

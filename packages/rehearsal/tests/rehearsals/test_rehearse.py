@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, passes, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
+from packages.rehearsal.tests.tables import cases
 from packages.rehearsal.tests.upgrade.released import commit
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, resolve
@@ -29,7 +30,6 @@ from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.sandbox import client
 from rehearsal.tools import folder
-from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 

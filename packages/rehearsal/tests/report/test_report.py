@@ -16,6 +16,7 @@ from facts import catalog
 from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from packages.rehearsal.tests.simulated_cluster import eventually
+from packages.rehearsal.tests.tables import cases
 from rehearsal import picture
 from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.engine import Engine
@@ -29,7 +30,6 @@ from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
-from tests.tables import cases
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from facts.concepts.declared import NodeGroup
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.engine import CommandResult, EngineError
 from rehearsal.engine.events import Outcome, PolicyViolation
 from rehearsal.engine.program import ForeignProgram
 from rehearsal.engine.stack import ROOT
 from rehearsal.run.options import Options
 from rehearsal.run.program import ProgramRehearsal, gate_of, is_protected, refused_by
-from tests.tables import cases
 
 DEFAULT = ROOT / "policies" / "config" / "default.json"
 

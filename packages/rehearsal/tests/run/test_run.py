@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from packages.rehearsal.tests.objects import Clock, Cluster
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import Outcome, read_events
 from rehearsal.engine.stack import resolve
@@ -24,7 +25,6 @@ from rehearsal.run.options import NEEDED_MIB, DiskFull, LoopbackDown, Options
 from rehearsal.run.preview import show_stack, to_json
 from rehearsal.run.recorder import RetainedCluster
 from rehearsal.run.rehearsal import Rehearsal, deleted
-from tests.tables import cases
 
 
 class Usage(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.tables import cases
 from policies.offline import view_of
 from policies.readers.resource import Declared
 from rehearsal.scenario import declared
 from rehearsal.scenario.timeline import NodeRecord
-from tests.tables import cases
 
 GPU = Taint("nvidia.com/gpu", "present", "NoSchedule")
 POOL = NodeGroup(

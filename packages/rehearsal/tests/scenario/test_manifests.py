@@ -10,9 +10,9 @@ import yaml
 
 from packages.rehearsal.tests.objects import Cluster
 from packages.rehearsal.tests.simulated_cluster import daemon_set, job, pod
+from packages.rehearsal.tests.tables import cases
 from rehearsal.scenario.manifests import Applied, ManifestsError, checks, read, where_it_ran
 from rehearsal.scenario.user import SubmissionReply
-from tests.tables import cases
 
 
 def deployment(replicas: int = 1) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from packages.rehearsal.tests.objects import Cluster
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.processes import free_ports
 from rehearsal.scenario import timeline
 from rehearsal.scenario.user import let_in
-from tests.tables import cases
 
 PATIENCE = 60.0
 

@@ -16,13 +16,13 @@ import pytest
 import rehearsal.tools
 from components.workloads.declare import charts_of
 from packages.rehearsal.tests.fake_go import FakeGo
+from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
 from rehearsal.tools.install import archives_of, install
 from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import NoSpace, Progress
-from tests.tables import cases
 
 pytestmark = pytest.mark.slow
 

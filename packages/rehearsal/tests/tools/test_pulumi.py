@@ -11,10 +11,10 @@ import pytest
 
 import rehearsal.tools
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
+from packages.rehearsal.tests.tables import cases
 from rehearsal.tools.install import FILES, SystemPulumi, find_pulumi, make_plan
 from rehearsal.tools.modules import HELM, KUBERNETES, PREVIEW
 from rehearsal.tools.progress import Progress, duration
-from tests.tables import cases
 
 
 def _install(folder: Path, version: str, without: tuple[str, ...] = ()) -> Path:

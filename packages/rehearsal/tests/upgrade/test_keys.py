@@ -13,11 +13,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from packages.rehearsal.tests.tables import beside
 from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.released import program, released
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.fixtures import create_fixtures
-from tests.tables import beside
 
 pytestmark = pytest.mark.slow
 

@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 from typing_extensions import override
 
+from packages.rehearsal.tests.tables import beside
 from packages.rehearsal.tests.upgrade.released import released
 from rehearsal import checks
 from rehearsal.engine.engine import CommandResult, Engine
@@ -21,7 +22,6 @@ from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.tools import provide
-from tests.tables import beside
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
+from packages.rehearsal.tests.tables import cases
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work import reclaim, sweep
 from rehearsal.work.reclaim import ReclaimOutcome
 from rehearsal.work.sweep import SweepOutcome
-from tests.tables import cases
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOB = TrainingJobSpec(

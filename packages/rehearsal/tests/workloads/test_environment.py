@@ -10,6 +10,7 @@ import pytest
 
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.commands.saved_logs import reader_of
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import Injection
@@ -24,7 +25,6 @@ from rehearsal.workloads.environment import (
     substitute,
 )
 from rehearsal.workloads.kubelet import SavedOutput, programs
-from tests.tables import cases
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}
 OBJECTS = {

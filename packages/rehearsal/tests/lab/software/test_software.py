@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
+from packages.rehearsal.tests.tables import cases
 from rehearsal.lab.software import WORKLOAD_IMAGE, Software, prepare
 from rehearsal.tools import cache
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import KUBERNETES, LAB
 from rehearsal.tools.progress import Progress
-from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal]
 

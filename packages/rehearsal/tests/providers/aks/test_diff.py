@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.aks import account as aks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Properties, ProviderError
-from tests.tables import cases
 
 
 @cases

@@ -9,13 +9,13 @@ import pytest
 
 from facts.catalog import of
 from packages.rehearsal.tests.providers.aks import account as aks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.fleet.machine_types import allocatable
 from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
 from rehearsal.providers.aks.rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
-from tests.tables import cases
 
 SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
 REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}

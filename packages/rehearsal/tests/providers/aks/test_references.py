@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.aks import account as aks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
-from tests.tables import cases
 
 PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"

@@ -1,4 +1,4 @@
-"""Tables of cases of AWS: YAML with the tags of :mod:`tests.tables` and ``!of`` for what the cloud chose."""
+"""Tables of cases of AWS: YAML with the tags of the simulator's ``tables.py``, and ``!of`` for what the cloud chose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from packages.rehearsal.tests.providers.driver import Of
-from tests.tables import Loader
+from packages.rehearsal.tests.tables import Loader
 
 
 def _of(loader: yaml.SafeLoader, node: yaml.Node) -> Of:

@@ -9,12 +9,12 @@ import pytest
 
 from facts.catalog import of
 from packages.rehearsal.tests.providers.eks import account as eks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import support_lasts, version_step
-from tests.tables import cases
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: eks.Amazon) -> None:

@@ -24,10 +24,10 @@ from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
     without,
 )
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventually, pod
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Object
 from rehearsal.simulation import NO_NODE
 from tests.components import eks_specs
-from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal]
 

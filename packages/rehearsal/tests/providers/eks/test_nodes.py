@@ -11,11 +11,11 @@ from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
 from facts.concepts.parts import Gpus
 from packages.rehearsal.tests.providers.eks import account as eks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.functions import get_scaling_group
 from rehearsal.providers.eks.resources.groups import declared_groups, is_leaving
-from tests.tables import cases
 
 
 def asg_of(amazon: eks.Amazon, group: Created) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from components.clouds.eks import policy
 from packages.rehearsal.tests.providers.eks import account as eks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.authorization.identity import Roles
 from rehearsal.providers.eks.problems import problems
-from tests.tables import cases
 
 ZONES = ("us-west-2a", "us-west-2b")
 RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"

@@ -9,9 +9,9 @@ import pytest
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import table
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
-from tests.tables import cases
 
 
 @pytest.fixture(scope="module")

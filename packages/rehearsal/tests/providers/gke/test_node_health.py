@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.gke import account as gke
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.cloud import project_number
-from tests.tables import cases
 
 EMAIL = f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
 MEMBER = f"serviceAccount:{EMAIL}"

@@ -9,10 +9,10 @@ import pytest
 from facts.catalog import of
 from facts.concepts.kubernetes import quantity
 from packages.rehearsal.tests.providers.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.simulation import SimulatedNodeGroup
-from tests.tables import cases
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 ACCELERATOR = "cloud.google.com/gke-accelerator"

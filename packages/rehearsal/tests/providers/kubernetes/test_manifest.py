@@ -11,6 +11,7 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.driver import with_one_unknown
+from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import Diff, Properties, ProviderError
 from rehearsal.providers.differences import parse_path
@@ -28,7 +29,6 @@ from rehearsal.providers.kubernetes.manifest import (
     with_name,
 )
 from rehearsal.providers.kubernetes.settings import kubeconfig_of
-from tests.tables import cases
 
 KUBECONFIG = {
     "apiVersion": "v1",

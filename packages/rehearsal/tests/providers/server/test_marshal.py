@@ -10,6 +10,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Struct
 
 from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.differences import MISSING, covers, differences, format_path, lookup, parse_path
 from rehearsal.providers.marshal import (
@@ -23,7 +24,6 @@ from rehearsal.providers.marshal import (
     marshal,
     unmarshal,
 )
-from tests.tables import cases
 
 
 def struct(value: dict[str, Any]) -> Struct:

@@ -27,6 +27,7 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     role,
     snapshot,
 )
+from packages.rehearsal.tests.tables import cases
 from rehearsal.fleet.packing import Used, unneeded
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     READS,
@@ -41,7 +42,6 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
 )
 from rehearsal.simulation import Packing, SimulatedNodeGroup
 from tests.components import eks_specs
-from tests.tables import cases
 
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 

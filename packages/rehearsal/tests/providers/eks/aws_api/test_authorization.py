@@ -13,9 +13,9 @@ from packages.rehearsal.tests.providers.eks.account import REGION, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
 from packages.rehearsal.tests.providers.eks.tables import table
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.authorization.needs import TABLE
 from rehearsal.providers.eks.aws_api import backend
-from tests.tables import cases
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks import account as eks
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.base.account import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
-from tests.tables import cases
 
 MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
 OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)

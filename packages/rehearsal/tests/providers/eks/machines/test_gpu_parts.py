@@ -9,8 +9,8 @@ import pytest
 from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
 from facts.concepts.parts import Gpus, SharedGpu
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.machines.gpu_parts import parts
-from tests.tables import cases
 
 SLICED = Gpus(type="nvidia-t4", accelerator="", per_node=1, time_sharing=SharedGpu(clients_per_gpu=6))
 PARTITIONED = [

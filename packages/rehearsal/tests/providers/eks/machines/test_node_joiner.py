@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFILE, ROLE, Amazon, trust
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.aws_api.gaps.reads import publish
 from rehearsal.providers.eks.machines import node_joiner as module
 from rehearsal.providers.eks.machines.instance import published
 from rehearsal.providers.eks.machines.node import UserDataError, bootstrap
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
-from tests.tables import cases
 
 NODE_CONFIG, BOTTLEROCKET = (
     Path(__file__).with_name(name).read_text("utf-8") for name in ("node_config.yaml", "bottlerocket.toml")

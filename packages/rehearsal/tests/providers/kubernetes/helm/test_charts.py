@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
+from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.kubernetes.helm import chart_placeholders as writer
 from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.providers.kubernetes.helm.charts import FOLDER, ChartError, LocalChart, locate
 from rehearsal.tools.modules import KARPENTER_AWS
-from tests.tables import cases
 
 KARPENTER, DEFINITIONS = KARPENTER_AWS.charts
 NUMBER = KARPENTER_AWS.stamped("{number}", KARPENTER.module)

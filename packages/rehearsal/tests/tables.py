@@ -1,7 +1,6 @@
-"""Cases in YAML beside a test module.
+"""Cases in YAML beside a test module of the simulator.
 
-``!json`` is text that holds JSON, ``!unknown`` what only an update knows, ``!Taint`` and other names of classes of
-``facts.concepts`` an object with these fields; lists in it are tuples.
+``!json`` is text that holds JSON, ``!unknown`` what only an update knows.
 """
 
 from __future__ import annotations
@@ -9,22 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from facts.concepts import autoscaler, carbon, declared, kubernetes
 from facts.concepts.unknown import UNKNOWN
-
-_CLASSES: dict[str, Callable[..., Any]] = {
-    name: value
-    for module in (autoscaler, carbon, declared, kubernetes)
-    for name, value in vars(module).items()
-    if isinstance(value, type) and is_dataclass(value)
-}
 
 
 class Loader(yaml.SafeLoader):
@@ -36,20 +26,6 @@ def _json(loader: yaml.SafeLoader, node: yaml.Node) -> str:
     return json.dumps(loader.construct_mapping(node, deep=True))
 
 
-def _object(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.SequenceNode):
-        return _CLASSES[name](*map(immutable, loader.construct_sequence(node, deep=True)))
-    assert isinstance(node, yaml.MappingNode)
-    fields: dict[Any, Any] = loader.construct_mapping(node, deep=True)
-    return _CLASSES[name](**{key: immutable(value) for key, value in fields.items()})
-
-
-def immutable(value: Any) -> Any:
-    """A tuple for a list."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-Loader.add_multi_constructor("!", _object)
 Loader.add_constructor("!json", _json)
 Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 
