@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from facts.concepts.pool import Pool
 from tests.recorder import Recording, Registration
@@ -36,13 +35,14 @@ class Case:
     """Types of which there is no resource."""
 
 
-def params(cases: Mapping[str, Sequence[Case]]) -> list[ParameterSet]:
-    """The cases of each sentence that they prove."""
-    return [
+def each_case(cases: Mapping[str, Sequence[Case]]) -> pytest.MarkDecorator:
+    """Parametrises a test with the cases of each sentence that they prove."""
+    rows = [
         pytest.param(case, id=f"{sentence}-{number}")
-        for sentence, rows in cases.items()
-        for number, case in enumerate(rows)
+        for sentence, those in cases.items()
+        for number, case in enumerate(those)
     ]
+    return pytest.mark.parametrize("case", rows)
 
 
 def assert_declared(case: Case, resource: Registration, recording: Recording) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import pytest
-
 from components.settings.cluster import AuthorizedNetworkSetting
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Upgrade
 from tests.components.clouds.aks.test_cluster import CLUSTER, run_cluster
 from tests.components.clouds.aks.test_pools import cpu_spec, gpu_spec
 from tests.components.clouds.aks.test_pools import run as recorded
-from tests.components.clouds.declared_inputs import Case, assert_declared, params
+from tests.components.clouds.declared_inputs import Case, assert_declared, each_case
 
 ONE_ZONE: Final[Mapping[str, Any]] = {"zones": ("eastus-2",)}
 OUTSIDE_ZONES: Final[Mapping[str, Any]] = {"zones": ("northcentralus-0",)}
@@ -313,7 +311,7 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("case", params(CASES))
+@each_case(CASES)
 def test_a_setting_becomes_these_inputs(case: Case) -> None:
     if case.pool is None:
         recording = run_cluster(**case.cluster)

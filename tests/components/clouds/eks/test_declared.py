@@ -9,7 +9,7 @@ import pytest
 
 from facts.concepts.parts import Block, Upgrade
 from tests.components import eks_specs
-from tests.components.clouds.declared_inputs import Case, assert_declared, params
+from tests.components.clouds.declared_inputs import Case, assert_declared, each_case
 from tests.components.clouds.eks.test_cluster import CLUSTER, run_cluster
 from tests.components.clouds.eks.test_pools import recording as recorded
 
@@ -148,7 +148,7 @@ CASES: Final = {
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
-@pytest.mark.parametrize("case", params(CASES))
+@each_case(CASES)
 def test_a_setting_becomes_these_inputs(case: Case) -> None:
     if case.pool is None:
         recording = run_cluster(**case.cluster)

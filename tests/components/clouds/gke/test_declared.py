@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu, Upgrade
 from tests.components import specs
-from tests.components.clouds.declared_inputs import Case, assert_declared, params
+from tests.components.clouds.declared_inputs import Case, assert_declared, each_case
 from tests.components.clouds.gke.test_cluster import CLUSTER, run_cluster
 from tests.components.clouds.gke.test_pools import recording as recorded
 
@@ -425,12 +423,12 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("case", params(CASES))
+@each_case(CASES)
 def test_a_setting_becomes_these_inputs(case: Case) -> None:
     if case.pool is None:
         recording = run_cluster(**case.cluster)
         resource = recording.only(case.of or CLUSTER)
     else:
-        recording = recorded(case.pool)
+        recording = recorded(case.pool, **case.cluster)
         resource = recording.named(f"{case.pool.name}-pool")
     assert_declared(case, resource, recording)
