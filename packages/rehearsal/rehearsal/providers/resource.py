@@ -251,7 +251,8 @@ class Table(Generic[CloudT]):
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
-        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there.
+        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there; ``recorded``: whether a test
+          holds the type to what the cloud or its provider was seen to answer or send.
         """
         return SimulatedResource(token=token, **self.fields(token, code))
 
@@ -275,7 +276,7 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        for other in ("rules", "recreates", "sends"):
+        for other in ("rules", "recreates", "recorded", "sends"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
         return {**entry, **lists, **code}
@@ -283,6 +284,12 @@ class Table(Generic[CloudT]):
     def output(self, declared: Any) -> str | Callable[[Pending[CloudT]], Any]:
         """A template or a constant."""
         return declared if isinstance(declared, str) else lambda _: declared
+
+
+def recorded_types(cloud: str) -> dict[str, bool]:
+    """The simulated resource types of a cloud, and whether each is held to a recording."""
+    (file,) = (Path(__file__).parent / cloud).rglob("resources.yaml")
+    return {token: bool(row.get("recorded")) for token, row in _read(file).items()}
 
 
 def _read(file: Path) -> Any:

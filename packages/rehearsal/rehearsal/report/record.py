@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
+from rehearsal.providers.resource import recorded_types
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
 
@@ -133,7 +135,17 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     sizes = "resources that nodes reserve and system pods request, from formulas and samples"
     limits = _SENTENCES["limited"] if limited else {}
     not_rehearsed = {**_SENTENCES["always"], **limits, **_SENTENCES["day-two"][day_two], **own, **_charts(settings)}
-    return Scope(not_rehearsed, {"sizes": sizes, "prices": prices})
+    return Scope(not_rehearsed, {"sizes": sizes, "prices": prices, **_answers(settings.cloud)})
+
+
+def _answers(cloud: str) -> Mapping[str, str]:
+    """The resource types whose answers nobody recorded, counted beside the others; nothing on own machines."""
+    if cloud not in catalog.clouds():
+        return {}
+    types = recorded_types(cloud)
+    without = [token.rpartition(":")[2] for token, recorded in types.items() if not recorded]
+    sentence = f"read in documentation, not compared with a recording: {', '.join(without)}"
+    return {f"answers of {len(without)} of {len(types)} resource types": sentence}
 
 
 def _charts(settings: Settings) -> Mapping[str, str]:

@@ -183,6 +183,20 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
         assert ("the cloud's autoscaler" in subjects) is not karpenter
 
 
+@pytest.mark.parametrize(
+    ("stack", "subject", "named"),
+    [
+        ("dev", "answers of 3 of 19 resource types", "Firewall"),
+        ("examples/eks-t4.yaml", "answers of 24 of 42 resource types", "PodIdentityAssociation"),
+        ("examples/aks-train-infer.yaml", "answers of 20 of 20 resource types", "ManagedCluster"),
+    ],
+)
+def test_the_verdict_counts_the_types_that_nobody_recorded(stack: str, subject: str, named: str) -> None:
+    sentence = scope_of(resolve(stack).settings).estimates[subject]
+    assert named in sentence
+    assert "NodePool," not in sentence
+
+
 def test_charts_that_are_not_here_are_named_the_users_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = resolve("examples/research-lab.yaml").settings
     assert "kueue 0.19.2" in scope_of(settings).not_rehearsed["charts"]

@@ -21,7 +21,7 @@ _MAPS: Final = ("labels", "resourceLabels", "metadata")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class CreationRequest:
     """A request: ``path`` and ``body`` are templates of inputs, where ``$inputs`` stands for the resource itself."""
 
     path: str
@@ -43,7 +43,7 @@ class Sends:
         adds: the API's path → what is sent unless it is declared; a nested one only if its block is sent.
     """
 
-    calls: Sequence[Call]
+    calls: Sequence[CreationRequest]
     dropped: Sequence[str] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def requests(token: str, inputs: Properties) -> list[dict[str, Any]]:
 
 def _sends(token: str) -> Sends:
     entry = TABLE.sends(token)
-    return Sends(**{**entry, "calls": [Call(**call) for call in entry["calls"]]})
+    return Sends(**{**entry, "calls": [CreationRequest(**call) for call in entry["calls"]]})
 
 
 def _filled(template: Any, sends: Sends, inputs: Properties, place: Mapping[str, Any]) -> Any:
