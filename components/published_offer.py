@@ -26,7 +26,7 @@ from facts.concepts.offer import (
     pool_offer,
     to_config_map,
 )
-from facts.concepts.pool import Pool, gpus_per_pod
+from facts.concepts.pool import Pool
 
 _MIB: Final = 1024 * 1024
 _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
@@ -125,17 +125,11 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
     free_per_pod = _free_per_pod(settings, pool, [daemon for daemon in daemons if pool in daemon.pools])
     return pool_offer(
         pool,
-        gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
         memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
         disk_mib=None if known.nodes.disk_mib is None else known.nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
-        capacity_type=pool.scaling.capacity_type,
-        max_run_hours=pool.scaling.max_run_hours,
-        since=None if pool.scaling.block is None else pool.scaling.block.first,
-        until=None if pool.scaling.block is None else pool.scaling.block.last,
-        slice_nodes=pool.gpus.slice_nodes,
         rdma_devices=machine.rdma_devices
         if (machine := known.machines.get(pool.nodes.machine_type)) is not None
         else 0,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
-from facts.concepts.kubernetes import Taint, manifest
-from facts.concepts.parts import Fabric
-from facts.concepts.pool import Pool
+from facts.concepts.kubernetes import Taint, manifest, resource_of
+from facts.concepts.parts import Block, Fabric, Gpus, Nodes, Scaling
+from facts.concepts.pool import Pool, gpus_per_pod
+from facts.concepts.unknown import at
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
@@ -38,47 +39,57 @@ class OfferError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOffer:
-    """A GPU pool. What is ``None`` is not known.
+    """A GPU pool: what is published of its parts (``_PUBLISHED``), and what pods find there. What is ``None`` is not
+    known.
 
-    ``gpus_per_node`` counts physical GPUs, ``allocatable_gpus`` those that pods see (shares, slices), ``gpus_per_pod``
-    the most that one pod gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can
-    ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
-    1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
-    ``notice_seconds`` is how long pods have on a spot node that is taken away. ``capacity_type`` is ``on-demand``,
-    ``spot``, ``reserved``, ``flex-start``, ``capacity-block`` or ``fixed`` (the user's own machines, which are always
-    there). A node lives ``max_run_hours`` at most, and the
-    machines of a block are there from the day ``since`` to the day ``until`` (ISO dates). ``rdma_devices`` is how many
-    its machines have, of use to pods in a ``fabric`` alone. ``slice_nodes`` nodes start and end together, and one job
-    has them all; 0 where pods share nodes. ``cloud_labels`` are those of ``labels`` that the cloud sets by itself, and
-    pods have to select.
+    ``allocatable_gpus`` are those of a node that pods see (shares, slices), ``gpus_per_pod`` the most that one pod
+    gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can ask for: a node of the
+    smallest of the machine types without what the system takes. ``notice_seconds`` is how long pods have on a spot node
+    that is taken away. ``rdma_devices`` is how many its machines have, of use to pods in a fabric alone.
     """
 
     name: str
-    gpu: str
-    gpus_per_node: int
+    nodes: Nodes
+    scaling: Scaling
+    gpus: Gpus
     allocatable_gpus: int
     gpus_per_pod: int
-    machine_types: tuple[str, ...]
-    zones: tuple[str, ...]
-    max_nodes: int
-    spot: bool = False
-    preference: int = 0
     milli_cpu: int | None = None
     memory_mib: int | None = None
     disk_mib: int | None = None
-    hourly_usd: float | None = None
-    idle_minutes: int | None = None
     notice_seconds: int | None = None
-    capacity_type: str = "on-demand"
-    max_run_hours: int | None = None
-    since: str | None = None
-    until: str | None = None
     rdma_devices: int = 0
-    slice_nodes: int = 0
-    fabric: Fabric | None = None
-    labels: Mapping[str, str]
-    cloud_labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Taint, ...] = ()
+
+
+_PUBLISHED: Final[Mapping[str, str]] = {
+    "name": "name",
+    "gpu": "gpus.type",
+    "gpus_per_node": "gpus.per_node",
+    "allocatable_gpus": "allocatable_gpus",
+    "gpus_per_pod": "gpus_per_pod",
+    "machine_types": "nodes.machine_types",
+    "zones": "nodes.zones",
+    "max_nodes": "scaling.max_nodes",
+    "spot": "scaling.spot",
+    "preference": "scaling.preference",
+    "milli_cpu": "milli_cpu",
+    "memory_mib": "memory_mib",
+    "disk_mib": "disk_mib",
+    "hourly_usd": "nodes.hourly_usd",
+    "idle_minutes": "scaling.unneeded_minutes",
+    "notice_seconds": "notice_seconds",
+    "capacity_type": "scaling.capacity_type",
+    "max_run_hours": "scaling.max_run_hours",
+    "since": "scaling.block.first",
+    "until": "scaling.block.last",
+    "rdma_devices": "rdma_devices",
+    "slice_nodes": "gpus.slice_nodes",
+    "fabric": "nodes.fabric",
+    "labels": "nodes.labels",
+    "cloud_labels": "nodes.cloud_labels",
+    "taints": "nodes.taints",
+}
+"""Field of a pool in JSON → the attribute of ``PoolOffer``, or of one of its parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,33 +141,31 @@ _IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]
 """Fields that are left out when empty: all behind ``registry``."""
 
 
-def pool_offer(pool: Pool, **known: Any) -> PoolOffer:
-    """The offer of a declared pool; ``known`` are further fields, which win over those of the pool."""
-    nodes, scaling, gpus = pool.nodes, pool.scaling, pool.gpus
-    declared = {
-        "name": pool.name,
-        "gpu": gpus.type,
-        "gpus_per_node": gpus.per_node,
-        "allocatable_gpus": gpus.allocatable,
-        "machine_types": nodes.machine_types,
-        "zones": nodes.zones,
-        "max_nodes": scaling.max_nodes,
-        "spot": scaling.spot,
-        "preference": scaling.preference,
-        "hourly_usd": nodes.hourly_usd,
-        "fabric": nodes.fabric,
-        "labels": dict(nodes.labels),
-        "cloud_labels": nodes.cloud_labels,
-        "taints": nodes.taints,
-    }
-    return PoolOffer(**{**declared, **known})
+def pool_offer(pool: Pool, *, idle_minutes: int | None, **known: Any) -> PoolOffer:
+    """The offer of a declared pool whose idle nodes go after ``idle_minutes``; ``known`` are the offer's own fields."""
+    own = {"allocatable_gpus": pool.gpus.allocatable, "gpus_per_pod": gpus_per_pod(pool), **known}
+    scaling = replace(pool.scaling, unneeded_minutes=idle_minutes)
+    return PoolOffer(name=pool.name, nodes=pool.nodes, scaling=scaling, gpus=pool.gpus, **own)
+
+
+def limited_to(pool: PoolOffer, max_nodes: int) -> PoolOffer:
+    """The pool with another maximum."""
+    return replace(pool, scaling=replace(pool.scaling, max_nodes=max_nodes))
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:
     """The manifest that publishes the offer."""
     written = {name: value for name, value in asdict(offer).items() if value or name not in _IF_ANY}
+    written["pools"] = [written_pool(pool) for pool in offer.pools]
     data = {KEY: json.dumps({"schema": SCHEMA, **written}, indent=1)}
     return manifest("v1", "ConfigMap", CONFIG_MAP, NAMESPACE, data=data)
+
+
+def written_pool(pool: PoolOffer) -> dict[str, Any]:
+    """The pool as it is published."""
+    values = asdict(pool)
+    values["scaling"]["spot"] = pool.scaling.spot
+    return {key: at(values, *path.split(".")) for key, path in _PUBLISHED.items()}
 
 
 def from_config_map(config_map: Mapping[str, Any]) -> Offer:
@@ -184,7 +193,7 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
 
 
 def _offer(written: Mapping[str, Any]) -> Offer:
-    pools = tuple(_pool(each) for each in written["pools"])
+    pools = tuple(read_pool(each) for each in written["pools"])
     bucket = written.get("checkpoints")
     return Offer(
         pools=pools,
@@ -196,13 +205,28 @@ def _offer(written: Mapping[str, Any]) -> Offer:
     )
 
 
-def _pool(written: Mapping[str, Any]) -> PoolOffer:
+def read_pool(written: Mapping[str, Any]) -> PoolOffer:
+    """The pool that is published so; fields of a newer program are ignored."""
     if "rung" in written:  # the name of capacity_type in schema 1
         written = {"capacity_type": written["rung"], **written}
-    lists = {name: tuple(written[name]) for name in ("machine_types", "zones")}
-    taints = tuple(Taint(**_known(Taint, taint)) for taint in written["taints"])
-    fabric = Fabric(**_known(Fabric, written["fabric"])) if written.get("fabric") else None
-    return PoolOffer(taints=taints, fabric=fabric, **lists, **_known(PoolOffer, written, "taints", "fabric", *lists))
+    values: dict[str, Any] = {}
+    for key, path in _PUBLISHED.items():
+        *parents, name = path.split(".")
+        holder = values
+        for parent in parents:
+            holder = holder.setdefault(parent, {})
+        if key in written:
+            holder[name] = written[key]
+    nodes, scaling, gpus = (values.pop(part) for part in ("nodes", "scaling", "gpus"))
+    nodes |= {name: tuple(nodes[name]) for name in ("machine_types", "zones")}
+    nodes["taints"] = tuple(Taint(**_known(Taint, taint)) for taint in nodes["taints"])
+    nodes["fabric"] = Fabric(**_known(Fabric, nodes["fabric"])) if nodes.get("fabric") else None
+    days = [day for day in scaling["block"].values() if day]
+    scaling["block"] = Block(**scaling["block"]) if len(days) == len(fields(Block)) else None
+    # Before pools had a capacity type they were spot or not.
+    scaling = {"capacity_type": "spot" if scaling.pop("spot", False) else "on-demand", **scaling}
+    gpus["resource"] = resource_of(gpus["type"])
+    return PoolOffer(nodes=Nodes(**nodes), scaling=Scaling(**scaling), gpus=Gpus(**gpus), **values)
 
 
 def _known(kind: type, written: Mapping[str, Any], *read: str) -> dict[str, Any]:

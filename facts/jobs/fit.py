@@ -44,23 +44,25 @@ class Fit:
     @property
     def hourly_usd(self) -> float | None:
         """A node's list price: the first pool's or, where that is unknown, the lowest known one."""
-        known = [pool.hourly_usd for pool in self.pools if pool.hourly_usd is not None]
-        return self.pools[0].hourly_usd if self.pools[0].hourly_usd is not None else min(known, default=None)
+        known = [pool.nodes.hourly_usd for pool in self.pools if pool.nodes.hourly_usd is not None]
+        return (
+            self.pools[0].nodes.hourly_usd if self.pools[0].nodes.hourly_usd is not None else min(known, default=None)
+        )
 
     @property
     def resource(self) -> str:
         """The resource by which pods request the GPUs."""
-        return resource_of(self.pools[0].gpu)
+        return resource_of(self.pools[0].gpus.type)
 
     @property
     def taints(self) -> tuple[Taint, ...]:
         """The taints of the pools, which pods must tolerate."""
-        return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.taints))
+        return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.nodes.taints))
 
     @property
     def kind(self) -> Mapping[str, str]:
         """The labels of their type and size, and those that pods have to select."""
-        return kind_labels(self.pools[0].labels, self.pools[0].cloud_labels)
+        return kind_labels(self.pools[0].nodes.labels, self.pools[0].nodes.cloud_labels)
 
     @property
     def platform(self) -> str:
@@ -70,17 +72,17 @@ class Fit:
     @property
     def selected(self) -> Mapping[str, str]:
         """The labels that pods have to select: of a ComputeClass, of MPS, of Arm CPUs, of a topology; mostly none."""
-        return selected_labels(self.pools[0].labels, self.pools[0].cloud_labels)
+        return selected_labels(self.pools[0].nodes.labels, self.pools[0].nodes.cloud_labels)
 
     @property
     def most_pods(self) -> int:
         """How many such pods can run at once."""
-        return self.pods_per_node * sum(pool.max_nodes for pool in self.pools)
+        return self.pods_per_node * sum(pool.scaling.max_nodes for pool in self.pools)
 
     @property
     def most_pods_of_one_pool(self) -> int:
         """How many such pods can run at once in the largest of the pools."""
-        return self.pods_per_node * max(pool.max_nodes for pool in self.pools)
+        return self.pods_per_node * max(pool.scaling.max_nodes for pool in self.pools)
 
     @property
     def grace_seconds(self) -> int | None:
@@ -105,13 +107,13 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
         if not taking:
             continue
         fit = Fit(
-            pools=tuple(sorted(taking, key=lambda pool: pool.preference)),
+            pools=tuple(sorted(taking, key=lambda pool: pool.scaling.preference)),
             pods_per_node=min(pods_per_node(pool, request) for pool in taking),
             larger=_enough_gpus_in_smaller(offer, taking[0], request),
         )
         if fit.most_pods >= request.workers:
             fitting.append(fit)
-    return sorted(fitting, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
+    return sorted(fitting, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus.per_node))
 
 
 def misses(offer: Offer, request: PodRequest) -> list[Miss]:
@@ -127,13 +129,13 @@ def misses(offer: Offer, request: PodRequest) -> list[Miss]:
             if lacks:
                 missing.append(Miss(pool=pool, lacks=lacks))
     return sorted(
-        missing, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf)
+        missing, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.nodes.hourly_usd or math.inf)
     )
 
 
 def pod_room(pool: PoolOffer, request: PodRequest) -> int:
     """How many such pods fit on all nodes of the pool."""
-    return pool.max_nodes * pods_per_node(pool, request)
+    return pool.scaling.max_nodes * pods_per_node(pool, request)
 
 
 def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
@@ -158,35 +160,36 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
     groups: dict[tuple[object, ...], list[PoolOffer]] = {}
     for pool in offer.pools:
         # The nodes of two slices are not connected.
-        own = pool.name if pool.slice_nodes > 1 else None
-        selected = selected_labels(pool.labels, pool.cloud_labels).items()
-        kind = (pool.gpu, pool.gpus_per_node, pool.allocatable_gpus, own, *selected)
+        own = pool.name if pool.gpus.slice_nodes > 1 else None
+        selected = selected_labels(pool.nodes.labels, pool.nodes.cloud_labels).items()
+        kind = (pool.gpus.type, pool.gpus.per_node, pool.allocatable_gpus, own, *selected)
         groups.setdefault(kind, []).append(pool)
     yield from groups.values()
 
 
 def _connected(pools: list[PoolOffer], request: PodRequest) -> list[PoolOffer]:
     """For several workers the one pool whose fabric connects them all, if there is one."""
-    able = [pool for pool in pools if pool.fabric is not None and pod_room(pool, request) >= request.workers]
+    able = [pool for pool in pools if pool.nodes.fabric is not None and pod_room(pool, request) >= request.workers]
     return able[:1] if able and request.workers > 1 else pools
 
 
 def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
-    if request.gpu is not None and not names(pool.gpu, request.gpu):
-        yield f"{pool.gpu}, not {request.gpu}"
-    if request.gpu is None and resource_of(pool.gpu) != GPU_RESOURCE:
-        yield f"{pool.gpu}, which runs no program for NVIDIA's GPUs, so a job has to name it"
-    elif request.gpu is None and ARCH_LABEL in pool.labels:
-        yield f"{pool.gpu} with Arm CPUs, on which no image for x86 runs, so a job has to name it"
+    if request.gpu is not None and not names(pool.gpus.type, request.gpu):
+        yield f"{pool.gpus.type}, not {request.gpu}"
+    if request.gpu is None and resource_of(pool.gpus.type) != GPU_RESOURCE:
+        yield f"{pool.gpus.type}, which runs no program for NVIDIA's GPUs, so a job has to name it"
+    elif request.gpu is None and ARCH_LABEL in pool.nodes.labels:
+        yield f"{pool.gpus.type} with Arm CPUs, on which no image for x86 runs, so a job has to name it"
     if request.gpus > pool.gpus_per_pod:
         yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
-    if pool.slice_nodes and request.gpus != pool.gpus_per_node:
-        yield f"a pod has all {pool.gpus_per_node} chips of a node, not {request.gpus}"
-    if pool.slice_nodes > 1 and request.workers != pool.slice_nodes:
-        yield f"a slice is {pool.slice_nodes} nodes that start together and need a worker each, not {request.workers}"
-    if request.spot is True and not pool.spot:
+    if pool.gpus.slice_nodes and request.gpus != pool.gpus.per_node:
+        yield f"a pod has all {pool.gpus.per_node} chips of a node, not {request.gpus}"
+    if pool.gpus.slice_nodes > 1 and request.workers != pool.gpus.slice_nodes:
+        nodes = pool.gpus.slice_nodes
+        yield f"a slice is {nodes} nodes that start together and need a worker each, not {request.workers}"
+    if request.spot is True and not pool.scaling.spot:
         yield "on-demand, not spot"
-    if request.spot is False and pool.spot:
+    if request.spot is False and pool.scaling.spot:
         yield "spot, not on-demand"
     if pool.milli_cpu is not None and request.milli_cpu > pool.milli_cpu:
         yield f"at most {pool.milli_cpu / 1000:g} CPU per pod, not {request.milli_cpu / 1000:g}"
@@ -201,7 +204,7 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
 def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:
     """As admission asks it (``gpu-placement.yaml``): of the same type and a smaller size."""
     return any(
-        one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node and one.gpus_per_pod >= request.gpus
+        one.gpus.type == pool.gpus.type and one.gpus.per_node < pool.gpus.per_node and one.gpus_per_pod >= request.gpus
         for one in offer.pools
     )
 

@@ -117,7 +117,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "pod_labels": offer.account_labels if somebody in offer.accounts else {},
             "volume": SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
             "queue": QUEUE if queued else None,
-            "spot": any(pool.spot for pool in fit.pools),
+            "spot": any(pool.scaling.spot for pool in fit.pools),
             "network": _network(asked, fit),
             "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
         }
@@ -129,18 +129,18 @@ def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
     pool = max(fit.pools, key=lambda each: each.rdma_devices)
     if job.workers == 1 or job.network.devices or not pool.rdma_devices:
         return None
-    way = "all GPUs of a node per worker" if pool.fabric else "a pool with a fabric (docs/workloads.md)"
-    devices = f"the {pool.rdma_devices} RDMA devices of {pool.machine_types[0]}"
+    way = "all GPUs of a node per worker" if pool.nodes.fabric else "a pool with a fabric (docs/workloads.md)"
+    devices = f"the {pool.rdma_devices} RDMA devices of {pool.nodes.machine_types[0]}"
     return f"the workers exchange data over TCP, which is many times slower than {devices}; use {way}, or one worker"
 
 
 def _network(asked: JobRequest, fit: Fit) -> Fabric:
     """The devices of each of several workers, if one fabric connects them all."""
     first, *others = fit.pools
-    if asked.workers == 1 or others or first.fabric is None:
+    if asked.workers == 1 or others or first.nodes.fabric is None:
         return NO_FABRIC
-    share = first.fabric.share(asked.gpus, first.gpus_per_node)
-    return replace(first.fabric, devices=share) if share else NO_FABRIC
+    share = first.nodes.fabric.share(asked.gpus, first.gpus.per_node)
+    return replace(first.nodes.fabric, devices=share) if share else NO_FABRIC
 
 
 def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:

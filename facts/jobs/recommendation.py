@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from facts import catalog
 from facts.catalog.tables import rows
 from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
-from facts.concepts.offer import Offer, PoolOffer
+from facts.concepts.offer import Offer, PoolOffer, limited_to
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.jobs.fit import names
 from facts.jobs.simulation import Design, NodeLife, TraceCost, simulate
 from facts.jobs.trace import TraceError, TraceJob
@@ -40,11 +41,11 @@ class Recommendation:
         lines.append("gpuPools:")
         for pool in self.design.offer.pools:
             lines += [
-                f"  - name: {_short(pool.gpu)}",
-                f"    gpu: {pool.gpu}",
-                f"    gpusPerNode: {pool.gpus_per_node}",
-                f"    capacity: {'spot-with-fallback' if pool.spot else 'on-demand'}",
-                f"    maxNodes: {pool.max_nodes}",
+                f"  - name: {_short(pool.gpus.type)}",
+                f"    gpu: {pool.gpus.type}",
+                f"    gpusPerNode: {pool.gpus.per_node}",
+                f"    capacity: {'spot-with-fallback' if pool.scaling.spot else 'on-demand'}",
+                f"    maxNodes: {pool.scaling.max_nodes}",
             ]
         return "\n".join(line if line.startswith(" ") else f"gpucluster:{line}" for line in lines)
 
@@ -74,7 +75,7 @@ class Market:
 
     def life(self, pool: PoolOffer) -> NodeLife:
         """How long a node of the pool takes to start, and how often it is reclaimed if it is a spot node."""
-        machine = catalog.of(self.cloud).machines.get(pool.machine_types[0])
+        machine = catalog.of(self.cloud).machines.get(pool.nodes.machine_types[0])
         known = {row["family"]: row for row in rows("", "node_starts") if row["cloud"] == self.cloud}
         row = known.get(machine.family if machine else "*") or known["*"]
         low, high, rate = (float(row[name]) for name in ("low_seconds", "high_seconds", "reclaims_per_hour"))
@@ -97,17 +98,11 @@ class Market:
             return None
         return PoolOffer(
             name=f"{_short(gpu)}-{size}",
-            gpu=gpu,
-            gpus_per_node=size,
+            nodes=Nodes(machine_types=(machine.type,), zones=(), labels={}, hourly_usd=usd),
+            scaling=Scaling(max_nodes=_UNLIMITED, capacity_type="spot" if spot else "on-demand", unneeded_minutes=idle),
+            gpus=Gpus(type=gpu, per_node=size, resource=resource_of(gpu)),
             allocatable_gpus=size,
             gpus_per_pod=size,
-            machine_types=(machine.type,),
-            zones=(),
-            max_nodes=_UNLIMITED,
-            spot=spot,
-            hourly_usd=usd,
-            idle_minutes=idle,
-            labels={},
         )
 
 
@@ -115,9 +110,9 @@ def types_of(pools: Sequence[PoolOffer]) -> Mapping[str, GpuPrice]:
     """GPU type → the lowest price of one, and the most that a pod gets. A price that is not known counts as 0."""
     types: dict[str, GpuPrice] = {}
     for pool in pools:
-        known = types.get(pool.gpu, GpuPrice(math.inf, 0))
-        usd = (pool.hourly_usd or 0.0) / pool.gpus_per_node
-        types[pool.gpu] = GpuPrice(min(known.usd, usd), max(known.most, pool.gpus_per_pod))
+        known = types.get(pool.gpus.type, GpuPrice(math.inf, 0))
+        usd = (pool.nodes.hourly_usd or 0.0) / pool.gpus.per_node
+        types[pool.gpus.type] = GpuPrice(min(known.usd, usd), max(known.most, pool.gpus_per_pod))
     return types
 
 
@@ -158,12 +153,12 @@ def recommend(jobs: Sequence[TraceJob], market: Market, *, max_wait: float, seed
     for idle in IDLE_MINUTES if catalog.of(market.cloud).choices.unneeded_minutes else (None,):
         by_gpu, every = [], market.pools(idle)
         for gpu in sorted({job.gpu or "" for job in jobs}):
-            machines = [pool for pool in every if pool.gpu == gpu]
+            machines = [pool for pool in every if pool.gpus.type == gpu]
             by_gpu.append(_sizes([job for job in jobs if job.gpu == gpu], machines, market, max_wait, seed))
         for choice in zip(*by_gpu, strict=True):
             pools = [pool for each in choice for pool in each]
             cost = simulate(jobs, market.design(pools), seed)
-            limited = [replace(pool, max_nodes=max(1, cost.peaks[pool.name])) for pool in pools]
+            limited = [limited_to(pool, max(1, cost.peaks[pool.name])) for pool in pools]
             options.append(Recommendation(design=market.design(limited), cost=cost, idle_minutes=idle))
     return min(options, key=lambda each: (each.cost.beyond(max_wait), each.cost.usd or 0.0))
 
@@ -178,7 +173,7 @@ def _sizes(
     waits of all jobs may be short enough, too. A job runs on the smallest size that has its GPUs, so each is simulated
     alone.
     """
-    most, there = max(job.gpus for job in jobs), max(pool.gpus_per_node for pool in machines)
+    most, there = max(job.gpus for job in jobs), max(pool.gpus.per_node for pool in machines)
     if most > there:
         raise TraceError([f"a worker asks for {most} {jobs[0].gpu}, a machine has {there} at most; use more workers"])
 
@@ -186,10 +181,10 @@ def _sizes(
     def costs(above: int, index: int) -> list[tuple[PoolOffer, TraceCost]]:
         """Without a limit, then with half as many nodes again and again, as long as no job waits too long."""
         pool = machines[index]
-        own = [job for job in jobs if above < job.gpus <= pool.gpus_per_node]
+        own = [job for job in jobs if above < job.gpus <= pool.gpus.per_node]
         every = [(pool, simulate(own, market.design([pool]), seed))]
         while (nodes := every[-1][1].peaks[pool.name] // 2) and not every[-1][1].beyond(max_wait):
-            pool = replace(pool, max_nodes=nodes)
+            pool = limited_to(pool, nodes)
             cost = simulate(own, market.design([pool]), seed)
             if cost.unplaced or cost.beyond(max_wait):
                 break
@@ -203,9 +198,9 @@ def _sizes(
             return 0.0, 0.0, ()
         options = []
         for index, machine in enumerate(machines):
-            for pool, cost in costs(above, index) if machine.gpus_per_node > above else ():
+            for pool, cost in costs(above, index) if machine.gpus.per_node > above else ():
                 if cost.waits:
-                    late, usd, rest = best(pool.gpus_per_node, allowed)
+                    late, usd, rest = best(pool.gpus.per_node, allowed)
                     options.append((late + cost.beyond(allowed), usd + (cost.usd or 0.0), (pool, *rest)))
         return min(options, key=lambda option: option[:2])
 

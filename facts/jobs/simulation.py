@@ -182,10 +182,10 @@ class _Simulation:
     def _result(self, runs: Sequence[_Run], start: float, *, unplaced: int) -> TraceCost:
         hours = [((self._last_end if each.ended is None else each.ended) - each.created) / _HOUR for each in self._all]
         lives = list(zip((node.pool for node in self._all), hours, strict=True))
-        prices = [length * pool.hourly_usd for pool, length in lives if pool.hourly_usd is not None]
+        prices = [length * pool.nodes.hourly_usd for pool, length in lives if pool.nodes.hourly_usd is not None]
         return TraceCost(
-            paid=sum(length * pool.gpus_per_node for pool, length in lives),
-            paid_spot=sum(length * pool.gpus_per_node for pool, length in lives if pool.spot),
+            paid=sum(length * pool.gpus.per_node for pool, length in lives),
+            paid_spot=sum(length * pool.gpus.per_node for pool, length in lives if pool.scaling.spot),
             used=sum(run.job.duration * run.job.all_gpus for run in runs) / _HOUR,
             usd=sum(prices) if len(prices) == len(lives) else None,
             hours=(self._last_end - start) / _HOUR,
@@ -250,7 +250,7 @@ class _Simulation:
         return True
 
     def _may_add(self, pool: PoolOffer) -> int:
-        return pool.max_nodes - self._counts[pool.name]
+        return pool.scaling.max_nodes - self._counts[pool.name]
 
     def _create(self, pool: PoolOffer) -> _Node:
         node = _Node(pool=pool, created=self._now, free=pool.allocatable_gpus)
@@ -269,12 +269,14 @@ class _Simulation:
         node.ready = True
         self._become_idle(node)
         rate = self._design.lives[node.pool.name].reclaims_per_hour
-        if node.pool.spot and rate:
+        if node.pool.scaling.spot and rate:
             self._at(self._now + self._random.expovariate(rate) * _HOUR, partial(self._reclaim, node))
 
     def _become_idle(self, node: _Node) -> None:
         node.idle_since = self._now
-        minutes = DEFAULT_IDLE_MINUTES if node.pool.idle_minutes is None else node.pool.idle_minutes
+        minutes = (
+            DEFAULT_IDLE_MINUTES if node.pool.scaling.unneeded_minutes is None else node.pool.scaling.unneeded_minutes
+        )
         self._at(self._now + 60 * minutes, partial(self._remove_idle, node, self._now))
 
     def _remove_idle(self, node: _Node, since: float) -> None:

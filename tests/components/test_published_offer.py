@@ -53,11 +53,11 @@ def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> N
     room = rooms(settings.cloud, settings.gpu_pools)
     assert [pool.name for pool in inventory.pools] == [pool.name for pool in settings.gpu_pools]
     for published, pool in zip(inventory.pools, settings.gpu_pools, strict=True):
-        assert (published.gpu, published.labels) == (pool.gpus.type, dict(pool.nodes.labels))
-        for fact in ("taints", "zones", "hourly_usd", "machine_types"):
-            assert getattr(published, fact) == getattr(pool.nodes, fact), fact
-        assert (published.max_nodes, published.spot) == (pool.scaling.max_nodes, pool.scaling.spot)
-        assert published.gpus_per_node == pool.gpus.per_node
+        for fact in ("labels", "taints", "zones", "hourly_usd", "machine_types"):
+            assert getattr(published.nodes, fact) == getattr(pool.nodes, fact), fact
+        assert published.scaling.max_nodes == pool.scaling.max_nodes
+        assert published.scaling.capacity_type == pool.scaling.capacity_type
+        assert (published.gpus.type, published.gpus.per_node) == (pool.gpus.type, pool.gpus.per_node)
         assert (published.notice_seconds is None) is not pool.scaling.spot
         assert published.milli_cpu is not None
         assert published.memory_mib is not None
@@ -182,4 +182,4 @@ def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
 
 def test_a_pod_gets_one_share_of_a_gpu_where_gpus_are_shared() -> None:
     published = of_pool("gke", specs.gpu_pool(size=2, time_sharing=SharedGpu(clients_per_gpu=4)))
-    assert (published.gpus_per_node, published.allocatable_gpus, published.gpus_per_pod) == (2, 8, 1)
+    assert (published.gpus.per_node, published.allocatable_gpus, published.gpus_per_pod) == (2, 8, 1)

@@ -80,7 +80,8 @@ def hourly_usd(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer) ->
     by_name = {node["metadata"]["name"]: node for node in nodes}
     placed = [(pod, _pool(pod, by_name.get(pod["spec"]["nodeName"]), pools)) for pod in pods if on_node(pod)]
     costs = [
-        None if pool is None or pool.hourly_usd is None else _share(pod, pool) * pool.hourly_usd for pod, pool in placed
+        None if pool is None or pool.nodes.hourly_usd is None else _share(pod, pool) * pool.nodes.hourly_usd
+        for pod, pool in placed
     ]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -101,17 +102,17 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
             continue
         node = by_name.get(node_name)
         pool = _pool(pod, node, pools)
-        if pool is None or pool.hourly_usd is None:
+        if pool is None or pool.nodes.hourly_usd is None:
             name = "an unknown pool" if pool is None else f"pool {pool.name}"
             total += GpuCost(notes=(f"node price of {name} unknown; its pods are not included",))
             total += _while_up(pod, node, 0.0, now)
             continue
-        hourly = pool.hourly_usd * _share(pod, pool)
+        hourly = pool.nodes.hourly_usd * _share(pod, pool)
         total += _while_up(pod, node, hourly, now)
-        if pool.idle_minutes is None:
+        if pool.scaling.unneeded_minutes is None:
             total += GpuCost(notes=("scale-down delay unknown on this cloud; idle time not included",))
         else:
-            idle_by_node[node_name] = max(idle_by_node.get(node_name, 0.0), hourly * pool.idle_minutes / 60)
+            idle_by_node[node_name] = max(idle_by_node.get(node_name, 0.0), hourly * pool.scaling.unneeded_minutes / 60)
     return total + GpuCost(idle=sum(idle_by_node.values()))
 
 
@@ -145,7 +146,7 @@ def _pool(pod: Object, node: Object | None, pools: Mapping[str, PoolOffer]) -> P
     if node is not None:
         return pools.get(at(node, "metadata", "labels", POOL_LABEL))
     allowed = [pools[name] for name in allowed_pools(pod) if name in pools]
-    return max(allowed, key=lambda pool: pool.hourly_usd or 0, default=None)
+    return max(allowed, key=lambda pool: pool.nodes.hourly_usd or 0, default=None)
 
 
 def allowed_pools(pod: Object) -> list[str]:

@@ -68,7 +68,7 @@ def start_of(fit: Fit, request: PodRequest, usage: Usage) -> Start:
     if room >= request.workers:
         return Start("if-room", "starts at once if a node has room")
     further = -(-(request.workers - room) // fit.pods_per_node)
-    most = sum(pool.max_nodes for pool in fit.pools)
+    most = sum(pool.scaling.max_nodes for pool in fit.pools)
     if len(own) + further > most:
         return Start("waits", f"{counted(len(own), 'node')} of at most {most} are up, and too few GPUs are free")
     return Start("minutes", "no node has room" if own else "no node is up")

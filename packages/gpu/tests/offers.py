@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.offer import Offer, PoolOffer
+from facts.concepts.offer import Offer, PoolOffer, read_pool
 from facts.concepts.pool import GPU_TAINT, gpu_pool_labels, size_taint
 
 
@@ -29,7 +30,10 @@ def pool(name: str = "t4-1", *, gpu: str = "nvidia-t4", size: int = 1, smallest:
         "labels": gpu_pool_labels(name, gpu, size, {}),
         "taints": taints,
     }
-    return PoolOffer(**{**usual, **changes})
+    written = {**usual, **changes}
+    written["taints"] = [asdict(taint) for taint in written["taints"]]
+    written["fabric"] = asdict(fabric) if (fabric := written.get("fabric")) else None
+    return read_pool(written)
 
 
 def offer(*pools: PoolOffer) -> Offer:

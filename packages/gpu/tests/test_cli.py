@@ -88,7 +88,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         ({"spot": True, "capacity_type": "spot"}, " spot"),
         ({"capacity_type": "reserved"}, " reserved"),
         ({"capacity_type": "flex-start", "max_run_hours": 24}, " flex-start (up to 24 h)"),
-        ({"capacity_type": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
         (
             {"capacity_type": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
             " capacity-block (from 2099-03-01 until 2099-03-08)",

@@ -97,7 +97,10 @@ CLASS = "cloud.google.com/compute-class"
 def classed(name: str, of: str = "l4", **changes: Any) -> PoolOffer:
     plain = pool(name)
     return pool(
-        name, labels={**plain.labels, CLASS: of}, taints=(*plain.taints, Taint(CLASS, of, "NoSchedule")), **changes
+        name,
+        labels={**plain.nodes.labels, CLASS: of},
+        taints=(*plain.nodes.taints, Taint(CLASS, of, "NoSchedule")),
+        **changes,
     )
 
 

@@ -49,18 +49,18 @@ def test_a_cheaper_idle_time_size_and_capacity_are_chosen() -> None:
     market = Market("gke", "us-central1")
     jobs = resolved(JOBS, types_of(market.pools()), "t4")
     best = recommend(jobs, market, max_wait=1800)
-    fours = [each for each in market.pools() if (each.name, each.spot) == ("t4-4", False)]
+    fours = [each for each in market.pools() if (each.name, each.scaling.spot) == ("t4-4", False)]
     other = market.design(fours)
     assert best.cost.usd is not None
     assert best.cost.usd < 0.5 * (plan.simulate(jobs, other, 0).usd or 0)
-    assert all(each.spot for each in best.design.offer.pools)
+    assert all(each.scaling.spot for each in best.design.offer.pools)
     assert best.idle_minutes is None
-    assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 2, 4]
+    assert [each.gpus.per_node for each in best.design.offer.pools] == [1, 2, 4]
 
 
 def test_a_machine_that_is_sold_as_spot_only_is_not_offered_on_demand() -> None:
     pools = [each for each in Market("gke", "us-central1").pools() if each.name == "h10080gb-1"]
-    assert [each.spot for each in pools] == [True]
+    assert [each.scaling.spot for each in pools] == [True]
 
 
 def test_a_wait_that_no_start_allows_gives_the_shortest_wait() -> None:
@@ -79,14 +79,14 @@ def test_a_size_with_few_jobs_may_make_them_wait_if_all_together_do_not() -> Non
     jobs = resolved([*steady, *rare], types_of(market.pools()), "t4")
     best = recommend(jobs, market, max_wait=250)
     assert best.cost.wait(95) <= 250 < max(best.cost.waits)
-    assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 4]
+    assert [each.gpus.per_node for each in best.design.offer.pools] == [1, 4]
 
 
 def test_who_can_wait_gets_fewer_nodes_and_a_lower_bill() -> None:
     market = Market("eks", "us-west-2")
     jobs = resolved([TraceJob(submit=0, duration=600) for _ in range(24)], types_of(market.pools()), "t4")
     soon, later = (recommend(jobs, market, max_wait=60 * minutes) for minutes in (15, 90))
-    assert [each.design.offer.pools[0].max_nodes for each in (soon, later)] == [24, 3]
+    assert [each.design.offer.pools[0].scaling.max_nodes for each in (soon, later)] == [24, 3]
     assert later.cost.wait(95) <= 5400
     assert (later.cost.usd or 0) < 0.8 * (soon.cost.usd or 0)
 
@@ -156,8 +156,8 @@ def test_a_generated_trace_is_printed(gpu: Run) -> None:
 def test_spot_is_compared_where_its_price_is_not_known_but_given() -> None:
     known, assumed = Market("eks", "us-west-2"), Market("eks", "us-west-2", spot_percent=40)
     jobs = resolved(JOBS, types_of(known.pools()), "t4")
-    assert not any(each.spot for each in known.pools())
-    assert all(not each.spot for each in recommend(jobs, known, max_wait=1800).design.offer.pools)
+    assert not any(each.scaling.spot for each in known.pools())
+    assert all(not each.scaling.spot for each in recommend(jobs, known, max_wait=1800).design.offer.pools)
     best = recommend(jobs, assumed, max_wait=1800)
     assert best.cost.paid_spot == best.cost.paid
     assert best.cost.usd == pytest.approx(0.4 * (recommend(jobs, known, max_wait=1800).cost.usd or 0), rel=0.1)

@@ -145,7 +145,7 @@ def test_what_holds_for_every_trace(pattern: Pattern, isolated: bool) -> None:
     assert outcome.used == pytest.approx(sum(each.duration * each.gpus for each in jobs) / HOUR)
     assert outcome.paid >= outcome.used
     assert min(outcome.waits) >= 0
-    assert all(outcome.peaks[each.name] <= each.max_nodes for each in pools)
+    assert all(outcome.peaks[each.name] <= each.scaling.max_nodes for each in pools)
     assert outcome.paid == run(jobs, *pools, reclaims=0.05, isolated=isolated).paid
 
 

@@ -119,7 +119,7 @@ def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
 def test_both_fallback_pools_are_allowed_with_the_taints_of_both() -> None:
     spec = job()
     assert spec.pools == ("t4-spot", "t4-ondemand")
-    assert set(spec.taints) == {*SPOT.taints, *FALLBACK.taints}
+    assert set(spec.taints) == {*SPOT.nodes.taints, *FALLBACK.nodes.taints}
 
 
 def test_no_more_runs_at_once_than_nodes_can_hold() -> None:

@@ -20,26 +20,28 @@ from facts.concepts.offer import (
     from_config_map,
     to_config_map,
 )
-from facts.concepts.parts import Fabric
+from facts.concepts.parts import Block, Fabric, Gpus, Nodes, Scaling
 
 POOL = PoolOffer(
     name="a100-8",
-    gpu="nvidia-a100-40gb",
-    gpus_per_node=8,
+    nodes=Nodes(
+        machine_types=("machine",),
+        zones=("zone-a", "zone-b"),
+        labels={"gpucluster.dev/pool": "a100-8"},
+        taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
+        cloud_labels={"cloud.example/slice": "a"},
+        fabric=Fabric(devices=4, resource="vpc.amazonaws.com/efa", env={"FI_PROVIDER": "efa"}),
+    ),
+    scaling=Scaling(
+        max_nodes=2,
+        capacity_type="flex-start",
+        max_run_hours=24,
+        block=Block(first="2026-12-01", last="2026-12-08"),
+    ),
+    gpus=Gpus(type="nvidia-a100-40gb", per_node=8),
     allocatable_gpus=8,
     gpus_per_pod=8,
-    machine_types=("machine",),
-    zones=("zone-a", "zone-b"),
-    max_nodes=2,
-    capacity_type="flex-start",
-    max_run_hours=24,
-    since="2026-12-01",
-    until="2026-12-08",
     rdma_devices=4,
-    fabric=Fabric(devices=4, resource="vpc.amazonaws.com/efa", env={"FI_PROVIDER": "efa"}),
-    labels={"gpucluster.dev/pool": "a100-8"},
-    cloud_labels={"cloud.example/slice": "a"},
-    taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
 )
 OFFER = Offer(
     stack="dev",

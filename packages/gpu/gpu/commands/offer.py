@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.offer import PoolOffer
+from facts.concepts.offer import PoolOffer, written_pool
 from facts.concepts.pool import ARCH_LABEL, POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
 from facts.jobs.job import AskError
@@ -28,7 +27,7 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     nodes = nodes_up(cluster)
     if json:
         counts = {pool.name: None if nodes is None else nodes.get(pool.name, 0) for pool in offer.pools}
-        print_json([{**_in_camel_case(asdict(pool)), "nodes": counts[pool.name]} for pool in offer.pools])
+        print_json([{**_in_camel_case(written_pool(pool)), "nodes": counts[pool.name]} for pool in offer.pools])
         return
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
@@ -39,9 +38,11 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
             pool.name,
             node_of(pool),
             room(pool),
-            dollars(pool.hourly_usd),
-            f"{count}/{pool.max_nodes}",
-            f"after {pool.idle_minutes} min idle" if pool.idle_minutes is not None else "cloud default",
+            dollars(pool.nodes.hourly_usd),
+            f"{count}/{pool.scaling.max_nodes}",
+            f"after {pool.scaling.unneeded_minutes} min idle"
+            if pool.scaling.unneeded_minutes is not None
+            else "cloud default",
         )
     console.print(table)
 
@@ -67,20 +68,23 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
     total = f", {_nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
-    return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
+    return (
+        f"{names}: {first.gpus.per_node} {first.gpus.type} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
+    )
 
 
 def _limits(pool: PoolOffer) -> str:
     """How long its nodes are available, if that is limited."""
-    return capacity(pool).removeprefix(f" {pool.capacity_type}") if pool.max_run_hours or pool.until else ""
+    limited = pool.scaling.max_run_hours is not None or pool.scaling.block is not None
+    return capacity(pool).removeprefix(f" {pool.scaling.capacity_type}") if limited else ""
 
 
 def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> dict[str, Any]:
     """The same as JSON."""
     return {
         "pools": [pool.name for pool in fit.pools],
-        "gpu": fit.pools[0].gpu,
-        "gpusPerNode": fit.pools[0].gpus_per_node,
+        "gpu": fit.pools[0].gpus.type,
+        "gpusPerNode": fit.pools[0].gpus.per_node,
         "podsPerNode": fit.pods_per_node,
         "nodes": _nodes_for(fit, request),
         "hourlyUsdPerNode": fit.hourly_usd,
@@ -101,32 +105,30 @@ def _nodes_for(fit: Fit, request: PodRequest) -> int:
 
 def node_of(pool: PoolOffer) -> str:
     """A node of the pool in a few words: ``4 t4 spot``."""
-    return f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{capacity(pool)}"
+    return f"{pool.gpus.per_node} {pool.gpus.type.removeprefix('nvidia-')}{capacity(pool)}"
 
 
 def refuse_default_image(fit: Fit) -> None:
     """Raises AskError: the image that jobs get by default has CUDA for x86, and does not run on the fitting nodes."""
     if fit.resource != GPU_RESOURCE:
         raise AskError(
-            f"{fit.pools[0].gpu}: the default image is for NVIDIA GPUs; write --image IMAGE, or a Dockerfile"
+            f"{fit.pools[0].gpus.type}: the default image is for NVIDIA GPUs; write --image IMAGE, or a Dockerfile"
         )
     if ARCH_LABEL in fit.kind:
         raise AskError(
-            f"{fit.pools[0].gpu}: its nodes have Arm CPUs, and the default image is for x86; write --image IMAGE, "
-            f"which must be for {fit.platform}, or a Dockerfile"
+            f"{fit.pools[0].gpus.type}: its nodes have Arm CPUs, and the default image is for x86; write "
+            f"--image IMAGE, which must be for {fit.platform}, or a Dockerfile"
         )
 
 
 def capacity(pool: PoolOffer) -> str:
     """The capacity type with a leading space, and its limits; empty for on-demand."""
-    capacity_type = "spot" if pool.spot else pool.capacity_type
-    if capacity_type == "on-demand":
+    scaling = pool.scaling
+    if scaling.capacity_type == "on-demand":
         return ""
-    limits = [f"up to {pool.max_run_hours} h"] if pool.max_run_hours else []
-    days = [f"from {pool.since}"] if pool.since else []
-    days += [f"until {pool.until}"] if pool.until else []
-    limits += [" ".join(days)] if days else []
-    return f" {capacity_type}" + (f" ({', '.join(limits)})" if limits else "")
+    limits = [] if scaling.max_run_hours is None else [f"up to {scaling.max_run_hours} h"]
+    limits += [] if scaling.block is None else [f"from {scaling.block.first} until {scaling.block.last}"]
+    return f" {scaling.capacity_type}" + (f" ({', '.join(limits)})" if limits else "")
 
 
 def list_nodes(cluster: ClusterClient) -> list[Object] | None:

@@ -92,7 +92,7 @@ def plan(asked: PlanOptions) -> None:
     console.print(outcome_table(rows))
     if best.cost.beyond(max_wait):
         console.print(f"No pools keep 95 % of the waits below {asked.max_wait} minutes; these come nearest.")
-    if not any(pool.spot for pool in market.pools()):
+    if not any(pool.scaling.spot for pool in market.pools()):
         console.print(
             f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."
         )

@@ -113,8 +113,8 @@ def _cost(snapshot: Snapshot) -> str:
     if snapshot.nodes is None:
         return "you may not list nodes"
     up = [pool for pool in snapshot.offer.pools for _ in snapshot.nodes_of(pool)]
-    least = "at least " if any(pool.hourly_usd is None for pool in up) else ""
-    return f"GPU nodes cost {least}{dollars(sum(pool.hourly_usd or 0 for pool in up))}/h"
+    least = "at least " if any(pool.nodes.hourly_usd is None for pool in up) else ""
+    return f"GPU nodes cost {least}{dollars(sum(pool.nodes.hourly_usd or 0 for pool in up))}/h"
 
 
 def _pools(snapshot: Snapshot) -> Table:
@@ -122,8 +122,8 @@ def _pools(snapshot: Snapshot) -> Table:
     for pool in snapshot.offer.pools:
         own, unknown = snapshot.nodes_of(pool), snapshot.nodes is None
         used = f"{sum(snapshot.used.get(name, 0) for name in own)}/{len(own) * pool.allocatable_gpus}" if own else ""
-        price = None if pool.hourly_usd is None or unknown else len(own) * pool.hourly_usd
-        count = f"{'?' if unknown else len(own)}/{pool.max_nodes}"
+        price = None if pool.nodes.hourly_usd is None or unknown else len(own) * pool.nodes.hourly_usd
+        count = f"{'?' if unknown else len(own)}/{pool.scaling.max_nodes}"
         table.add_row(pool.name, node_of(pool), count, used, dollars(price))
     return table
 

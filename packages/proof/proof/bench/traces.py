@@ -17,7 +17,7 @@ import yaml
 from rich.console import Console
 
 from components.settings import Settings
-from facts.concepts.offer import PoolOffer, pool_offer
+from facts.concepts.offer import PoolOffer, limited_to, pool_offer
 from facts.concepts.pool import Pool
 from facts.jobs.bound import without_waiting
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
@@ -83,13 +83,15 @@ def built_design(described: Mapping[str, Any], jobs: Sequence[TraceJob], market:
     """The design's pools on the machines of the market, for each GPU type that jobs ask for."""
     pools: list[PoolOffer] = []
     spot = described.get("spot", False)
-    machines = [pool for pool in market.pools(described.get("idle_minutes")) if pool.spot is spot]
+    machines = [pool for pool in market.pools(described.get("idle_minutes")) if pool.scaling.spot is spot]
     for gpu in sorted({job.gpu or "" for job in jobs}):
         every = [
-            replace(pool, max_nodes=described.get("max_nodes", pool.max_nodes)) for pool in machines if pool.gpu == gpu
+            limited_to(pool, described.get("max_nodes", pool.scaling.max_nodes))
+            for pool in machines
+            if pool.gpus.type == gpu
         ]
         most = max(job.gpus for job in jobs if job.gpu == gpu)
-        needed = next((index for index, pool in enumerate(every) if pool.gpus_per_node >= most), len(every) - 1)
+        needed = next((index for index, pool in enumerate(every) if pool.gpus.per_node >= most), len(every) - 1)
         chosen = {"each": every[: needed + 1], "one": every[needed : needed + 1], "largest": every[-1:]}
         pools += chosen[described["sizes"]]
     design = market.design(pools, isolated=False)

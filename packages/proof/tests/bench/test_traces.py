@@ -43,12 +43,15 @@ def test_designs_are_built_as_they_are_described() -> None:
     two, one = TraceJob(submit=0, duration=60, gpus=2), TraceJob(submit=0, duration=60)
     jobs = resolved([two, one], types_of(market.pools()), "t4")
     built = {seed["name"]: built_design(seed, jobs, market, 0) for seed in seeds()}
-    sizes = {name: [pool.gpus_per_node for pool in design.offer.pools] for name, design in built.items()}
+    sizes = {name: [pool.gpus.per_node for pool in design.offer.pools] for name, design in built.items()}
     assert sizes == {"GKE tips": [2], "acs-engine": [1, 2], "bare VMs": [2], "GKE auto-scale": [1, 2], "EKS spot": [4]}
-    assert {name for name, design in built.items() if design.offer.pools[0].spot} == {"GKE auto-scale", "EKS spot"}
+    assert {name for name, design in built.items() if design.offer.pools[0].scaling.spot} == {
+        "GKE auto-scale",
+        "EKS spot",
+    }
     assert built["acs-engine"].always_on == {"t4-1": 1, "t4-2": 1}
     assert built["bare VMs"].always_on == {"t4-2": 2}
-    assert [pool.max_nodes for pool in built["GKE auto-scale"].offer.pools] == [8, 8]
+    assert [pool.scaling.max_nodes for pool in built["GKE auto-scale"].offer.pools] == [8, 8]
     assert {design.isolated for design in built.values()} == {False}
 
 

@@ -10,14 +10,13 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict
 from typing import Any, Final
 from unittest import mock
 
 from facts.concepts.broken_nodes import SINCE
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted_budget
-from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, from_config_map
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, from_config_map, written_pool
 from facts.concepts.unknown import at
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.pod_placement import refusal
@@ -245,4 +244,4 @@ def _offered(objects: Iterable[Object], expected: Offer) -> Iterator[str]:
 
 def _facts(offer: Offer) -> dict[str, Any]:
     stack = {key: getattr(offer, key) for key in ("stack", "cloud", "region", "cluster", "log_command")}
-    return stack | {f"{pool.name} {key}": value for pool in offer.pools for key, value in asdict(pool).items()}
+    return stack | {f"{pool.name} {key}": value for pool in offer.pools for key, value in written_pool(pool).items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from facts import catalog
 from facts.catalog.model import Machine, Resources
 from facts.concepts.offer import Offer, PoolOffer, pool_offer
-from facts.concepts.pool import Pool, gpus_per_pod
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -98,17 +98,11 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
     free = [known.nodes.allocatable(machine) for machine in machines]
     return pool_offer(
         pool,
-        gpus_per_pod=gpus_per_pod(pool),
         milli_cpu=min((each.milli_cpu for each in free), default=None),
         memory_mib=min((each.memory_mib for each in free), default=None),
         disk_mib=known.nodes.disk_mib and known.nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
-        capacity_type=pool.scaling.capacity_type,
-        max_run_hours=pool.scaling.max_run_hours,
-        since=pool.scaling.block and pool.scaling.block.first,
-        until=pool.scaling.block and pool.scaling.block.last,
-        slice_nodes=pool.gpus.slice_nodes,
         rdma_devices=max((each.rdma_devices for each in machines[:1]), default=0),
     )
 

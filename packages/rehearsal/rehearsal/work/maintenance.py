@@ -100,7 +100,7 @@ def _jobs(there: Workplace) -> list[TrainingJobSpec]:
     if not fitting:
         return []
     gpus = min(pool.gpus_per_pod for pool in fitting[0].pools)
-    request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpu, spot=False)
+    request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpus.type, spot=False)
     fit = next(iter(fits(there.offer, request)), fitting[0])
     asked = JobRequest(**vars(request), name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
     job = training_job(asked, fit, there.image, there.offer)

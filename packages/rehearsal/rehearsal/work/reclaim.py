@@ -100,13 +100,13 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
 
 def _job(there: Workplace, name: str) -> tuple[TrainingJobSpec, int | None]:
     """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
-    spot = any(pool.spot for pool in there.offer.pools) or None
+    spot = any(pool.scaling.spot for pool in there.offer.pools) or None
     smallest = place(there.offer, PodRequest(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
-    fit = place(there.offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
+    fit = place(there.offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpus.type, spot=spot))
     asked = JobRequest(
         gpus=gpus,
-        gpu=fit.pools[0].gpu,
+        gpu=fit.pools[0].gpus.type,
         spot=spot,
         workers=min(2, fit.most_pods_of_one_pool),
         name=name,

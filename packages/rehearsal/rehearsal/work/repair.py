@@ -41,8 +41,12 @@ def play(there: Workplace, break_gpu: Callable[[str], None], run_cron_jobs: Call
             wrong.append(f"{name} ({reason}) is not removed; CronJobs write: {''.join(output) or 'nothing'}")
         # It is paid for until it is out of service, and then idle.
         pool = next(each for each in there.offer.pools if each.name == node["metadata"]["labels"][POOL_LABEL])
-        minutes = MINUTES["broken"] + 2 * EVERY_MINUTES + (pool.idle_minutes or 0)
-        price = "at an unknown price" if pool.hourly_usd is None else f"{pool.hourly_usd * minutes / 60:.2f} USD"
+        minutes = MINUTES["broken"] + 2 * EVERY_MINUTES + (pool.scaling.unneeded_minutes or 0)
+        price = (
+            "at an unknown price"
+            if pool.nodes.hourly_usd is None
+            else f"{pool.nodes.hourly_usd * minutes / 60:.2f} USD"
+        )
         bill.append(f"{reason}; the dead node is paid for at most {minutes} minutes ({price})")
 
     check = reclaim.play(there, take, name="repaired-job", title=_TITLE, noticed=False)

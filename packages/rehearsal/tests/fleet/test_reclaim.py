@@ -11,6 +11,7 @@ from typing_extensions import override
 from components import node_reaper
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, ready_gpus, running_fleet
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, nodes
 from packages.rehearsal.tests.tables import cases
@@ -152,19 +153,18 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
     ) -> Check:
         pool = PoolOffer(
             name=f"{way}-scaled",
-            gpu="nvidia-t4",
-            gpus_per_node=1,
+            nodes=Nodes(
+                machine_types=("n1-standard-4",),
+                zones=ZONES[:1],
+                labels={**KIND, "gpucluster.dev/pool": f"{way}-scaled"},
+                taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
+                hourly_usd=1.2,
+            ),
+            scaling=Scaling(max_nodes=3, capacity_type="spot", unneeded_minutes=10),
+            gpus=Gpus(type="nvidia-t4", per_node=1),
             allocatable_gpus=1,
             gpus_per_pod=1,
-            machine_types=("n1-standard-4",),
-            zones=ZONES[:1],
-            max_nodes=3,
-            spot=True,
             notice_seconds=15,
-            hourly_usd=1.2,
-            idle_minutes=10,
-            labels={**KIND, "gpucluster.dev/pool": f"{way}-scaled"},
-            taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
         )
         bucket = CheckpointsOffer(url="s3://bucket", service_account="default/default")
         offer = Offer(stack="s", cloud="c", region="r", cluster=CLUSTER, pools=(pool,), checkpoints=bucket)

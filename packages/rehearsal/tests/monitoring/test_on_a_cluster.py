@@ -122,7 +122,7 @@ def _values(state: Mapping[str, Any]) -> dict[str, Any]:
 def _prices(api: Api) -> dict[str, float]:
     """Of a node, by pool, as the cluster tells those who use it."""
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
-    return {pool.name: pool.hourly_usd for pool in offer.pools if pool.hourly_usd is not None}
+    return {pool.name: pool.nodes.hourly_usd for pool in offer.pools if pool.nodes.hourly_usd is not None}
 
 
 def _queries(api: Api) -> dict[str, str]:
