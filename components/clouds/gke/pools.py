@@ -65,6 +65,11 @@ _TOO_NEW: Final = (
     "nodes come without a usable GPU, and cost: write driverVersion: default"
 )
 
+_PUBLIC_NODES: Final = (
+    "The nodes of pool {pool} have public addresses, because an older version of this program made it so. They keep "
+    "them for the jobs that run there: to have private ones, give {entry} another name when it is idle"
+)
+
 
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
@@ -128,6 +133,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["nodeCount"] = pool.nodes_per_zone
     raw_config = pool.raw.get("nodeConfig") or {}
     immutable = [path for path in _IMMUTABLE if path.rpartition(".")[2] not in raw_config]
+    running = context.deployed.outputs("gcp:container/nodePool:NodePool", name).get("networkConfig") or {}
+    if running.get("acceleratorNetworkProfile") and not running.get("enablePrivateNodes"):
+        # Whether Google makes the nodes again for this, with the jobs on them, is not known.
+        immutable.append("networkConfig.enablePrivateNodes")
+        pulumi.warn(_PUBLIC_NODES.format(pool=pool.name, entry=pool.declared_at))
     options = pulumi.ResourceOptions(
         # The autoscaler owns the size after creation; without one the program does.
         ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.scaling.autoscaled else ())],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from unittest import mock
 
 import pulumi
 import pytest
@@ -144,6 +145,19 @@ def test_the_machines_with_rdma_are_those_with_a_card_for_each_gpu() -> None:
     machines = catalog.of("gke").machines.with_rdma
     expected = {("a3-ultragpu-8g", 8, 8), ("a4-highgpu-8g", 8, 8)}
     assert {(each.type, each.gpus, each.rdma_devices) for each in machines} == expected
+
+
+@pytest.mark.parametrize(("running", "kept"), [(False, True), (None, True), (True, False)])
+def test_a_running_pool_with_a_fabric_keeps_the_addresses_of_its_nodes(running: bool | None, kept: bool) -> None:
+    """The first version of the program made them with public ones, and says so now."""
+    pools = [{**H200, "fabric": "rdma", "maxNodes": 2}]
+    deployed = run_with(config("gke", gpuPools=pools), "one")
+    network = deployed.states[deployed.named("near-8-pool").urn]["networkConfig"]
+    network["enablePrivateNodes"] = running
+    with mock.patch("pulumi.warn") as warn:
+        updated = run_with(config("gke", gpuPools=pools), "one", deployed=deployed).named("near-8-pool")
+    assert ("networkConfig.enablePrivateNodes" in updated.ignore_changes) is kept
+    assert any("pool near-8 have public addresses" in call.args[0] for call in warn.call_args_list) is kept
 
 
 def test_google_makes_the_networks_and_people_claim_the_devices() -> None:
