@@ -57,49 +57,26 @@ class Place:
     autoscaler: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variant:
-    """One of the pools that an entry becomes; ``name`` is the pool's.
-
-    ``size`` is its GPUs per node, ``None`` without GPUs. ``preference`` is its place in the entry's fallback order, 0
-    first.
-    """
-
-    name: str
-    size: int | None
-    capacity_type: CapacityType
-    preference: int
-    zones: tuple[str, ...]
-    reservation: Reservation | None = None
-
-    @property
-    def spot(self) -> bool:
-        """Whether it has spot nodes."""
-        return self.capacity_type == "spot"
-
-
-def _pool_variants(pool: GpuPool | CpuPool, place: Place) -> Iterator[Variant]:
-    """The pools of one entry, of each size in fallback order."""
-    for size in pool.gpus_per_node if isinstance(pool, GpuPool) else (None,):
-        name = pool.name if size is None else f"{pool.name}-{size}"
-        for fallback in _fallback_pools(pool, _zones(pool, size, place) or place.zones):
-            variant = replace(fallback, name=f"{name}{fallback.name}", size=size)
-            gpu, count = size is not None, len(variant.zones)
+def _expanded(pool: GpuPool | CpuPool, place: Place) -> Iterator[tuple[str, int, tuple[str, ...], Scaling]]:
+    """The pools of one entry, of each size in fallback order: name, GPUs per node, zones, and how it scales."""
+    for size in pool.gpus_per_node if isinstance(pool, GpuPool) else (0,):
+        for end, zones, scaling in _fallback_pools(pool, _zones(pool, size, place) or place.zones):
+            name = f"{pool.name}-{size}{end}" if size else f"{pool.name}{end}"
             if place.catalog.machines.pool_per_zone(
-                gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler
+                gpu=size > 0, spot=scaling.spot, zones=len(zones), autoscaler=place.autoscaler
             ):
-                for zone in variant.zones:
-                    yield replace(variant, name=f"{variant.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
+                for zone in zones:
+                    yield f"{name}-{zone_suffix(zone, place.region)}", size, (zone,), scaling
             else:
-                yield variant
+                yield name, size, zones, scaling
 
 
-def _zones(pool: GpuPool | CpuPool, size: int | None, place: Place) -> tuple[str, ...]:
+def _zones(pool: GpuPool | CpuPool, size: int, place: Place) -> tuple[str, ...]:
     """The entry's zones; unless it names them, those that have the machine with which the autoscaler plans.
 
     All of the stack's where the list may be another account's and the autoscaler asks the account itself.
     """
-    if not isinstance(pool, GpuPool) or size is None or "zones" in pool.model_fields_set:
+    if not isinstance(pool, GpuPool) or "zones" in pool.model_fields_set:
         return pool.zones
     known, one_zone = place.catalog, pool.fabric is not None or pool.reservation
     if place.region in known.own_zone_names and place.autoscaler not in known.machines.uniform_groups and not one_zone:
@@ -108,29 +85,49 @@ def _zones(pool: GpuPool | CpuPool, size: int | None, place: Place) -> tuple[str
     return tuple(zone for zone in pool.zones if having is None or zone in having) or pool.zones
 
 
-def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Variant]:
-    """The pools of one size: one for each capacity type, and one for each reservation.
-
-    Their ``name`` is the end of the pool's name; empty if there is one pool only.
-    """
+def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...], Scaling]]:
+    """The pools of one size, one for each capacity type, and one for each reservation: the end of the name, which is
+    empty if there is one pool only, zones, and how it scales."""
     reservations = pool.reservation if isinstance(pool, GpuPool) else ()
-    pools: list[Variant] = []
-    for preference, capacity_type in enumerate(pool.capacity):
-        first = Variant(
-            name=f"-{_SUFFIXES[capacity_type]}",
-            size=None,
-            capacity_type=cast(CapacityType, capacity_type),
-            preference=preference,
-            zones=zones,
+    capacity_types = cast(tuple[CapacityType, ...], pool.capacity)
+    chosen: list[tuple[int, CapacityType, int, Reservation | None]] = [
+        (preference, capacity_type, number, reservation)
+        for preference, capacity_type in enumerate(capacity_types)
+        for number, reservation in enumerate(
+            [each for each in reservations if each.capacity_type == capacity_type] or [None], start=1
         )
-        own = [reservation for reservation in reservations if reservation.capacity_type == capacity_type]
-        for number, reservation in enumerate(own, start=1):
-            name = first.name if number == 1 else f"{first.name}-{number}"
-            its_zones = (reservation.zone,) if reservation.zone else zones
-            pools.append(replace(first, name=name, zones=its_zones, reservation=reservation))
-        if not own:
-            pools.append(first)
-    return pools if len(pools) > 1 else [replace(pools[0], name="")]
+    ]
+    for preference, capacity_type, number, reservation in chosen:
+        end = f"-{_SUFFIXES[capacity_type]}" + (f"-{number}" if number > 1 else "")
+        its_zones = (reservation.zone,) if reservation is not None and reservation.zone else zones
+        yield end if len(chosen) > 1 else "", its_zones, _scaling(pool, capacity_type, preference, reservation)
+
+
+def _scaling(
+    pool: GpuPool | CpuPool, capacity_type: CapacityType, preference: int, reservation: Reservation | None
+) -> Scaling:
+    if isinstance(pool, CpuPool):
+        return Scaling(
+            # Only the first choice keeps nodes; its fallback starts empty.
+            min_nodes=pool.min_nodes if preference == 0 else 0,
+            max_nodes=pool.max_nodes,
+            capacity_type=capacity_type,
+            preference=preference,
+            unneeded_minutes=pool.unneeded_minutes,
+        )
+    flex = (pool.flex_start or capacity.FlexStart()) if capacity_type == "flex-start" else None
+    return Scaling(
+        min_nodes=pool.min_nodes,
+        max_nodes=min(pool.max_nodes, (reservation and reservation.nodes) or pool.max_nodes),
+        capacity_type=capacity_type,
+        preference=preference,
+        compute_class=pool.name if pool.compute_class else None,
+        reservation=None if reservation is None else reservation.name,
+        block=None if reservation is None else reservation.block,
+        max_run_hours=None if flex is None else flex.max_run_hours,
+        location_policy=pool.location_policy,
+        unneeded_minutes=pool.unneeded_minutes,
+    )
 
 
 def zone_suffix(zone: str, region: str) -> str:
@@ -160,9 +157,8 @@ def cpu_pools(entries: Sequence[CpuPool], place: Place) -> tuple[Pool, ...]:
 def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, int], whole: set[int]) -> Iterator[Pool]:
     known, resource = place.catalog, resource_of(pool.gpu)
     extra = tuple(taint.node_taint() for taint in pool.taints)
-    for variant in _pool_variants(pool, place):
-        size = variant.size or 1
-        machines = _gpu_machines(pool, size, variant.spot, place, variant.zones)
+    for name, size, zones, scaling in _expanded(pool, place):
+        machines = _gpu_machines(pool, size, scaling.spot, place, zones)
         gpus = _gpus(pool, size, machines[0], known)
         shares = gpus.shares if size in whole else 1
         cloud_labels = {} if gpus.topology is None else known.labels.of_chips(gpus.accelerator, gpus.topology)
@@ -173,12 +169,12 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             **({SHARING_LABEL: MPS} if pool.mps else {}),
             **_arch_label(machines),
         }
-        cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
+        cloud_taints = (*(known.labels.spot_taints if scaling.spot else ()), *_repelling(selected))
         nodes: Nodes = Nodes(
             machine_types=tuple(machine.type for machine in machines),
-            zones=variant.zones,
+            zones=zones,
             labels=gpu_pool_labels(
-                variant.name,
+                name,
                 pool.gpu,
                 size,
                 {**known.labels.of_gpu(pool.gpu), **cloud_labels, **fabric_labels, **selected, **pool.labels},
@@ -194,18 +190,18 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             compact=pool.placement == "compact",
             fabric=fabric,
             upgrade=_upgrade(pool),
-            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot)
+            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=scaling.spot)
             if (own := pool.hourly_usd) is None
             else own,
-            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot)
+            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot)
             if own is None
             else own,
         )
         yield Pool(
-            name=variant.name,
+            name=name,
             role="gpu",
             nodes=nodes,
-            scaling=_gpu_scaling(pool, variant),
+            scaling=scaling,
             gpus=gpus,
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
@@ -226,23 +222,6 @@ def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) ->
     launcher_labels = place.catalog.labels.of_launchers(pool, place.autoscaler, stack_labels)
     nodes = replace(pool.nodes, labels={**launcher_labels, **pool.nodes.labels})
     return replace(pool, nodes=nodes)
-
-
-def _gpu_scaling(pool: GpuPool, variant: Variant) -> Scaling:
-    reservation = variant.reservation
-    flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
-    return Scaling(
-        min_nodes=pool.min_nodes,
-        max_nodes=min(pool.max_nodes, (reservation and reservation.nodes) or pool.max_nodes),
-        capacity_type=variant.capacity_type,
-        preference=variant.preference,
-        compute_class=pool.name if pool.compute_class else None,
-        reservation=None if reservation is None else reservation.name,
-        block=None if reservation is None else reservation.block,
-        max_run_hours=None if flex is None else flex.max_run_hours,
-        location_policy=pool.location_policy,
-        unneeded_minutes=pool.unneeded_minutes,
-    )
 
 
 def _gpus(pool: GpuPool, size: int, machine: Machine, known: CloudCatalog) -> Gpus:
@@ -289,31 +268,23 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place, zones: Seq
 
 def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
     known = place.catalog
-    for variant in _pool_variants(pool, place):
-        machines = _machines(pool.machine_type or (known.machines.default_cpu,), variant.spot, known.machines)
+    for name, _, zones, scaling in _expanded(pool, place):
+        machines = _machines(pool.machine_type or (known.machines.default_cpu,), scaling.spot, known.machines)
         selected = _arch_label(machines)
-        cloud_taints = (*(known.labels.spot_taints if variant.spot else ()), *_repelling(selected))
+        cloud_taints = (*(known.labels.spot_taints if scaling.spot else ()), *_repelling(selected))
         nodes: Nodes = Nodes(
             machine_types=tuple(machine.type for machine in machines),
-            zones=variant.zones,
-            labels=cpu_pool_labels(variant.name, {**selected, **pool.labels}),
+            zones=zones,
+            labels=cpu_pool_labels(name, {**selected, **pool.labels}),
             taints=_distinct((*cloud_taints, *(taint.node_taint() for taint in pool.taints))),
             image=cast(Image, known.nodes.images[0]),
             disk_gb=pool.disk_gb,
             upgrade=_upgrade(pool),
-            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
-            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
-        )
-        scaling: Scaling = Scaling(
-            # Only the first choice keeps nodes; its fallback starts empty.
-            min_nodes=pool.min_nodes if variant.preference == 0 else 0,
-            max_nodes=pool.max_nodes,
-            capacity_type=variant.capacity_type,
-            preference=variant.preference,
-            unneeded_minutes=pool.unneeded_minutes,
+            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=scaling.spot),
+            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot),
         )
         yield Pool(
-            name=variant.name,
+            name=name,
             role="cpu",
             nodes=nodes,
             scaling=scaling,
@@ -367,7 +338,7 @@ def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[P
     owners: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
     problems: list[Problem] = []
     for path, pool in _entries(raw, where, known):
-        names = [variant.name for variant in _pool_variants(pool, place)]
+        names = [name for name, *_ in _expanded(pool, place)]
         clash = next((name for name in names if name in owners), None)
         if clash is not None:
             problems.append(
