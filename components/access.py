@@ -15,8 +15,8 @@ import pulumi
 
 from components.clouds.base import Subject
 from components.cluster import Cluster
-from components.settings.access import Access as AccessSetting
-from components.settings.teams import Team
+from components.settings.sections.access import Access as AccessSetting
+from components.settings.sections.teams import Team
 from components.users import bind_user, people_namespace
 from facts.concepts.kubernetes import (
     CLUSTER_RESOURCE_RULES,

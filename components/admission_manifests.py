@@ -25,7 +25,7 @@ import yaml
 from components.clouds.base import load_cloud
 from components.gpu_admission import manifests, templates
 from components.resources import documents
-from components.settings.problems import SettingsError
+from components.settings.fields.problems import SettingsError
 from components.settings.read import from_stack_file
 
 BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"

@@ -13,7 +13,7 @@ import yaml
 from components.clouds.names import shortened
 from components.resources import documents
 from components.settings import Settings
-from components.settings.costs import fees, support_of
+from components.settings.pools.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.catalog.tables import by_key

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
-from components.settings.teams import Priority, Team
+from components.settings.sections.teams import Priority, Team
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource

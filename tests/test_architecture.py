@@ -223,9 +223,9 @@ def test_an_import_against_the_table_is_found() -> None:
     assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
     upward = "rehearsal.cluster.api imports rehearsal.fleet.nodes"
     assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [upward]
-    assert forbidden({"rehearsal.checks.permissions": ["components.settings.teams", "components.settings.pools"]}) == [
-        "rehearsal.checks.permissions imports components.settings.pools"
-    ]
+    assert forbidden(
+        {"rehearsal.checks.permissions": ["components.settings.sections.teams", "components.settings.pools"]}
+    ) == ["rehearsal.checks.permissions imports components.settings.pools"]
 
 
 def test_no_modules_import_each_other() -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from components.resources import ClusterObjects, CustomResource, Inputs
     from components.settings import Settings
-    from components.settings.access import Access
-    from components.settings.workloads import Checkpoints, Registry, SharedVolume
+    from components.settings.sections.access import Access
+    from components.settings.sections.workloads import Checkpoints, Registry, SharedVolume
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from components.clouds.priority_expander import in_order
 from components.resources import documents
-from components.settings.maintenance import Maintenance
+from components.settings.sections.maintenance import Maintenance
 from facts.catalog.machines import Machines
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool

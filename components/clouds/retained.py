@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.settings.workloads import Lasting
+from components.settings.sections.workloads import Lasting
 
 
 def retained(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from components.settings.stack_file import StackFile
+from components.settings.sections.stack_file import StackFile
 
 PACKAGE: Final = "gpucluster"
 GPU_CLUSTER: Final = f"{PACKAGE}:index:GpuCluster"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from components.settings.problems import Problem, SettingsError
+from components.settings.fields.problems import Problem, SettingsError
+from components.settings.pools.settings import Settings
 from components.settings.read import WITHOUT_ACCOUNT, from_pulumi, from_stack_file, load, of_running_stack
-from components.settings.settings import Settings
 
 __all__ = [
     "WITHOUT_ACCOUNT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from components.settings.problems import SettingsError
+from components.settings.fields.problems import SettingsError
 from components.settings.read import from_stack_file
 
 

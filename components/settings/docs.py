@@ -20,11 +20,11 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from components.settings import json_schema
-from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.sections import OwnStackFile
-from components.settings.problems import SettingsError, models_in, sections_in
+from components.settings.fields.problems import SettingsError, models_in, sections_in
 from components.settings.read import load
-from components.settings.stack_file import StackFile
+from components.settings.sections.existing_cluster import ExistingStackFile
+from components.settings.sections.own_machines import OwnStackFile
+from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
 

@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from components.settings.fields import Section
+from components.settings.fields.types import Section
 from components.settings.read import NAMESPACE
-from components.settings.stack_file import StackFile
+from components.settings.sections.stack_file import StackFile
 from facts import catalog
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "schemas" / "stack.schema.json"
@@ -29,7 +29,7 @@ def render() -> str:
 def stack_schema() -> dict[str, Any]:
     """The schema of a whole stack file."""
     definitions: dict[str, Any] = {}
-    own = {cloud: import_module(f"components.settings.own.{cloud}").STACK_FILE for cloud in catalog.OWN_MACHINES}
+    own = {cloud: import_module(f"components.settings.limits.{cloud}").STACK_FILE for cloud in catalog.OWN_MACHINES}
     sections: dict[str, type[Section]] = {**dict.fromkeys(catalog.clouds(), StackFile), **own}
     keys = {cloud: dict(_keys(cloud, section, definitions)) for cloud, section in sections.items()}
     cloud_key = f"{NAMESPACE}:cloud"

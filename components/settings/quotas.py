@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from components.settings.settings import Settings
+from components.settings.pools.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
 from facts.concepts.autoscaler import KARPENTERS

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Collection, Hashable, Mapping
 from datetime import date
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
-from components.settings import expand, limits
-from components.settings.cluster import Kubernetes, Network, Security
-from components.settings.costs import costs, fee, fees, volumes_price
-from components.settings.fields import ValidationContext
-from components.settings.problems import Problem, SettingsError, invalid, nearest
-from components.settings.settings import Settings
-from components.settings.stack_file import StackFile
+from components.settings import limits
+from components.settings.fields.answers import Words
+from components.settings.fields.problems import Problem, SettingsError, invalid, nearest
+from components.settings.fields.types import Section, ValidationContext
+from components.settings.pools.settings import Settings
+from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
-from facts.concepts.pool import Pool
 
-if TYPE_CHECKING:
-    from components.settings.own.resolved import Resolved
+File = TypeVar("File", bound=Section)
 
 NAMESPACE: Final = "gpucluster"
 OWN_KEYS: Final = ("ssh", "packages", "context")
@@ -101,7 +97,7 @@ def from_stack_file(path: Path | str) -> Settings:
     except SettingsError as error:
         reported = {problem.path for problem in problems}
         rest = [problem for problem in error.problems if problem.path not in reported]
-        raise SettingsError([*problems, *rest], stack=stack) from None
+        raise SettingsError([*problems, *rest], stack=stack, more=error.more) from None
     if problems:
         raise SettingsError(problems, stack=stack)
     return settings
@@ -133,85 +129,26 @@ def load(
     of_clouds = (field.alias or name for name, field in StackFile.model_fields.items())
     others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
     raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
+    today = day or date.today()
     if raw.get("cloud") in catalog.OWN_MACHINES:
-        return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
+        return _of_own_machines(raw, stack=stack, secrets=secrets, day=today)
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
     problems = [_secret(key) for key in sorted(secrets)]
     if where.catalog is not None and not (project and where.catalog.account.form.fullmatch(project)):
         problems.append(_no_account(where, where.catalog, project))
-    file: StackFile | None = None
-    try:
-        file = StackFile.model_validate(raw, context=where)
-    except ValidationError as error:
-        problems += invalid(error, StackFile, raw)
-    problems += expand.name_problems(raw, where)
-    if file is None or problems:
-        raise SettingsError(problems, stack=stack)
-    settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
-    problems = [*limits.problems(settings)]
-    if settings.raw or any(pool.raw for pool in settings.pools):
-        from components.settings.raw import problems as raw_problems  # loads a schema that few stacks need
-
-        problems += raw_problems(settings)
+    known = where.catalog
+    words = limits.answers(known.name, _autoscaler(raw, known)) if known is not None else Words()
+    file, invalid_keys = _validated(StackFile, raw, where, words)
+    problems += invalid_keys
+    settings = Settings(file=file, stack=stack, project=project or "", day=today)
+    checked = limits.problems(settings) if known is not None else limits.Checked((), all=False)
+    # What refuses a key that is not valid either is said once.
+    reported = {problem.path for problem in problems}
+    problems += [problem for problem in checked.problems if problem.path not in reported]
     if problems:
-        raise SettingsError(problems, stack=stack)
+        raise SettingsError(problems, stack=stack, more=not (file.complete and checked.all))
     return settings
-
-
-_AS_WRITTEN: Final = (
-    *("cloud", "region", "kubernetes", "network", "security", "maintenance", "access", "workloads", "identities"),
-    *("teams", "addons", "addon_versions", "tags", "raw"),
-)
-"""Keys whose values settings have as the file does."""
-
-
-def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settings:
-    """The settings of a file without problems: defaults filled in, entries expanded."""
-    known = catalog.of(file.cloud)
-    zones = file.zones or known.regions[file.region]
-    autoscaler = file.autoscaling.autoscaler or known.choices.autoscalers[0]
-    place = expand.Place(catalog=known, region=file.region, zones=zones, autoscaler=autoscaler)
-    labels = {**file.labels, **file.tags}
-    gpu_pools = expand.gpu_pools(file.gpu_pools, place, labels)
-    cpu_pools = expand.cpu_pools(file.cpu_pools, place)
-    # A zonal control plane fails with its zone, so a node in another zone would gain nothing.
-    admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
-    nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
-    gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
-    control_plane = fee(known, file.kubernetes.version, day)
-    standing = volumes_price(known.prices, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
-    standing += sum(fees(known, file.region, file.kubernetes, file.workloads, file.network).values())
-    pools = [*gpu_pools, *cpu_pools]
-    # Tools of `workloads` bring an exporter of their own, and Google bills the samples of its one.
-    collected = known.choices.gpu_metrics and file.workloads.monitoring is None
-    idle, most = costs(known.prices, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
-    return Settings(
-        day=day,
-        stack=stack,
-        project=project,
-        **{key: getattr(file, key) for key in _AS_WRITTEN},
-        zones=zones,
-        regional=file.availability == "regional",
-        cluster_name=file.cluster_name or _default_cluster_name(stack, known.choices.max_name_length),
-        gpu_metrics=collected if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
-        control_plane_logs=known.choices.control_plane_logs
-        if (logs := file.monitoring.control_plane_logs) is None
-        else logs,
-        control_plane_log_days=file.monitoring.control_plane_log_days or 30,
-        nat_per_zone=nat == "per-zone",
-        autoscaling_profile=file.autoscaling.profile,
-        autoscaler=autoscaler,
-        unneeded_minutes=file.autoscaling.unneeded_minutes,
-        labels=labels,
-        admin_pool=admin_pool,
-        gpu_pools=gpu_pools,
-        cpu_pools=cpu_pools,
-        budget_hourly_usd=file.budget.max_hourly_usd,
-        cost_idle_hourly=idle,
-        cost_max_hourly=most,
-        unpriced=tuple(pool.name for pool in (admin_pool, *pools) if pool.nodes.hourly_usd is None),
-    )
 
 
 def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[str], day: date) -> Settings:
@@ -222,42 +159,40 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
         problems.append(
             Problem(secret, "is in plain text", f"Run: pulumi config set --secret {NAMESPACE}:{secret} < file")
         )
+    # Without the secret, and without the value that Pulumi.yaml gives every stack.
+    keys = {key: value for key, value in raw.items() if key != secret and (key, value) != ("availability", "zonal")}
     # Imported here: a cloud's stack does not load the keys of others.
-    resolved: Resolved | list[Problem] = import_module(f"components.settings.own.{cloud}").resolve(raw)
-    if isinstance(resolved, list) or problems:
-        raise SettingsError([*problems, *(resolved if isinstance(resolved, list) else [])], stack=stack)
-    file, pools = resolved.file, (*resolved.gpu_pools, *resolved.cpu_pools)
-    idle, most = _own_costs(pools)
-    settings = Settings(
-        day=day,
-        stack=stack,
-        **{key: getattr(file, key) for key in ("cloud", "access", "workloads", "teams")},
-        **{key: getattr(resolved, key) for key in ("admin_pool", "gpu_pools", "cpu_pools", "own")},
-        cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).choices.max_name_length),
-        kubernetes=Kubernetes.model_construct(version=resolved.version),
-        network=Network.model_validate({"privateEndpoint": True, **resolved.network}),
-        security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
-        budget_hourly_usd=file.budget.max_hourly_usd,
-        cost_idle_hourly=idle,
-        cost_max_hourly=most,
-        unpriced=tuple(pool.name for pool in pools if pool.nodes.hourly_usd is None),
-    )
-    if problems := limits.common.own_machines_problems(settings):
+    limit = import_module(f"components.settings.limits.{cloud}")
+    where = ValidationContext(cloud, catalog.of(cloud), None, ())
+    file, invalid_keys = _validated(limit.STACK_FILE, keys, where, limits.answers_of_own_machines(cloud))
+    checked = limits.run(limit.CHECKS, file)
+    reported = {problem.path for problem in invalid_keys}
+    problems += [*invalid_keys, *(problem for problem in checked.problems if problem.path not in reported)]
+    if not file.complete:
+        raise SettingsError(problems, stack=stack, more=True)
+    in_common, own = import_module(f"components.settings.pools.{cloud}").resolved(file)
+    settings = Settings(file=in_common, own=own, stack=stack, day=day)
+    problems += limits.run(limits.common.OF_OWN_MACHINES, settings).problems
+    if problems:
         raise SettingsError(problems, stack=stack)
     return settings
 
 
-def _own_costs(pools: Collection[Pool]) -> tuple[float | None, float | None]:
-    """US dollars per hour with no node that an autoscaler adds, and with all; ``None`` if a price is unknown."""
-    if any(pool.nodes.hourly_usd is None for pool in pools):
-        return None, None
-    nodes = [(pool.scaling.min_nodes, pool.scaling.max_nodes, pool.nodes.hourly_usd or 0.0) for pool in pools]
-    return sum(least * usd for least, _, usd in nodes), sum(most * usd for _, most, usd in nodes)
+def _validated(
+    model: type[File], raw: Mapping[str, Any], where: ValidationContext, words: Words
+) -> tuple[File, list[Problem]]:
+    """The file's sections without the keys that are not valid, and the problems of those."""
+    try:
+        return model.model_validate(raw, context=where), []
+    except ValidationError as error:
+        return where.valid_part.of(raw), invalid(error, model, raw, words)
 
 
-def _default_cluster_name(stack: str, limit: int) -> str:
-    """``gpu-<stack>``, in the alphabet and length of a cluster's name."""
-    return ("gpu-" + re.sub(r"[^a-z0-9]+", "-", stack.lower()).strip("-"))[:limit].strip("-")
+def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
+    """The file's autoscaler if it is one of the cloud's, or else the default one."""
+    section, offered = raw.get("autoscaling"), known.choices.autoscalers
+    written = section.get("autoscaler") if isinstance(section, Mapping) else None
+    return written if isinstance(written, str) and written in offered else offered[0]
 
 
 def _decoded(key: str, value: object) -> object:

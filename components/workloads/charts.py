@@ -12,7 +12,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.resources import Chart, CustomResource, documents
-from components.settings.tools import Tool
+from components.settings.sections.tools import Tool
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import ROLE_LABEL

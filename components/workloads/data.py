@@ -13,7 +13,7 @@ import pulumi
 from components.clouds.base import Bucket, Reach
 from components.cluster import Cluster
 from components.resources import documents
-from components.settings.workloads import Workloads
+from components.settings.sections.workloads import Workloads
 from facts.concepts.kubernetes import manifest
 from facts.concepts.offer import SHARED_CLAIM
 

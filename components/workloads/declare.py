@@ -15,7 +15,7 @@ import pulumi
 from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.resources import Chart
-from components.settings.workloads import Workloads
+from components.settings.sections.workloads import Workloads
 from components.users import people_namespace
 from components.workloads import data
 from components.workloads.data import WorkloadArgs

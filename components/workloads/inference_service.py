@@ -14,7 +14,7 @@ from components.cluster import Cluster
 from components.published_offer import offer
 from components.resources import documents
 from components.settings import Settings
-from components.settings.services import InferenceService as InferenceServiceSetting
+from components.settings.sections.services import InferenceService as InferenceServiceSetting
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
 from facts.concepts.offer import Offer
 from facts.concepts.pool import placement, with_mps

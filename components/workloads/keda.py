@@ -11,7 +11,7 @@ from typing import Any, Final
 import pulumi
 
 from components.resources import Chart
-from components.settings.tools import Keda as KedaSetting
+from components.settings.sections.tools import Keda as KedaSetting
 from components.users import open_tool
 from components.workloads.charts import release, requests, values_in
 from components.workloads.data import WorkloadArgs

@@ -12,7 +12,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.resources import Chart
-from components.settings.tools import Notebook
+from components.settings.sections.tools import Notebook
 from components.users import open_tool
 from components.workloads.charts import forwarded, password, release, values_in
 from components.workloads.data import WorkloadArgs

@@ -10,7 +10,7 @@ import yaml
 
 from components.published_offer import queued
 from components.resources import Chart
-from components.settings.tools import Queue
+from components.settings.sections.tools import Queue
 from components.workloads.charts import release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import manifest, node_taints, tolerations

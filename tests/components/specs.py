@@ -19,8 +19,9 @@ from components.node_pool import (
     NodePoolArgs,
 )
 from components.settings import Settings
-from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
-from components.settings.maintenance import Maintenance
+from components.settings.sections.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
+from components.settings.sections.maintenance import Maintenance
+from components.settings.sections.stack_file import StackFile
 from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import (
@@ -82,9 +83,17 @@ def cluster_settings(**changes: Any) -> Settings:
     }
     # Without validation: a test may ask for what a stack file may not.
     for section, model in (("kubernetes", Kubernetes), ("network", Network), ("security", Security)):
-        fields = {name: values.pop(name) for name in model.model_fields if name in values}
-        values[section] = model.model_construct(**fields)
-    return Settings(**values)
+        keys = {name: values.pop(name) for name in model.model_fields if name in values}
+        values[section] = model.model_construct(**keys)
+    file = {name: field.get_default(call_default_factory=True) for name, field in StackFile.model_fields.items()}
+    settings = Settings(file=StackFile.model_construct(**file), stack=values.pop("stack"), day=values.pop("day"))
+    return given(settings, **values)
+
+
+def given(settings: Settings, **values: Any) -> Settings:
+    """The same settings with other values, whatever the file says."""
+    own = {field.name: values.pop(field.name, getattr(settings, field.name)) for field in fields(Settings)}
+    return type("Given", (type(settings),), values)(**own)
 
 
 def admin_pool(

@@ -11,7 +11,7 @@ import yaml
 from components.access import bindings
 from components.clouds.base import Subject
 from components.clouds.eks.access import refuse_cluster_creator
-from components.settings.access import Access
+from components.settings.sections.access import Access
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack
 from tests.recorder import Recording

@@ -11,7 +11,7 @@ import pytest
 from components.clouds.aks.maintenance import maintenance_inputs
 from components.clouds.eks.karpenter_objects import node_pool
 from components.clouds.gke.maintenance import policy
-from components.settings.maintenance import DAYS, Maintenance
+from components.settings.sections.maintenance import DAYS, Maintenance
 from tests.components import eks_specs
 from tests.components.settings.test_clouds import load_stack
 

@@ -12,7 +12,7 @@ import yaml
 
 from components.clouds.base import load_cloud
 from components.gpu_admission import claims, manifests
-from components.settings.teams import Team
+from components.settings.sections.teams import Team
 from components.teams import manifests as team_manifests
 from components.workloads.queue import cluster_queue, flavors_of
 from facts.concepts.broken_nodes import problem

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
-from components.settings.fields import LabelValue
+from components.settings.fields.types import LabelValue
 from components.settings.quotas import UNLIMITED, listed
 from facts import catalog
 from facts.catalog.gke.quotas import quotas as google_quotas

@@ -27,7 +27,7 @@ CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
 
 def of_pool(cloud: str, pool: Pool, *daemons: GpuDaemon) -> PoolOffer:
-    settings = replace(specs.cluster_settings(), cloud=cloud)
+    settings = specs.given(specs.cluster_settings(), cloud=cloud)
     (published,) = offer(settings, [pool], daemons, {}).pools
     return published
 
@@ -158,8 +158,8 @@ def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_op
 def test_what_addons_pods_ask_for_is_not_offered(addons: tuple[str, ...], milli_cpu: int, memory_mib: int) -> None:
     """https://github.com/aws-observability/helm-charts and https://github.com/kubernetes-sigs/aws-fsx-csi-driver."""
     pool = specs.gpu_pool(gpu="nvidia-a10g", machine_types=("g5.xlarge",))
-    settings = replace(specs.cluster_settings(), cloud="eks")
-    free, taken = (offer(replace(settings, addons=on), [pool], (), {}).pools[0] for on in ((), addons))
+    settings = specs.given(specs.cluster_settings(), cloud="eks")
+    free, taken = (offer(specs.given(settings, addons=on), [pool], (), {}).pools[0] for on in ((), addons))
     assert free.milli_cpu is not None
     assert free.memory_mib is not None
     assert (taken.milli_cpu, taken.memory_mib) == (free.milli_cpu - milli_cpu, free.memory_mib - memory_mib)

@@ -96,7 +96,7 @@ def test_the_edge_is_what_the_catalogue_says(cloud: str) -> None:
     grammar = catalog.of(cloud).labels.tags
     tags = {f"Key {index}": "" for index in range(39)}  # and the stack's label
     if grammar is None:
-        assert "Write labels: {key-0: …" in problems(cloud, tags=tags)["tags"]
+        assert "write labels: {key-0: …" in problems(cloud, tags=tags)["tags"]
     else:
         assert len(load_stack(cloud, tags=tags).labels) == grammar.most
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.settings.teams import Priority, Team
+from components.settings.sections.teams import Priority, Team
 from components.teams import manifests
 from facts.concepts.offer import CONFIG_MAP
 from tests import one_stack

@@ -18,9 +18,9 @@ from pydantic import BaseModel
 
 from components.settings import SettingsError
 from components.settings.docs import Column, columns
-from components.settings.problems import models_in
+from components.settings.fields.problems import models_in
 from components.settings.read import NAMESPACE, load
-from components.settings.stack_file import StackFile
+from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from tests.one_stack import WORDS
 from tests.recorder import Registration

@@ -14,9 +14,9 @@ import yaml
 from pydantic import BaseModel
 
 from components.settings.docs import type_name
-from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.sections import OwnStackFile
-from components.settings.problems import models_in
+from components.settings.fields.problems import models_in
+from components.settings.sections.existing_cluster import ExistingStackFile
+from components.settings.sections.own_machines import OwnStackFile
 from tests.program import test_existing, test_own_machines
 from tests.stacks import EXISTING, OWN_MACHINES
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from components.clouds.kubeadm.cluster import out_of_support
-from components.settings.own.resolved import OwnMachines
+from components.settings.pools.own import OwnMachines
 from facts.concepts.declared import NodeGroup
 from facts.concepts.pool import GPU_TAINT
 from tests import declared

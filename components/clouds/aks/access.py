@@ -15,7 +15,7 @@ from components.clouds.aks import roles
 from components.clouds.base import Subject
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.access import Access
+from components.settings.sections.access import Access
 
 
 def subject(entry: Access) -> Subject:

@@ -20,7 +20,7 @@ from components.clouds.declare import aks as declare
 from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.problems import Problem
+from components.settings.fields.problems import Problem
 from facts.catalog.aks.resource_ids import Key, parse_key
 
 if TYPE_CHECKING:

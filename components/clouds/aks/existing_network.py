@@ -13,8 +13,8 @@ import pulumi
 
 from components.clouds.data_lookup import look_up
 from components.settings import Settings
+from components.settings.fields.problems import Problem, SettingsError
 from components.settings.limits import common
-from components.settings.problems import Problem, SettingsError
 from facts import catalog
 from facts.catalog.aks.nodes import surge_nodes
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, ROUTE_TABLE

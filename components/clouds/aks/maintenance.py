@@ -13,7 +13,7 @@ import pulumi
 from components.clouds.aks.context import Context
 from components.clouds.declare import aks as declare
 from components.resources import CustomResource
-from components.settings.maintenance import DAYS, Maintenance
+from components.settings.sections.maintenance import DAYS, Maintenance
 
 if TYPE_CHECKING:
     from schemas import aks

@@ -11,7 +11,7 @@ from components.clouds.base import Subject
 from components.clouds.declare import eks as declare
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.access import Access
+from components.settings.sections.access import Access
 
 
 def subject(entry: Access) -> Subject:

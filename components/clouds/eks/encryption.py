@@ -16,7 +16,7 @@ from components.clouds.deployed import Deployed
 from components.clouds.eks import policy
 from components.clouds.eks.identity import ServiceRole
 from components.settings import Settings
-from components.settings.problems import Problem
+from components.settings.fields.problems import Problem
 
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
 _KEY: Final = "aws:kms/key:Key"

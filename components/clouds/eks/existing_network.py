@@ -16,9 +16,9 @@ import pulumi
 from components.clouds.data_lookup import look_up, refuse
 from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
 from components.settings import Settings
+from components.settings.fields.problems import Problem
 from components.settings.limits import common
 from components.settings.limits.eks.network import most_nodes
-from components.settings.problems import Problem
 from facts import catalog
 from facts.catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
 from facts.concepts.counts import counted

@@ -12,7 +12,7 @@ import pulumi
 
 from components.clouds import node_pools
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
-from components.settings.maintenance import Maintenance
+from components.settings.sections.maintenance import Maintenance
 from facts import catalog
 from facts.catalog.eks.nodes import max_pods, network_interfaces, takes_prefixes
 from facts.concepts.kubernetes import manifest

@@ -10,7 +10,7 @@ import pulumi
 from components.clouds.base import CloudCluster
 from components.clouds.machines_plugin import MachinesProvider, declare
 from components.settings import Settings
-from components.settings.own.resolved import ExistingNodes
+from components.settings.pools.own import ExistingNodes
 from facts.catalog import OWN_SECRETS
 from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, RBAC, READER_RULES, USER_ROLES, node_taints
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool

@@ -14,8 +14,8 @@ import pulumi
 
 from components.clouds.data_lookup import look_up, refuse
 from components.settings import Settings
+from components.settings.fields.problems import Problem
 from components.settings.limits import common
-from components.settings.problems import Problem
 from facts import catalog
 from facts.catalog.gke.networks import EXISTING_NETWORK
 

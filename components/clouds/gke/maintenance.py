@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from components.settings.maintenance import Maintenance
+from components.settings.sections.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from schemas import gke

@@ -14,7 +14,7 @@ from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.machines import MachinesContext
 from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
-from components.settings.own.resolved import OwnMachines
+from components.settings.pools.own import OwnMachines
 from facts.catalog import OWN_SECRETS
 from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, MINORS
 from facts.concepts.pool import Pool

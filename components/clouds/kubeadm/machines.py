@@ -14,8 +14,8 @@ from components.clouds.kubeadm.add_ons import FIREWALL_PORTS
 from components.clouds.machines_plugin import declare
 from components.resources import CustomResource, documents
 from components.settings import Settings
-from components.settings.own.resolved import OwnMachines
-from components.settings.own.sections import MachineSetting, PackageSource
+from components.settings.pools.own import OwnMachines
+from components.settings.sections.own_machines import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
 from facts.concepts.kubernetes import node_taints
 from facts.concepts.pool import Pool

@@ -1,28 +1,70 @@
-"""Settings that are not supported: on any cloud (``common``), and on each cloud.
+"""What is not supported although every key is valid by itself: on any cloud (``common``), and on each cloud.
 
-A cloud's module is imported on first use, so that a stack on one cloud never loads another's.
+A cloud's module is imported on first use, so that a stack on one cloud never loads another's. It has ``CHECKS``, which
+are run one by one: one that needs a key that is not valid yet is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from typing import TypeVar
 
+from components.settings.fields.answers import Words
+from components.settings.fields.problems import Problem
+from components.settings.fields.types import NotValidYet
 from components.settings.limits import common
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.pools.settings import Settings
+
+File = TypeVar("File")
 
 
-def problems(settings: Settings) -> list[Problem]:
-    """Problems of settings whose keys are all valid by themselves."""
-    refused = refusals(settings)
+@dataclass(frozen=True)
+class Checked:
+    """The problems that checks found, each once, and whether ``all`` of them could be run."""
+
+    problems: tuple[Problem, ...]
+    all: bool
+
+
+def problems(settings: Settings) -> Checked:
+    """What a stack on a cloud asks for that is not supported."""
+    own = run(import_module(f"components.settings.limits.{settings.cloud}").CHECKS, settings)
+    shared = run(common.CHECKS, settings)
     # If both refuse a key, the cloud's message is more precise.
-    more_precise = {problem.path for problem in refused}
-    return [problem for problem in common.settings_problems(settings) if problem.path not in more_precise] + refused
+    more_precise = {problem.path for problem in own.problems}
+    rest = [problem for problem in shared.problems if problem.path not in more_precise]
+    return Checked((*rest, *own.problems), own.all and shared.all)
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """Settings that their cloud does not support, each once.
+    """What the stack's cloud alone does not support."""
+    return [*run(import_module(f"components.settings.limits.{settings.cloud}").CHECKS, settings).problems]
 
-    A pool of several sizes, zones or with a fallback is several specs with the same problem.
+
+def run(checks: Sequence[Callable[[File], Iterable[Problem]]], file: File) -> Checked:
+    """The problems of a file, or of its settings.
+
+    A pool of several sizes, zones or with a fallback is several specs with the same problem, which counts once.
     """
-    return list(dict.fromkeys(import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)))
+    found: dict[Problem, None] = {}
+    complete = True
+    for check in checks:
+        try:
+            for problem in check(file):
+                found.setdefault(problem)
+        except NotValidYet:
+            complete = False
+    return Checked(tuple(found), complete)
+
+
+def answers(cloud: str, autoscaler: str) -> Words:
+    """The answers to words that a stack file on this cloud does not have."""
+    rows = import_module(f"components.settings.limits.{cloud}.answers").ANSWERS
+    return Words(cloud=cloud, autoscaler=autoscaler, of_cloud=rows)
+
+
+def answers_of_own_machines(cloud: str) -> Words:
+    """The same without a cloud's machines."""
+    return Words(refused=import_module(f"components.settings.limits.{cloud}.refused").REFUSED)

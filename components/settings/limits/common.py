@@ -6,18 +6,23 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.check import requests_on
-from components.settings.costs import support_of
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.fields.check import requests_on, series
+from components.settings.fields.problems import Problem
+from components.settings.fields.types import NotValidYet
+from components.settings.pools.costs import support_of
+from components.settings.pools.settings import Settings
+from components.settings.sections.pools import MOST_ADMIN_NODES
 from facts import catalog
+from facts.catalog import Machine
 from facts.catalog.machines import Machines
 from facts.catalog.model import Resources
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.counts import counted
-from facts.concepts.pool import Pool
+from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _SMALLEST_SERVICES: Final = 27
 
@@ -61,7 +66,7 @@ def partition_problems(settings: Settings, otherwise: str = "") -> Iterator[Prob
             remedy = f"Write one of {', '.join(sizes)}"
         else:
             message = f"{pool.gpus.type} does not support MIG"
-            remedy = f"Leave it out, or use one of {', '.join(partitioned)}{otherwise}"
+            remedy = f"Leave it out{otherwise}, or write gpu: {partitioned[0]} (also {', '.join(partitioned[1:])})"
         yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
 
@@ -101,43 +106,9 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
     )
 
 
-def settings_problems(settings: Settings) -> list[Problem]:
-    """Problems of a file whose keys are all valid by themselves, on any cloud."""
-    problems = (
-        *_admin_maximum(settings),
-        *_admin_room(settings, certain=True),
-        *_room(settings),
-        *_services(settings),
-        *_budget(settings),
-        *_reservations(settings),
-        *_teams(settings),
-        *_blocks(settings),
-        *_fabrics(settings),
-        *volume_problems(settings),
-    )
-    # A pool of several sizes is several specs with the same problem.
-    return list(dict.fromkeys(problems))
-
-
 def warnings(settings: Settings) -> list[str]:
     """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods."""
     return [str(problem) for problem in _admin_room(settings, certain=False)]
-
-
-def own_machines_problems(settings: Settings) -> list[Problem]:
-    """The same for own machines, which have a fixed number and no network of the program's."""
-    pods, per_node = settings.network.pod_cidr, catalog.of(settings.cloud).nodes.pod_addresses
-    room = (
-        _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ")
-        if pods
-        else ()
-    )
-    return [
-        *room,
-        *_services(settings),
-        *_budget(settings),
-        *_teams(settings),
-    ]
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
@@ -160,54 +131,71 @@ def _admin_room(settings: Settings, *, certain: bool) -> Iterator[Problem]:
     machine = known.machines.get(admin.nodes.machine_type)
     if machine is None:
         return
-    admin_nodes, each = admin.scaling.min_nodes if tools else admin.scaling.max_nodes, known.nodes.allocatable(machine)
-    volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
-    every_pod = (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons), *volume)
+    admin_nodes = admin.scaling.min_nodes if tools else admin.scaling.max_nodes
+    nodes = known.nodes
+    volume = nodes.volume_pods if settings.workloads.shared_volume is not None else ()
+    every_pod = (*nodes.system_pods, *nodes.pods_of(settings.addons), *volume)
     pods = [pod.certain if certain else pod for pod in every_pod if not pod.gpu_node]
 
-    def requested(more: int) -> Resources:
-        """What system pods request if the admin pool has so many nodes more."""
-        larger = replace(admin, scaling=replace(admin.scaling, max_nodes=admin.scaling.max_nodes + more))
+    tool_requests = [request for tool in tools.values() for request in tool.asked]
+    wanted = Resources(
+        milli_cpu=sum(request.milli_cpu for request in tool_requests),
+        memory_mib=sum(request.memory_mib for request in tool_requests),
+    )
+
+    def free(type: Machine, more: int) -> Resources:
+        """What the system pods leave if the admin pool is of this type, and has so many nodes more."""
+        larger = replace(
+            admin,
+            nodes=replace(admin.nodes, machine_types=(type.type,)),
+            scaling=replace(admin.scaling, max_nodes=admin.scaling.max_nodes + more),
+        )
         vcpus = sum(_most_vcpus(known.machines, pool) for pool in (larger, *settings.pools))
         all_nodes = settings.max_nodes + more
-        return requests_on(known.nodes, pods, admin_nodes=admin_nodes + more, all_nodes=all_nodes, vcpus=vcpus)
+        system = requests_on(nodes, pods, admin_nodes=admin_nodes + more, all_nodes=all_nodes, vcpus=vcpus)
+        node = nodes.allocatable(type)
+        return Resources(
+            milli_cpu=(admin_nodes + more) * node.milli_cpu - system.milli_cpu,
+            memory_mib=(admin_nodes + more) * node.memory_mib - system.memory_mib,
+        )
 
-    system = requested(0)
-    cpu, memory = (
-        sum(getattr(request, what) for tool in tools.values() for request in tool.asked)
-        for what in ("milli_cpu", "memory_mib")
-    )
-    free = (admin_nodes * each.milli_cpu - system.milli_cpu, admin_nodes * each.memory_mib - system.memory_mib)
-    if free[0] >= cpu and free[1] >= memory:
+    def enough(type: Machine, more: int) -> bool:
+        left = free(type, more)
+        return left.milli_cpu >= wanted.milli_cpu and left.memory_mib >= wanted.memory_mib
+
+    if enough(machine, 0):
         return
-    may = "" if certain else "may "
-    every = f"the system pods of {counted(settings.max_nodes, 'node')}"
-    if tools:
-        yield Problem(
-            f"workloads.{next(iter(tools))}",
-            f"{', '.join(tools)} request {cpu}m CPU and {memory} MiB, but {admin_nodes} × {machine.type} {may}leave "
-            f"{free[0]}m and {free[1]} MiB after {every}",
-            f"Write adminPool.machineType: {known.machines.default_cpu}, or "
-            f"adminPool.nodes: {admin.nodes_per_zone + 1}",
-        )
+    # Each admin node brings system pods of its own: one more may not do, and on a small machine none does.
+    larger = [each.type for each in _series(known.machines) if each.vcpus > machine.vcpus and enough(each, 0)]
+    remedies = [f"adminPool.machineType: {type}" for type in larger[:1]]
+    if tools or settings.autoscaler in KARPENTERS:
+        per_zone = range(1, MOST_ADMIN_NODES + 1 - admin.nodes_per_zone)
+        more = next((each for each in per_zone if enough(machine, each * len(admin.nodes.zones))), None)
+        remedies += [] if more is None else [f"adminPool.nodes: {admin.nodes_per_zone + more}"]
     else:
-        # Each admin node brings system pods of its own: one more may not do, and on a small machine none does.
-        enough = (
-            more for more in range(1, settings.max_nodes + 100) if _fits(requested(more), each, admin_nodes + more)
+        more = next((each for each in range(1, settings.max_nodes + 100) if enough(machine, each)), None)
+        grows = (
+            f"adminPool.maxNodes: {admin.scaling.max_nodes + (more or 0)}; the admin pool then grows with the others"
         )
-        more = next(enough, None)
-        yield Problem(
-            "adminPool.maxNodes",
-            f"{every} {may}request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
-            f"{machine.type} have for pods",
-            f"Write adminPool.maxNodes: {admin.scaling.max_nodes + more}; the admin pool then grows with the others"
-            if more
-            else f"Write adminPool.machineType: {known.machines.default_cpu}",
-        )
+        remedies = [*([] if more is None else [grows]), *remedies][:1]
+    may = "" if certain else "may "
+    left, what = free(machine, 0), f"the system pods of {counted(settings.max_nodes, 'node')}"
+    yield Problem(
+        f"workloads.{next(iter(tools))}" if tools else "adminPool.maxNodes",
+        f"{', '.join(tools)} request {wanted.milli_cpu}m CPU and {wanted.memory_mib} MiB, but {admin_nodes} × "
+        f"{machine.type} {may}leave {left.milli_cpu}m and {left.memory_mib} MiB after {what}"
+        if tools
+        else f"{what} {may}request {-left.milli_cpu}m CPU and {-left.memory_mib} MiB more than {admin_nodes} × "
+        f"{machine.type} have for pods",
+        f"Write {', or '.join(remedies)}" if remedies else "Lower maxNodes of the pools",
+    )
 
 
-def _fits(request: Resources, node: Resources, nodes: int) -> bool:
-    return request.milli_cpu <= nodes * node.milli_cpu and request.memory_mib <= nodes * node.memory_mib
+def _series(machines: Machines) -> list[Machine]:
+    """The machines of the cloud's usual series, in ascending size."""
+    usual = series(machines.default_cpu)
+    alike = [machines.get(type) for type in machines.types if series(type) == usual]
+    return sorted((each for each in alike if each is not None), key=lambda each: (each.vcpus, each.memory_gib))
 
 
 def _most_vcpus(machines: Machines, pool: Pool) -> float:
@@ -264,9 +252,9 @@ def _budget(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "budget.maxHourlyUsd",
             f"cannot be checked: the price of {', '.join(settings.unpriced)}{place} is unknown",
-            "Write hourlyUsd in each pool, or remove the budget"
+            "Remove the budget, or give each pool an hourlyUsd"
             if settings.own is not None
-            else "Write hourlyUsd in the GPU pool, remove the budget, or use a machine and a region with a known price",
+            else "Remove the budget, or give the pool an hourlyUsd, or use a machine and a region with a known price",
         )
     elif settings.cost_max_hourly > limit:
         yield Problem(
@@ -278,6 +266,8 @@ def _budget(settings: Settings) -> Iterator[Problem]:
 
 def _teams(settings: Settings) -> Iterator[Problem]:
     """No team's quota exceeds the GPUs of the stack. The gate's ``gpu-quotas-kept`` checks the sum of all quotas."""
+    if not all(entry.complete for entry in settings.file.gpu_pools):
+        raise NotValidYet("gpuPools")  # one of them may have the GPUs
     most = sum(pool.scaling.max_nodes * pool.gpus.allocatable for pool in settings.gpu_pools)
     for index, team in enumerate(settings.teams):
         if team.gpus > most:
@@ -291,9 +281,10 @@ def _teams(settings: Settings) -> Iterator[Problem]:
 def _fabrics(settings: Settings) -> Iterator[Problem]:
     """A fabric needs machines with RDMA devices, and one pool: nodes of two pools or zones have none in common."""
     known, pools = catalog.of(settings.cloud), Counter(pool.declared_at for pool in settings.gpu_pools)
+    firsts = {pool.declared_at: pool for pool in reversed(settings.gpu_pools)}
     able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
     for pool in settings.gpu_pools:
-        where, zone = f"{pool.declared_at}.fabric", pool.nodes.zones[0]
+        where, first = f"{pool.declared_at}.fabric", firsts[pool.declared_at]
         if pool.nodes.fabric is None or not known.nodes.fabric.resource:
             continue
         if not pool.nodes.fabric.devices:
@@ -301,9 +292,16 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
             yield Problem(where, message, f"Leave it out, or choose one of {able}, with all of its GPUs per node")
         elif pools[pool.declared_at] > 1 or len(pool.nodes.zones) > 1 or len(pool.nodes.machine_types) > 1:
             message = "a fabric connects nodes of one type in one zone, got by one capacity type"
-            yield Problem(where, message, f"Write zones: [{zone}], one capacity and one machineType")
+            yield Problem(
+                where,
+                message,
+                f"Write zones: [{first.nodes.zones[0]}], gpusPerNode: {first.gpus.per_node}, "
+                f"capacity: {first.scaling.capacity_type} and machineType: {first.nodes.machine_type}",
+            )
         elif pool.gpus.shares > 1:
-            yield Problem(where, "pods on several nodes use whole GPUs", "Leave out fabric, or mig and timeSharing")
+            yield Problem(
+                where, "pods on several nodes use whole GPUs", "Leave it out, or leave out mig and timeSharing"
+            )
 
 
 def _blocks(settings: Settings) -> Iterator[Problem]:
@@ -331,3 +329,57 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
                 "Give each size a reservation of its own: a reservation holds machines of one type",
             )
         users[reservation] = pool.name
+
+
+def _names(settings: Settings) -> Iterator[Problem]:
+    """Names of pools that are too long or not unique."""
+    owners, limit = {ADMIN_POOL_NAME: "adminPool"}, settings.known.choices.max_name_length
+    for path, names in settings.pool_names:
+        clash = next((name for name in names if name in owners), None)
+        if clash is not None:
+            yield Problem(
+                f"{path}.name",
+                f"two pools would be named '{clash}': this one and one of {owners[clash]}",
+                "Choose another name: each resulting pool needs a unique name",
+            )
+        longest = max(names, key=len)
+        if len(longest) > limit:
+            message = f"the resulting pool name '{longest}' has {len(longest)} characters, "
+            message += f"{settings.cloud} allows {limit}"
+            yield Problem(f"{path}.name", message, f"Shorten the name by {len(longest) - limit} or more")
+        owners |= dict.fromkeys(names, path)
+
+
+def _raw(settings: Settings) -> Iterator[Problem]:
+    if settings.raw or any(pool.raw for pool in settings.pools):
+        from components.settings.limits.raw import problems  # loads a schema that few stacks need
+
+        yield from problems(settings)
+
+
+def _own_room(settings: Settings) -> Iterator[Problem]:
+    """Own machines have a fixed number and no network of the program's."""
+    pods, per_node = settings.network.pod_cidr, settings.known.nodes.pod_addresses
+    if pods:
+        yield from _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ")
+
+
+CHECKS: Final = (
+    *(
+        _names,
+        _admin_maximum,
+        partial(_admin_room, certain=True),
+        _room,
+        _services,
+        _budget,
+        _reservations,
+        _teams,
+        _blocks,
+        _fabrics,
+    ),
+    *(volume_problems, _raw),
+)
+"""What is checked on any cloud."""
+
+OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams)
+"""What is checked without a cloud's machines."""

@@ -15,7 +15,7 @@ from components.clouds.gpu_exporter import APP, PORT
 from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
 from components.resources import Chart, documents
 from components.settings import Settings
-from components.settings.tools import Prometheus
+from components.settings.sections.tools import Prometheus
 from components.users import open_tool
 from components.workloads.charts import forwarded, password, release, values_in
 from components.workloads.data import WorkloadArgs

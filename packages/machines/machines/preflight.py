@@ -106,7 +106,7 @@ def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     if facts["diskFreeMiB"] < disk and not facts["ours"]:
         yield f"has {facts['diskFreeMiB']} MiB free in /var; {disk} are needed for images and packages"
     if facts["swap"] and not inputs.get("disableSwap"):
-        yield f"uses swap ({facts['swap']}): switch it off (swapoff -a, and its line in /etc/fstab), or set disableSwap"
+        yield f"uses swap ({facts['swap']}): switch it off (swapoff -a, and its line in /etc/fstab)"
     offset = abs(facts["time"] - time.time())
     if offset > _CLOCK_SECONDS:
         yield f"has a clock that is {offset:.0f} s off this computer's; certificates would be refused: set up NTP"

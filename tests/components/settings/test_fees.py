@@ -9,7 +9,7 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.costs import dearest_price, support_of
+from components.settings.pools.costs import dearest_price, support_of
 from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4

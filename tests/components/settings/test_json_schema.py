@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 import yaml
 
 from components.settings import SettingsError, docs, from_stack_file
-from components.settings.fields import Section
+from components.settings.fields.types import Section
 from components.settings.json_schema import stack_schema
-from components.settings.stack_file import StackFile
+from components.settings.sections.stack_file import StackFile
 from tests import one_stack
 from tests.components.settings.test_stack_cases import FILES, with_changes
 from tests.stacks import ROOT
@@ -99,21 +98,20 @@ def test_a_key_of_another_cloud_is_marked() -> None:
     assert errors(content)
 
 
-MEANINGS = json.loads(Path(docs.__file__).with_name("meanings.json").read_text())
-
-
 def sections(section: type[Section] = Section) -> Iterator[type[Section]]:
     for each in section.__subclasses__():
         yield each
         yield from sections(each)
 
 
-def test_every_meaning_is_of_a_key_that_exists() -> None:
+def test_every_key_has_a_description_which_the_page_ends() -> None:
     assert StackFile in sections()
-    keys = {each.__name__: {field.alias or name for name, field in each.model_fields.items()} for each in sections()}
-    assert [(name, key) for name, each in MEANINGS.items() for key in each if key not in keys.get(name, ())] == []
-    ended = [(name, key) for name, each in MEANINGS.items() for key, meaning in each.items() if meaning.endswith(".")]
-    assert ended == [], "the page ends the sentence"
+    descriptions = {
+        f"{each.__name__}.{name}": field.description or "."
+        for each in sections()
+        for name, field in each.model_fields.items()
+    }
+    assert [key for key, description in descriptions.items() if description.endswith(".")] == []
 
 
 @pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")

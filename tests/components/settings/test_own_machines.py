@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from components.settings import Settings, SettingsError
-from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.resolved import ExistingNodes, OwnMachines
-from components.settings.own.sections import OwnStackFile
+from components.settings.pools.own import ExistingNodes, OwnMachines
 from components.settings.read import OWN_KEYS, load
-from components.settings.stack_file import StackFile
+from components.settings.sections.existing_cluster import ExistingStackFile
+from components.settings.sections.own_machines import OwnStackFile
+from components.settings.sections.stack_file import StackFile
 from facts.concepts.kubernetes import Taint
 from tests.stacks import EXISTING, OWN_MACHINES
 

@@ -17,16 +17,16 @@ import yaml
 from pydantic import ValidationError
 
 from components.settings import Settings, SettingsError, docs, from_stack_file, load
-from components.settings.access import Access
-from components.settings.check import big_enough, system_requests
 from components.settings.docs import type_name
-from components.settings.fields import Section
-from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.sections import OwnStackFile
-from components.settings.services import InferenceService
-from components.settings.stack_file import StackFile
-from components.settings.teams import Team
-from components.settings.workloads import Identity, SharedVolume
+from components.settings.fields.check import big_enough, system_requests
+from components.settings.fields.types import Section
+from components.settings.sections.access import Access
+from components.settings.sections.existing_cluster import ExistingStackFile
+from components.settings.sections.own_machines import OwnStackFile
+from components.settings.sections.services import InferenceService
+from components.settings.sections.stack_file import StackFile
+from components.settings.sections.teams import Team
+from components.settings.sections.workloads import Identity, SharedVolume
 from facts import catalog
 from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pulumi
@@ -17,6 +16,7 @@ from facts.jobs.job import AskError, JobRequest, manifests
 from facts.jobs.plan import NothingFits, place, training_job
 from facts.jobs.sweep import Sweep
 from tests import recorder
+from tests.components.specs import given
 from tests.components.workloads.stacks import CLOUDS, only
 from tests.stacks import ROOT
 
@@ -81,7 +81,7 @@ def test_pulumi_neither_waits_for_its_end_nor_ends_it_for_other_pools(cloud: str
     # A Job that is gone by itself would be made again, and train again.
     assert "ttlSecondsAfterFinished" not in made.inputs["spec"]
     settings = settings_of(cloud)
-    fewer = replace(settings, gpu_pools=settings.gpu_pools[1:])
+    fewer = given(settings, gpu_pools=settings.gpu_pools[1:])
     other = declared(fewer).only(JOB)
     before, after = (each.inputs["spec"]["template"]["spec"] for each in (made, other))
     changed = [f"spec.template.spec.{key}" for key in before if before[key] != after[key]]

@@ -14,7 +14,7 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 from pydantic_core import PydanticCustomError
 
 from components.settings import SettingsError, load
-from components.settings.check import big_enough
+from components.settings.fields.check import big_enough
 from facts import catalog
 from facts.catalog import CloudCatalog, Machine
 from facts.catalog.eks import nodes

@@ -14,7 +14,7 @@ from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Bucket
 from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
-from components.settings.workloads import Checkpoints
+from components.settings.sections.workloads import Checkpoints
 
 if TYPE_CHECKING:
     from schemas import aks

@@ -13,7 +13,7 @@ from components.clouds.aks.context import Context
 from components.clouds.declare import aks as declare
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
-from components.settings.workloads import Lasting
+from components.settings.sections.workloads import Lasting
 
 
 class DataGroup:

@@ -14,7 +14,7 @@ from components.clouds.aks.context import Context
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
-from components.settings.workloads import Registry
+from components.settings.sections.workloads import Registry
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry
 _NAME_LIMIT: Final = 50

@@ -17,7 +17,7 @@ from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
 from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
-from components.settings.workloads import SharedVolume
+from components.settings.sections.workloads import SharedVolume
 from facts.catalog.aks.cloud import CATALOG
 
 _SHARE: Final = "shared"

@@ -15,7 +15,7 @@ from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
-from components.settings.workloads import Checkpoints
+from components.settings.sections.workloads import Checkpoints
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 _NAME_LIMIT: Final = 63

@@ -15,7 +15,7 @@ from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
 from components.clouds.retained import retained
 from components.resources import documents
-from components.settings.workloads import Registry
+from components.settings.sections.workloads import Registry
 
 _UNTAGGED_DAYS: Final = 30
 

@@ -15,7 +15,7 @@ from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.retained import retained
-from components.settings.workloads import SharedVolume
+from components.settings.sections.workloads import SharedVolume
 
 _NFS: Final = 2049
 _FIND: Final = "aws:efs/getFileSystem:getFileSystem"

@@ -15,7 +15,7 @@ from components.clouds.gke.context import Context
 from components.clouds.gke.identity import grant_data_key
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
-from components.settings.workloads import Checkpoints
+from components.settings.sections.workloads import Checkpoints
 
 if TYPE_CHECKING:
     from schemas import gke

@@ -15,8 +15,8 @@ from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
 from components.clouds.gke.identity import grant_data_key
 from components.clouds.retained import retained
-from components.settings.problems import Problem
-from components.settings.workloads import Registry
+from components.settings.fields.problems import Problem
+from components.settings.sections.workloads import Registry
 
 if TYPE_CHECKING:
     from schemas import gke

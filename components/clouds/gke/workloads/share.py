@@ -13,7 +13,7 @@ from components.clouds.base import Share
 from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
 from components.clouds.retained import retained
-from components.settings.workloads import SharedVolume
+from components.settings.sections.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
 _SHARE: Final = "shared"

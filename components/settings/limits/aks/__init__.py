@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterator
 from typing import Final
 
-from components.settings.limits import common, keys
+from components.settings.fields.problems import Problem
+from components.settings.limits import common, rows
 from components.settings.limits.aks import network
 from components.settings.limits.aks.pools import pool_problems
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.limits.aks.refused import FORMS, GUID, REFUSED
+from components.settings.pools.settings import Settings
 from facts import catalog
-from facts.catalog.aks.resource_ids import CONTAINER, ENCRYPTION_SET, GROUP, KEY
-
-# The ID of a subscription or of a group.
-_GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-
-_PATTERNS: Final = {
-    "guid": _GUID,
-    "key": KEY,
-    "encryption set": ENCRYPTION_SET,
-    "container": CONTAINER,
-    "vault secret": re.compile(
-        GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-z]{1,127})?", re.IGNORECASE
-    ),
-}
-
-
-def refusals(settings: Settings) -> Iterator[Problem]:
-    """The settings that AKS does not support."""
-    unread = list(network.unread(settings))
-    yield from unread
-    if unread:
-        return
-    yield from keys.refused(settings)
-    yield from _account(settings)
-    yield from common.version_problems(settings)
-    yield from keys.other_forms(settings, known=_PATTERNS)
-    yield from pool_problems(settings)
-    yield from _disk_key(settings)
-    yield from network.range_problems(settings)
+from facts.catalog.aks.resource_ids import ENCRYPTION_SET
 
 
 def _account(settings: Settings) -> Iterator[Problem]:
-    if not _GUID.fullmatch(settings.project):
+    if not GUID.fullmatch(settings.project):
         key = catalog.of(settings.cloud).account.key
         yield Problem(
             key,
@@ -62,3 +35,16 @@ def _disk_key(settings: Settings) -> Iterator[Problem]:
             f"the disk encryption set is in subscription {match['subscription']}, not in {settings.project}",
             "Use a disk encryption set of the same subscription and region; its key may be elsewhere",
         )
+
+
+CHECKS: Final = (
+    functools.partial(rows.refused, rows=REFUSED),
+    network.existing,
+    _account,
+    common.version_problems,
+    functools.partial(rows.other_forms, forms=FORMS),
+    pool_problems,
+    _disk_key,
+    network.range_problems,
+)
+"""What AKS does not support."""

@@ -6,36 +6,34 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
 
-from components.settings.limits import keys
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.fields.problems import Problem
+from components.settings.pools.settings import Settings
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVATE_DNS_ZONE
 
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 
 
-def unread(settings: Settings) -> Iterator[Problem]:
-    """Problems of an existing network; if there is one, nothing else is checked."""
-    existing = settings.network.existing
-    if existing is None:
+def existing(settings: Settings) -> Iterator[Problem]:
+    """Problems of an existing network."""
+    used = settings.network.existing
+    if used is None:
         return
-    written = EXISTING_NETWORK.fullmatch(existing.network)
+    written = EXISTING_NETWORK.fullmatch(used.network)
     if written is None or written["subscription"].lower() != settings.project.lower():
         yield Problem(
             "network.existing.network",
-            f"'{existing.network}' is not the resource id of a virtual network of subscription {settings.project}",
+            f"'{used.network}' is not the resource id of a virtual network of subscription {settings.project}",
             f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Network/"
             "virtualNetworks/<name>",
         )
-    if len(existing.subnets) > 1:
+    if len(used.subnets) > 1:
         yield Problem(
             "network.existing.subnets",
             "all pools use one subnet, which spans all zones",
-            f"Write the name of one: subnets: [{existing.subnets[0]}]",
+            f"Write the name of one: subnets: [{used.subnets[0]}]",
         )
-    yield from keys.refused(settings, "network.existing")
-    zone = existing.private_dns_zone
+    zone = used.private_dns_zone
     if zone is not None and zone != NO_DNS_ZONE:
         suffix = f"privatelink.{settings.region}.azmk8s.io"
         parts = PRIVATE_DNS_ZONE.fullmatch(zone)

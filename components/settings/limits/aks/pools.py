@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from components.settings.fields.problems import Problem
 from components.settings.limits import common
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.pools.settings import Settings
 from facts import catalog
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, pool_name
@@ -71,7 +71,7 @@ def _one_type(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.machineType",
                 f"the pool lists {len(pool.nodes.machine_types)} machine types, but a pool on aks has one",
-                f"Write one of them, such as machineType: {pool.nodes.machine_type}; or autoscaling.autoscaler: "
+                f"Write machineType: {pool.nodes.machine_type} or another of them, or write autoscaling.autoscaler: "
                 "node-auto-provisioning",
             )
 
@@ -130,7 +130,8 @@ def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 f"labels that begin with {_OWN_PREFIX} are reserved by AKS",
-                f"Leave it out, or use a domain of your own, such as 'example.com/{key.removeprefix(_OWN_PREFIX)}'",
+                "Leave it out, or name it in a domain of your own, such as "
+                f"'example.com/{key.removeprefix(_OWN_PREFIX)}'",
             )
         for taint in pool.nodes.taints:
             if taint.key.startswith(_OWN_PREFIX) and taint not in own_taints:
@@ -147,7 +148,7 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
                 f"an AKS pool of {pool.nodes.machine_type} has at most {most} nodes",
-                f"Write {most} or less; for more nodes, add pools",
+                f"Write {most} or less, and further pools for more nodes",
             )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from components.settings.costs import support_of
-from components.settings.limits import common, keys
+from components.settings.fields.problems import Problem, instead
+from components.settings.limits import common, rows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
-from components.settings.maintenance import Maintenance
-from components.settings.problems import Problem, instead
-from components.settings.settings import Settings
+from components.settings.limits.eks.refused import FORMS, REFUSED
+from components.settings.pools.costs import support_of
+from components.settings.pools.settings import Settings
+from components.settings.sections.maintenance import Maintenance
 from facts import catalog
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 
@@ -22,24 +24,6 @@ _MINOR: Final = re.compile(r"v?\d+\.\d+")
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 _NODE_GROUPS: Final = 30
 """The default quota; an account may have a larger one, which is not known here."""
-
-
-def refusals(settings: Settings) -> Iterator[Problem]:
-    """The settings that EKS does not support."""
-    unread = list(network.unread(settings))
-    yield from unread
-    if unread:
-        return
-    yield from keys.refused(settings)
-    yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
-    yield from _account(settings)
-    yield from _version(settings)
-    yield from network.problems(settings)
-    yield from _window(settings)
-    yield from keys.other_forms(settings)
-    yield from _node_groups(settings)
-    yield from pool_problems(settings)
-    yield from _addon_versions(settings)
 
 
 def _account(settings: Settings) -> Iterator[Problem]:
@@ -116,3 +100,21 @@ def _node_groups(settings: Settings) -> Iterator[Problem]:
             f"{_NODE_GROUPS} (quota 'Managed node groups per cluster')",
             "Write fewer sizes or zones per pool, or autoscaling.autoscaler: karpenter, which needs no node groups",
         )
+
+
+CHECKS: Final = (
+    functools.partial(rows.refused, rows=REFUSED),
+    network.existing,
+    functools.partial(
+        common.partition_problems, otherwise=", or leave it out and write timeSharing: {clientsPerGpu: 2}"
+    ),
+    _account,
+    _version,
+    *network.CHECKS,
+    _window,
+    functools.partial(rows.other_forms, forms=FORMS),
+    _node_groups,
+    pool_problems,
+    _addon_versions,
+)
+"""What EKS does not support."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import keys
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.fields.problems import Problem
+from components.settings.pools.settings import Settings
 from facts import catalog
 from facts.catalog.eks import subnets
 from facts.concepts.counts import counted
@@ -20,22 +19,11 @@ _SERVICE_PREFIXES: Final = range(12, 25)
 _PUBLIC_RANGES: Final = 40
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Problems of address ranges and of access to the control plane."""
-    yield from _access(settings)
-    yield from _ranges(settings)
-    yield from _room(settings)
-
-
-def unread(settings: Settings) -> Iterator[Problem]:
-    """Invalid IDs of an existing network; with one of them nothing else is checked."""
-    existing = settings.network.existing
-    if existing is None:
-        return
-    yield from keys.other_forms(settings, "network.existing")
-    if len(set(existing.subnets)) < len(existing.subnets):
+def existing(settings: Settings) -> Iterator[Problem]:
+    """Problems of an existing network."""
+    written = settings.network.existing
+    if written is not None and len(set(written.subnets)) < len(written.subnets):
         yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
-    yield from keys.refused(settings, "network.existing")
 
 
 def _access(settings: Settings) -> Iterator[Problem]:
@@ -58,6 +46,8 @@ def _access(settings: Settings) -> Iterator[Problem]:
 
 
 def _ranges(settings: Settings) -> Iterator[Problem]:
+    if not settings.network.service_cidr:
+        return  # ``existing`` names a range for services, which is refused
     service = IPv4Network(settings.network.service_cidr)
     inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
     if not inside or service.prefixlen not in _SERVICE_PREFIXES:
@@ -80,19 +70,45 @@ def _room(settings: Settings) -> Iterator[Problem]:
             "Write for example 10.0.0.0/16",
         )
         return
-    per_node = catalog.of("eks").nodes.pod_addresses
-    if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
-        return  # A range too small for all zones together is reported for every cloud, in ``common``.
-    for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
-        room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
-        nodes = most_nodes(settings, zone)
+    full = _full(settings, settings.zones, whole)
+    if full is None:
+        return
+    zone, part, room, nodes = full
+    larger = (whole.supernet(new_prefix=each) for each in range(whole.prefixlen - 1, subnets.VPC_PREFIXES[0] - 1, -1))
+    enough = next((each for each in larger if _full(settings, settings.zones, each) is None), None)
+    # A part of the range for each zone, in a power of two of equal parts.
+    fewer = next((n for n in range(len(settings.zones) - 1, 0, -1) if _least_room(settings, n, whole) >= nodes), None)
+    ways = [
+        *([f"Write a range with prefix /{enough.prefixlen} or shorter"] if enough else []),
+        *([f"Write zones: [{', '.join(settings.zones[:fewer])}] at the top of the file"] if fewer else []),
+        "Lower maxNodes",
+        *([] if enough else ["Write different zones in each pool", "Use network.existing with larger subnets"]),
+    ]
+    yield Problem(
+        "network.nodeCidr",
+        f"{zone} gets {part} of {whole}, which has room for {counted(room, 'node')} "
+        f"({catalog.of('eks').nodes.pod_addresses} addresses each), but the pools may grow to {nodes} there",
+        ", or ".join([ways[0], *(each[:1].lower() + each[1:] for each in ways[1:])]),
+    )
+
+
+def _full(settings: Settings, zones: Sequence[str], whole: IPv4Network) -> tuple[str, IPv4Network, int, int] | None:
+    """The first zone whose part of the range is too small, the part, and how many nodes it has room for and needs."""
+    for zone, part in subnets.ranges(str(whole), settings.region, zones).items():
+        room, nodes = _room_in(part.private), most_nodes(settings, zone)
         if room < nodes:
-            yield Problem(
-                "network.nodeCidr",
-                f"{zone} gets {part.private} of {whole}, which has room for {counted(room, 'node')} "
-                f"({per_node} addresses each), but the pools may grow to {nodes} there",
-                "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
-            )
+            return zone, part.private, room, nodes
+    return None
+
+
+def _least_room(settings: Settings, zones: int, whole: IPv4Network) -> int:
+    parts = subnets.ranges(str(whole), settings.region, settings.zones[:zones]).values()
+    return min(_room_in(part.private) for part in parts)
+
+
+def _room_in(part: IPv4Network) -> int:
+    per_node = catalog.of("eks").nodes.pod_addresses
+    return max(part.num_addresses - subnets.KEPT_ADDRESSES, 0) // per_node
 
 
 def most_nodes(settings: Settings, zone: str) -> int:
@@ -101,3 +117,7 @@ def most_nodes(settings: Settings, zone: str) -> int:
     elsewhere = admin.nodes_per_zone * (len(admin.nodes.zones) - 1)
     always = admin.scaling.max_nodes - elsewhere if zone in admin.nodes.zones else 0
     return always + sum(pool.scaling.max_nodes for pool in settings.pools if zone in pool.nodes.zones)
+
+
+CHECKS: Final = (_access, _ranges, _room)
+"""Problems of address ranges and of access to the control plane."""

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.fields.problems import Problem
+from components.settings.pools.settings import Settings
 from facts import catalog
 from facts.catalog.eks import node_tags
 from facts.concepts.pool import Pool
@@ -37,9 +37,19 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     for pool in settings.pools:
         yield from _keys(pool)
         if settings.autoscaler == "cluster-autoscaler":
+            yield from _pinned_image(pool)
             yield from _lengths(pool)
             yield from _taints(pool)
             yield from _tags(pool, settings.labels)
+
+
+def _pinned_image(pool: Pool) -> Iterator[Problem]:
+    if pool.nodes.image_version is not None:
+        yield Problem(
+            f"{pool.declared_at}.image",
+            "a node group gets the image that AWS recommends when it is empty",
+            f"Write image: {pool.nodes.image}, or autoscaling.autoscaler: karpenter",
+        )
 
 
 def _image(pool: Pool) -> Iterator[Problem]:
@@ -107,7 +117,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.capacity",
                 f"AWS sells Capacity Blocks of {', '.join(sold)}, not of {machine.type}",
-                "Write capacity: reserved, and reservation without first and last",
+                f"Write capacity: reserved, and reservation: {pool.scaling.reservation}",
             )
     elif (
         settings.autoscaler == "cluster-autoscaler"
@@ -131,7 +141,7 @@ def _keys(pool: Pool) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 f"labels of {reserved} are reserved for AWS and the autoscaler",
-                f"Use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
+                f"Name it in a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, keys
+from components.settings.fields.problems import Problem
+from components.settings.limits import common, rows
 from components.settings.limits.gke.pools import pool_problems
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.limits.gke.refused import FORMS, REFUSED
+from components.settings.pools.settings import Settings
 from facts.catalog import tables
-from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
+from facts.catalog.gke.networks import NAME, PRIVATE_RANGES
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import CLASS_LABEL
 
@@ -23,21 +25,6 @@ _OPEN_HOURS, _COUNTED_DAYS = 48, 92
 _MOST_EXCLUSIONS: Final = 3
 
 _OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_labels"))
-
-
-def refusals(settings: Settings) -> Iterator[Problem]:
-    """The settings that GKE does not support."""
-    yield from keys.refused(settings)
-    yield from common.version_problems(settings)
-    yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
-    yield from _labels(settings)
-    yield from _resource_labels(settings)
-    yield from keys.other_forms(settings, known={"network": EXISTING_NETWORK})
-    yield from _people(settings)
-    yield from _exclusions(settings)
-    yield from _private_endpoint(settings)
-    yield from _existing_network(settings)
-    yield from pool_problems(settings)
 
 
 def _exclusions(settings: Settings) -> Iterator[Problem]:
@@ -79,7 +66,7 @@ def _labels(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
                 "GKE sets this label itself",
-                f"Leave it out, or use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
+                f"Leave it out, or name it in a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
 
 
@@ -117,3 +104,21 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             "a GKE cluster uses one subnet, which spans all zones of its region",
             "Write the name of one: subnets: [nodes]",
         )
+
+
+CHECKS: Final = (
+    functools.partial(rows.refused, rows=REFUSED),
+    common.version_problems,
+    functools.partial(
+        common.partition_problems, otherwise=", or leave it out and write timeSharing: {clientsPerGpu: 2}"
+    ),
+    _labels,
+    _resource_labels,
+    functools.partial(rows.other_forms, forms=FORMS),
+    _people,
+    _exclusions,
+    _private_endpoint,
+    _existing_network,
+    pool_problems,
+)
+"""What GKE does not support."""

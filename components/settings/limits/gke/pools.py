@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from components.settings.problems import Problem
-from components.settings.settings import Settings
+from components.settings.fields.problems import Problem
+from components.settings.pools.settings import Settings
 from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint
@@ -149,7 +149,7 @@ def _placement(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.placement",
                 f"compact placement does not support N1 machines, and {pool.gpus.type} runs on N1 only",
-                "Leave it out, or use nvidia-l4 or a newer GPU",
+                "Leave it out, or write gpu: nvidia-l4, or a newer GPU",
             )
         elif (
             pool.nodes.compact
@@ -241,5 +241,5 @@ def _minimum(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.minNodes",
                 f"{counted(pool.scaling.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
                 f"number in every zone, so {started}, but maxNodes is {pool.scaling.max_nodes}",
-                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.nodes.zones[:fewer])}]",
+                f"Write maxNodes: {started} or more, or zones: [{', '.join(pool.nodes.zones[:fewer])}]",
             )

@@ -335,7 +335,7 @@ def fault(
     without_gate: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
 ) -> None:
     """Inject a fault into the program and show that the gate refuses it. Exit code 0 if the fault is detected."""
-    from components.settings.problems import instead
+    from components.settings.fields.problems import instead
     from rehearsal.engine.stack import resolve
     from rehearsal.faults.injections import CASES
     from rehearsal.faults.runner import run_case

@@ -164,13 +164,15 @@ foreign_sources() {
 # apt_source NAME URL SUITE COMPONENTS KEY KEY_URL FINGERPRINT: a repository whose key is ours and has that fingerprint.
 apt_source() {
   url=$(where "$2")
+  setting=$1
+  [ "$setting" != nvidia ] || setting=driver
   armored=$(mktemp)
   if [ -n "$5" ]; then
     printf '%s\n' "$5" >"$armored"
   else
     key_url=$(where "$6")
     curl -fsSL --retry 3 --connect-timeout 20 ${PROXY:+--proxy "$PROXY"} ${NO_PROXY:+--noproxy "$NO_PROXY"} -o "$armored" "$key_url" 2>>"$log" ||
-      fail "the signing key $key_url cannot be downloaded; check packages.$1, the proxy and the machine's way out"
+      fail "the signing key $key_url cannot be downloaded; check packages.$setting, the proxy and the machine's way out"
   fi
   if [ -n "$7" ]; then
     # Only the pinned key becomes trusted, whatever else the file brings.
@@ -179,7 +181,7 @@ apt_source() {
     gpg --homedir "$keys" --batch --quiet --export "$7" >"$armored.gpg" 2>>"$log" || :
     rm -rf "$keys"
     [ -s "$armored.gpg" ] ||
-      fail "the signing key of $url does not have the fingerprint $7; if the vendor changed it, set packages.$1.keyFingerprint to the one that the vendor publishes"
+      fail "the signing key of $url does not have the fingerprint $7; if the vendor changed it, set packages.$setting.fingerprint to the one that the vendor publishes"
   elif grep -q 'BEGIN PGP' "$armored"; then
     gpg --dearmor <"$armored" >"$armored.gpg" 2>>"$log"
   else

@@ -93,7 +93,7 @@ net.bridge.bridge-nf-call-ip6tables = 1
 EOF
   run sysctl -q -p /etc/sysctl.d/99-gpucluster.conf
   if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
-    [ "$DISABLE_SWAP" = yes ] || fail "swap is on; switch it off, or set disableSwap"
+    [ "$DISABLE_SWAP" = yes ] || fail "swap is on; switch it off (swapoff -a, and its line in /etc/fstab)"
     if [ -e /etc/fstab ]; then
       changed=no
       sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# gpucluster: \1/' /etc/fstab >"$state/fstab"

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import yaml
 
-from components.settings.access import Access
-from components.settings.teams import Team
+from components.settings.sections.access import Access
+from components.settings.sections.teams import Team
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES

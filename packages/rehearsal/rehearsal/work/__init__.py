@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from components.settings.services import InferenceService
+from components.settings.sections.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check

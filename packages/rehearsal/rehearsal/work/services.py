@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.settings.services import InferenceService
+from components.settings.sections.services import InferenceService
 from facts.concepts.counts import counted
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api

@@ -11,8 +11,8 @@ import pytest
 
 from components.access import CLUSTER_RESOURCE_VIEWER, READER, bindings
 from components.clouds.base import Subject
-from components.settings.access import Access
-from components.settings.teams import Team
+from components.settings.sections.access import Access
+from components.settings.sections.teams import Team
 from components.teams import manifests, priority_classes
 from facts.concepts.kubernetes import role_binding
 from packages.rehearsal.tests.simulated_cluster import eventually, tools

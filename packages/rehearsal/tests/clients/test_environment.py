@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.settings.tools import Notebook
+from components.settings.sections.tools import Notebook
 from packages.rehearsal.tests.clients import environment
 from packages.rehearsal.tests.clients.environment import CLIENTS, programs
 

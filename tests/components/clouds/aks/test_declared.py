@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from components.settings.cluster import AuthorizedNetworkSetting
+from components.settings.sections.cluster import AuthorizedNetworkSetting
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Upgrade
 from tests.components.clouds.aks.test_cluster import CLUSTER, run_cluster

@@ -9,8 +9,8 @@ import pulumi
 import pytest
 
 from components.clouds.aks import roles
-from components.settings.cluster import ExistingNetwork
-from components.settings.workloads import Workloads
+from components.settings.sections.cluster import ExistingNetwork
+from components.settings.sections.workloads import Workloads
 from tests import aks_answers, recorder
 from tests.components import specs
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.clouds.eks import addons
-from components.settings.cluster import ExistingNetwork
+from components.settings.sections.cluster import ExistingNetwork
 from facts import catalog
 from facts.concepts.iam import AuthorizationRequest, allows, parsed, resource_tags
 from rehearsal.providers.eks.base.addon_pods import workloads

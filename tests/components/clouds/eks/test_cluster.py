@@ -10,7 +10,7 @@ import pytest
 
 from components.clouds.eks import identity
 from components.settings import load
-from components.settings.cluster import AuthorizedNetworkSetting
+from components.settings.sections.cluster import AuthorizedNetworkSetting
 from tests import eks_answers, recorder
 from tests.components import eks_specs, specs
 from tests.components.settings.test_clouds import own_keys

@@ -8,7 +8,7 @@ import grpc
 import pulumi
 import pytest
 
-from components.settings.cluster import ExistingNetwork
+from components.settings.sections.cluster import ExistingNetwork
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from components.clouds.gke.identity import account_id
-from components.settings.cluster import ExistingNetwork
+from components.settings.sections.cluster import ExistingNetwork
 from tests import gke_answers, recorder
 from tests.components import specs
 from tests.components.settings.test_clouds import load_stack

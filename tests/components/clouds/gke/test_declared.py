@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.settings.cluster import AuthorizedNetworkSetting
-from components.settings.maintenance import Maintenance
+from components.settings.sections.cluster import AuthorizedNetworkSetting
+from components.settings.sections.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu, Upgrade
 from tests.components import specs

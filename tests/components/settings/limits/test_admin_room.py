@@ -11,14 +11,15 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.limits.common import settings_problems, warnings
-from components.settings.problems import Problem
-from components.settings.tools import Prometheus
-from components.settings.workloads import SharedVolume, Workloads
+from components.settings.fields.problems import Problem
+from components.settings.limits import common, run
+from components.settings.limits.common import warnings
+from components.settings.sections.tools import Prometheus
+from components.settings.sections.workloads import SharedVolume, Workloads
 from facts import catalog
 from tests import one_stack, recorder
 from tests.components.settings.test_stack_cases import FILES, check, problems, with_changes
-from tests.components.specs import admin_pool, cluster_settings, declare, gpu_pool
+from tests.components.specs import admin_pool, cluster_settings, declare, given, gpu_pool
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
 ALL_TOOLS = {"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}}
@@ -29,6 +30,11 @@ STACK = {
     "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
     "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
 }
+
+
+def settings_problems(settings: Settings) -> tuple[Problem, ...]:
+    """What no cloud supports."""
+    return run(common.CHECKS, settings).problems
 
 
 def refused(machine: str, nodes: int, workloads: Workloads) -> list[str]:
@@ -245,6 +251,6 @@ def test_karpenter_has_no_tags_and_groups_that_could_be_too_many(
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_a_range_too_small_for_the_clusters_own_services_is_refused(cloud: str, prefix: int, refused: bool) -> None:
     settings = cluster_settings(cloud=cloud)
-    changed = replace(settings, network=settings.network.model_copy(update={"service_cidr": f"10.8.0.0/{prefix}"}))
+    changed = given(settings, network=settings.network.model_copy(update={"service_cidr": f"10.8.0.0/{prefix}"}))
     of_range = [problem for problem in settings_problems(changed) if problem.path == "network.serviceCidr"]
     assert bool(of_range) is refused

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from components.settings import Settings, load
+from components.settings import Settings, SettingsError, load
 from components.settings.limits import refusals
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from facts.concepts.kubernetes import Taint
-from facts.concepts.parts import SharedGpu
-from tests.components.specs import changed
+from tests.components.specs import changed, given
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
 
@@ -30,35 +29,35 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
     return load(config(pool, rest), stack="dev", project=SUBSCRIPTION)
 
 
+def refused(rest: dict[str, Any], pool: dict[str, Any] | None = None, account: str = SUBSCRIPTION) -> list[str]:
+    """The path of each problem."""
+    try:
+        load(config(pool, rest), stack="dev", project=account)
+    except SettingsError as error:
+        return [problem.path for problem in error.problems]
+    return []
+
+
 def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
-    both = settings({"capacity": "spot-with-fallback"})
-    shared = tuple(changed(pool, time_sharing=SharedGpu(clients_per_gpu=2)) for pool in both.gpu_pools)
-    assert len(shared) == 2
-    assert len(refusals(replace(both, gpu_pools=shared))) == 1
+    shared = {"capacity": "spot-with-fallback", "timeSharing": {"clientsPerGpu": 2}}
+    assert refused({}, shared) == ["gpuPools[0].timeSharing"]
+
+
+def test_accounts_that_azure_does_not_take() -> None:
+    assert refused({}, account="my-subscription") == ["azure-native:subscriptionId"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"project": "my-project"}, "azure-native:subscriptionId"),
-        ({"cluster_name": "-gpu"}, "clusterName"),
-        ({"cluster_name": "a" * 64}, "clusterName"),
-    ],
+    ("name", "taken"), [("gpu", True), ("a", True), ("a-1", True), ("gpu_1", False), ("-gpu", False), ("gpu-", False)]
 )
-def test_accounts_and_names_that_azure_does_not_take(changes: dict[str, Any], path: str) -> None:
-    (problem,) = refusals(replace(settings(), **changes))
-    assert problem.path == path
-
-
-@pytest.mark.parametrize("name", ["gpu", "a", "gpu_1", "G" * 63])
-def test_cluster_names_that_azure_takes(name: str) -> None:
-    assert refusals(replace(settings(), cluster_name=name)) == []
+def test_cluster_names_that_azure_takes(name: str, taken: bool) -> None:
+    assert refused({"clusterName": name}) == ([] if taken else ["clusterName"])
 
 
 @pytest.mark.parametrize("machine", ["Standard_B2s", "Standard_D2s_v5"])
 def test_the_smallest_machines_of_a_system_pool(machine: str) -> None:
     fine = settings()
-    assert refusals(replace(fine, admin_pool=changed(fine.admin_pool, machine_types=(machine,)))) == []
+    assert refusals(given(fine, admin_pool=changed(fine.admin_pool, machine_types=(machine,)))) == []
 
 
 def test_only_the_taint_that_azure_sets_itself_may_bear_its_name() -> None:
@@ -67,7 +66,7 @@ def test_only_the_taint_that_azure_sets_itself_may_bear_its_name() -> None:
     spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
     assert spot in pool.nodes.taints
     other = changed(pool, taints=(*pool.nodes.taints, replace(spot, value="regular")))
-    (problem,) = refusals(replace(fine, gpu_pools=(other,)))
+    (problem,) = refusals(given(fine, gpu_pools=(other,)))
     assert "scalesetpriority=regular" in problem.message
 
 
@@ -76,7 +75,7 @@ def test_two_pools_that_azure_could_not_tell_apart_are_refused() -> None:
     (pool,) = fine.gpu_pools
     # A name that is by chance exactly what the other one is shortened to.
     same = changed(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
-    (problem,) = refusals(replace(fine, gpu_pools=(pool, same)))
+    (problem,) = refusals(given(fine, gpu_pools=(pool, same)))
     assert problem.path == "gpuPools[1].name"
     assert pool.name in problem.message
 

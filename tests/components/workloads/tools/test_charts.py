@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.settings.workloads import Workloads
+from components.settings.sections.workloads import Workloads
 from components.workloads.charts import ON_ADMIN
 from components.workloads.declare import charts_of
 from facts.concepts.kubernetes import quantity

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.settings import from_stack_file
-from components.settings.tools import Notebook
+from components.settings.sections.tools import Notebook
 from components.workloads.notebook import LOGIN, values
 from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, gpus_per_pod
 from tests.components.workloads.tools.stacks import CLOUDS, SECRET, releases, with_all, with_one

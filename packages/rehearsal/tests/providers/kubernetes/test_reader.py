@@ -12,7 +12,7 @@ import yaml
 
 from components.access import CLUSTER_RESOURCE_VIEWER, READER, bindings
 from components.clouds.base import Subject
-from components.settings.access import Access
+from components.settings.sections.access import Access
 from gpucluster.commands.account import refresh_flags
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart

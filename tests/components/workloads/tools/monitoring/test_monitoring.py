@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +18,10 @@ from components.clouds.base import load_cloud
 from components.clouds.gpu_exporter import gpu_exporter
 from components.published_offer import daemons_of, offer
 from components.settings import from_stack_file
-from components.settings.tools import Prometheus
+from components.settings.sections.tools import Prometheus
 from components.workloads.monitoring import dashboards, rules, values
 from facts.concepts.pool import POOL_LABEL
-from tests.components.specs import changed
+from tests.components.specs import changed, given
 from tests.components.workloads.tools.monitoring import EXPORTED
 from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, with_one
 from tests.stacks import ROOT
@@ -79,7 +78,7 @@ def test_what_a_pod_can_ask_for_leaves_room_for_the_exporter(cloud: str) -> None
 
 
 def test_without_monitoring_nothing_is_on_gpu_nodes() -> None:
-    unmeasured = replace(LAB, workloads=LAB.workloads.model_copy(update={"monitoring": None}))
+    unmeasured = given(LAB, workloads=LAB.workloads.model_copy(update={"monitoring": None}))
     assert daemons_of(load_cloud("gke"), unmeasured, LAB.gpu_pools) == ()
     assert offer(unmeasured, LAB.gpu_pools, (), {}).pools[0].milli_cpu is not None
 

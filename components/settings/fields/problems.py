@@ -1,0 +1,278 @@
+"""Problems of a stack file, each with a remedy; also made from pydantic's errors."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+from components.settings.fields.answers import Words
+from facts.concepts.counts import counted
+
+Location = tuple[int | str, ...]
+
+# Placeholder in a message for the key path of the entry being validated, which only ``invalid`` knows.
+HERE: Final = "<here>"
+
+# difflib's ratio above which a word is probably another one misspelt. Pairs such as dnsEndpoint and privateEndpoint
+# (0.62) must stay below it: the wrong one would lock users out.
+LIKELY: Final = 0.66
+
+# Error type → what was expected, and an example of it.
+_EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "string_type": ("text", "Write text; in quotes if it looks like a number"),
+    "int_type": ("a whole number", "Write a whole number, such as 8, without quotes and units"),
+    "float_type": ("a number", "Write a number, such as 2.5, without quotes and units"),
+    "bool_type": ("true or false", "Write true or false without quotes"),
+    "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
+    "dict_type": ("a mapping", "Write a mapping: key: value"),
+    "model_type": ("a mapping", "Write a mapping: key: value"),
+}
+
+
+_AMOUNT: Final = re.compile(r"[$€]?\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
+_GIB: Final = {**dict.fromkeys(("g", "gb", "gi", "gib"), 1), **dict.fromkeys(("t", "tb", "ti", "tib"), 1024)}
+# End of a key → units that people write → how many of the key's own unit they are.
+_UNITS: Final[Mapping[str, Mapping[str, int]]] = {
+    "gb": _GIB,
+    "gib": _GIB,
+    "minutes": {"m": 1, "min": 1, "h": 60, "d": 1440},
+    "hours": {"h": 1, "d": 24},
+    "days": {"d": 1, "w": 7},
+    "usd": {"usd": 1},
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem: the key's ``path`` (``gpuPools[1].gpusPerNode``), what is wrong, what to write instead."""
+
+    path: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_sentence(self.message)} {_sentence(self.remedy)}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
+class SettingsError(Exception):
+    """A stack file with problems: all of them, one a line; ``more`` if some checks need what is not valid yet."""
+
+    def __init__(self, problems: Sequence[Problem], *, stack: str = "", more: bool = False) -> None:
+        self.problems = tuple(problems)
+        self.stack = stack
+        self.more = more
+        where = f" of stack '{stack}'" if stack else ""
+        head = f"{counted(len(problems), 'problem')} in the settings{where}:"
+        last = ["More may follow once these are corrected."] if more else []
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in problems), *last]))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, compared without regard to case; ``None`` if nothing is near."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=LIKELY)
+    return by_lower[match[0]] if match else None
+
+
+def instead(word: str, known: Sequence[str], *, shown: int = 32) -> str:
+    """A remedy for an unknown word: the nearest known one, or a list of them."""
+    near = nearest(word, known)
+    if near is not None:
+        return f"Did you mean '{near}'?"
+    listed = ", ".join(known[:shown])
+    return f"Write one of {listed}" + (f" … ({len(known)} in all)" if len(known) > shown else "")
+
+
+def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: Words) -> list[Problem]:
+    """All of the error's problems, in the order of the file's keys; one per key."""
+    problems: dict[str, Problem] = {}
+    meant: set[str] = set()
+    for detail in error.errors(include_url=False):
+        location = _written(detail["loc"], raw)
+        problem = _problem(detail, location, model, words)
+        problems.setdefault(problem.path, problem)
+        if detail["type"] == "extra_forbidden":
+            near = nearest(str(location[-1]), keys_of(model, location[:-1]))
+            meant.add(path((*location[:-1], near)) if near else "")
+    cloud = raw.get("cloud") if isinstance(raw, Mapping) else None
+    if (answer := words.for_value("cloud", cloud)) is not None:
+        # Further problems would be about a cloud that the author did not choose.
+        return [Problem("cloud", *answer)]
+    # A misspelt key is one problem: the key that it stands for is not reported as missing.
+    return [problem for problem in problems.values() if problem.path not in meant]
+
+
+def path(location: Location) -> str:
+    """``("gpuPools", 1, "gpu")`` → ``gpuPools[1].gpu``."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text or "config"
+
+
+def _written(location: Location, raw: object) -> Location:
+    """The part of a location that exists in the file: pydantic adds steps for unions and for keys of mappings."""
+    steps: list[int | str] = []
+    for index, step in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(raw, Mapping):
+            # Defaults are located by the field's name, not by its key.
+            key = to_camel(step) if isinstance(step, str) and step not in raw else step
+            if (key not in raw and not last) or step == "[key]":
+                break
+            steps.append(key)
+            raw = raw.get(key)
+        elif isinstance(raw, Sequence) and not isinstance(raw, str) and isinstance(step, int):
+            steps.append(step)
+            raw = raw[step] if step < len(raw) else None
+        else:
+            break
+    return tuple(steps)
+
+
+def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], words: Words) -> Problem:
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    where = path(location)
+    if kind in ("problem", "literal_error") and (answer := words.for_value(str(location[-1]), value)) is not None:
+        return Problem(where, *answer)
+    if kind == "problem":
+        message = str(context["message"]).replace(HERE, path(location[:-1]))
+        return Problem(where, message, str(context["remedy"]))
+    if kind == "extra_forbidden":
+        key, known = str(location[-1]), keys_of(model, location[:-1])
+        in_pool = len(location) == 3 and location[0] in ("gpuPools", "cpuPools")
+        answer = words.for_path(location) or words.for_key(key, known, keys_of(model, ()), value=value, in_pool=in_pool)
+        near = nearest(key, known)
+        remedy = f"Did you mean '{near}'?" if near else f"Leave it out; the keys here are {', '.join(known)}"
+        return Problem(where, *(answer or (f"there is no key '{key}'", remedy)))
+    if kind == "missing":
+        return Problem(where, "missing, and there is no default", _meaning(model, location))
+    if kind == "literal_error":
+        choices = str(context["expected"]).replace(" or ", ", ").split(",")
+        allowed, short = tuple(word.strip().strip("'") for word in choices), str(value).partition(".")[0]
+        remedy = f"Write {short}" if short in allowed else instead(str(value), allowed)
+        return Problem(where, f"{_shown(value)} is not one of {', '.join(allowed)}", remedy)
+    if kind in ("greater_than_equal", "greater_than", "less_than_equal"):
+        bound = context.get("ge", context.get("gt", context.get("le")))
+        word = {"greater_than_equal": "or more", "greater_than": "at least more than", "less_than_equal": "or less"}[
+            kind
+        ]
+        remedy = f"Write more than {bound:g}" if kind == "greater_than" else f"Write {bound:g} {word}"
+        return Problem(where, f"{_shown(value)} is too {'large' if kind == 'less_than_equal' else 'small'}", remedy)
+    if kind in ("string_too_short", "string_too_long"):
+        return Problem(where, f"{_shown(value)} has {len(str(value))} characters", detail["msg"])
+    expected, remedy = _EXPECTED.get(kind, (detail["msg"].lower(), _meaning(model, location)))
+    return Problem(where, f"{_shown(value)} is not {expected}", _as_meant(kind, location, value, model) or remedy)
+
+
+def _as_meant(kind: str, location: Location, value: object, model: type[BaseModel]) -> str | None:
+    """What to write for a value of the wrong type, where that leaves no doubt."""
+    key = str(location[-1])
+    if kind == "int_type" and isinstance(value, Mapping):
+        return _meaning(model, location)
+    if kind == "string_type" and isinstance(value, list) and value:
+        others = ", and an entry of its own for each other" if any(isinstance(step, int) for step in location) else ""
+        return f"Write {key}: {value[0]}{others}"
+    around = _section(model, location[:-1]) if kind == "tuple_type" and isinstance(value, str | int) else None
+    if around is not None and _accepts(around, key, [value]):
+        return f"Write [{value}]"
+    if kind in ("int_type", "float_type") and isinstance(value, str):
+        amount = _AMOUNT.fullmatch(value.strip())
+        units = next((units for suffix, units in _UNITS.items() if key.lower().endswith(suffix)), {})
+        factor = {"": 1, **units}.get(amount["unit"].lower()) if amount else None
+        if amount is None or factor is None:
+            return None
+        return f"Write {float(amount['number']) * factor:g}" + (", without quotes" if value.isdigit() else "")
+    section = _section(model, location) if kind == "model_type" else None
+    before = f"{key}: " if isinstance(location[-1], str) else ""
+    return None if section is None else _mapping_for(value, section, before)
+
+
+def _mapping_for(value: object, section: type[BaseModel], before: str) -> str:
+    """The mapping to write in place of one value: the value under the only key that takes it, and required keys."""
+    keys = {field.alias or name: field.is_required() for name, field in section.model_fields.items()}
+    # An amount of money without its period would be a guess.
+    fitting = [key for key in keys if not key.endswith("Usd") and _takes(section, key, value)]
+    meant = fitting[0] if len(fitting) == 1 else None
+    shown = [key for key, required in keys.items() if required or key == meant or len(keys) == 1]
+    written = ", ".join(f"{key}: {value if key == meant else '…'}" for key in shown)
+    return f"Write {before}{{{written}}}" + ("" if shown else f" for the defaults, or some of {', '.join(keys)}")
+
+
+def _takes(section: type[BaseModel], key: str, value: object) -> bool:
+    return not isinstance(value, bool | list) and _accepts(section, key, value)
+
+
+def _accepts(section: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        section.model_validate({key: value})
+    except ValidationError as error:
+        return key not in {each["loc"][0] for each in error.errors()}
+    return True
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def keys_of(model: type[BaseModel], location: Location) -> tuple[str, ...]:
+    """The keys of the section at ``location``."""
+    section = _section(model, location)
+    return tuple(field.alias or name for name, field in section.model_fields.items()) if section else ()
+
+
+def _meaning(model: type[BaseModel], location: Location) -> str:
+    section = _section(model, location[:-1])
+    for name, field in section.model_fields.items() if section else ():
+        if location[-1] in (name, field.alias):
+            return f"Write {location[-1]} ({field.description})"
+    return "See docs/configuration.md"
+
+
+def _section(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
+    """The model that describes the mapping at ``location``."""
+    current: type[BaseModel] | None = model
+    for step in location:
+        if isinstance(step, int) or current is None:
+            continue
+        fields = {field.alias or name: field.annotation for name, field in current.model_fields.items()}
+        current = next(models_in(fields.get(step)), None)
+    return current
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models that a type mentions, through unions, lists and annotations."""
+    if (
+        isinstance(annotation, type)
+        and not isinstance(annotation, types.GenericAlias)
+        and issubclass(annotation, BaseModel)
+    ):
+        yield annotation
+    for inner in typing.get_args(annotation):
+        yield from models_in(inner)
+
+
+def sections_in(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Models in the fields of a model, and in theirs."""
+    for field in model.model_fields.values():
+        for nested in models_in(field.annotation):
+            yield nested
+            yield from sections_in(nested)

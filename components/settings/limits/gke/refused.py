@@ -1,0 +1,165 @@
+"""What a stack on GKE does not support, and how it writes names and IDs: one row each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from components.settings.fields.answers import Form, Refused
+from facts.catalog.gke.networks import EXISTING_NETWORK
+
+REFUSED: Final[tuple[Refused, ...]] = (
+    Refused(
+        keys=("gpuPools.driverVersion",),
+        value="latest",
+        together={"image": "ubuntu"},
+        message="GKE installs the latest driver on Container-Optimized OS only",
+        remedy="Write driverVersion: default, or image: cos",
+    ),
+    # A container beside Google's installer partitions GPUs, and without it a node offers none:
+    # https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/master/nvidia-driver-installer/cos/daemonset-preloaded.yaml
+    Refused(
+        keys=("gpuPools.mig",),
+        together={"drivers": "daemonset"},
+        message="the DaemonSet installs the driver and partitions no GPU",
+        remedy="Write drivers: managed (GKE then partitions them, too), or leave mig out",
+    ),
+    # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+    Refused(
+        keys=("gpuPools.fabric",),
+        together={"network.dataplane": "legacy"},
+        message="GKE offers the devices with dataplane v2 alone",
+        remedy="Leave network.dataplane out",
+    ),
+    Refused(
+        keys=("gpuPools.imageStreaming",),
+        together={"image": "ubuntu"},
+        message="GKE streams images on Container-Optimized OS only",
+        remedy="Write image: cos, or leave imageStreaming out",
+    ),
+    # Google decides how its autoscaler chooses a pool and how long it waits; users choose a profile:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
+    Refused(
+        keys=("autoscaling.unneededMinutes", "cpuPools.unneededMinutes"),
+        message="the pinned Google Cloud provider has no input for this (the API has NodeConfig.consolidationDelay)",
+        remedy="Leave it out; autoscaling.profile controls how soon idle nodes are removed",
+    ),
+    Refused(
+        keys=("gpuPools.unneededMinutes",),
+        together={"computeClass": False},
+        message="the pinned Google Cloud provider has no input for this (the API has NodeConfig.consolidationDelay)",
+        remedy="Leave it out; autoscaling.profile controls how soon idle nodes are removed. Or write computeClass: "
+        "true",
+    ),
+    # 48 hours in any 92 days: https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window. Earlier copies
+    # count 32 days, so 12 hours in each of the four whole weeks, which satisfy both.
+    Refused(
+        keys=("maintenance.hours",),
+        within=(12, 24),
+        message="GKE needs a weekly window of 12 hours or more; this one has {value}",
+        remedy="Write 12 or more",
+    ),
+    # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
+    Refused(
+        keys=("network.controlPlaneCidr",),
+        within=(28, 28),
+        message="{value} has prefix {prefix}, but GKE needs /28",
+        remedy="Write a range with prefix /28, or leave it out to let GKE choose",
+    ),
+    Refused(
+        keys=("network.privateEndpoint",),
+        together={"network.dnsEndpoint": False, "network.existing": None},
+        message="the control plane would be reachable only from the network that this stack creates, so the program "
+        "itself could not create objects in the cluster",
+        remedy="Add dnsEndpoint: true, which is reachable from anywhere with IAM. Or write privateEndpoint: false "
+        "and your address in authorizedNetworks",
+    ),
+    # https://cloud.google.com/nat/docs/overview
+    Refused(
+        keys=("network.nat",),
+        message="Cloud NAT is a regional service: one gateway serves all zones",
+        remedy="Leave it out",
+    ),
+    # Names as in https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc
+    Refused(
+        keys=("network.existing.podRange",),
+        value=None,
+        present=("network.existing",),
+        message="missing: pods need a secondary range of the subnet",
+        remedy="Write for example podRange: pods",
+    ),
+    Refused(
+        keys=("network.existing.serviceRange",),
+        value=None,
+        present=("network.existing",),
+        message="missing: services need a secondary range of the subnet",
+        remedy="Write for example serviceRange: services",
+    ),
+    Refused(
+        keys=("network.existing.privateDnsZone",),
+        message="on this cloud the control plane's name needs no zone",
+        remedy="Leave it out",
+    ),
+    Refused(
+        keys=("security.dataKey",),
+        together={"workloads.registry": None, "workloads.checkpoints": None},
+        message="nothing to encrypt: the stack has neither a registry nor checkpoints",
+        remedy="Leave it out, or set workloads: {registry: {}, checkpoints: {}}",
+    ),
+    # https://docs.cloud.google.com/filestore/docs/cmek#supported_tiers
+    Refused(
+        keys=("workloads.sharedVolume",),
+        present=("security.dataKey",),
+        message="Filestore's basic tier, which the program uses, cannot be encrypted with security.dataKey",
+        remedy="Leave one of the two out, or mount a Filestore instance of the zonal tier with your own "
+        "PersistentVolume",
+    ),
+    Refused(
+        keys=("security.permissionsBoundary", "security.rolePath"),
+        message="GKE has no such setting for identities",
+        remedy="Leave it out; use the organisation's deny policies to limit permissions",
+    ),
+    Refused(
+        keys=("addonVersions",),
+        message="GKE chooses the versions of its add-ons itself",
+        remedy="Leave it out",
+    ),
+)
+
+FORMS: Final[tuple[Form, ...]] = (
+    Form(
+        keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
+        written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
+        is_not="the full name of a Cloud KMS key",
+        remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
+        elsewhere="Use a key of a key ring in {region}",
+    ),
+    # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
+    Form(
+        keys=("access[].who",),
+        written=re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+"),
+        is_not="an IAM member",
+        remedy="Write for example group:research@example.com, user:ann@example.com or "
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    ),
+    Form(
+        keys=("network.existing.network",),
+        written=EXISTING_NETWORK,
+        is_not="a VPC network",
+        remedy="Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
+    ),
+    # https://cloud.google.com/storage/docs/buckets#naming
+    Form(
+        keys=("identities[].read", "identities[].write"),
+        written=re.compile(r"(?!goog)(?!.*google)[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]"),
+        is_not="a valid bucket name",
+        remedy="Write for example my-datasets",
+    ),
+    # https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
+    Form(
+        keys=("identities[].secrets",),
+        written=re.compile(r"(?a)[-\w]{1,255}"),
+        is_not="a valid secret name",
+        remedy="Write for example wandb-key",
+    ),
+)

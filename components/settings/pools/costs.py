@@ -1,0 +1,120 @@
+"""What the pools of a stack cost: list prices in US dollars an hour, without traffic and taxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from components.settings.sections.cluster import Kubernetes, Network
+from components.settings.sections.workloads import Workloads
+from facts.catalog import CloudCatalog, Machine
+from facts.catalog.choices import Choices
+from facts.catalog.model import Price, Support
+from facts.catalog.prices import Prices
+from facts.concepts.pool import Pool
+
+Counts = list[tuple[Pool, int]]
+"""Pools, each with a number of nodes."""
+
+
+def costs(
+    prices: Prices, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
+) -> tuple[float | None, float | None]:
+    """The stack's costs with every autoscaled pool at its minimum, and with all pools at their maximum with the dearest
+    machines that they mix; ``None`` if a price is not known. Pools of all capacity types and zones count.
+
+    ``fee`` is that of the control plane, ``gateways`` the number of its own NAT gateways, and ``standing`` the hourly
+    price of everything else that is permanent.
+    """
+    every = [admin, *pools]
+    idle: Counts = [(pool, pool.scaling.min_nodes) for pool in every]
+    maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in every]
+
+    def fixed(counts: Counts) -> float:
+        nodes = sum(count for _, count in counts)
+        return fee.usd + standing + (prices.nat(nodes, gateways).usd if gateways else 0.0)
+
+    return (
+        _total(idle, fixed(idle), lambda pool: pool.nodes.hourly_usd),
+        _total(maximum, fixed(maximum), lambda pool: pool.nodes.dearest_hourly_usd),
+    )
+
+
+def of_own_machines(pools: Sequence[Pool]) -> tuple[float | None, float | None]:
+    """The same of machines that are there: without and with the nodes that an autoscaler adds."""
+    if any(pool.nodes.hourly_usd is None for pool in pools):
+        return None, None
+    nodes = [(pool.scaling.min_nodes, pool.scaling.max_nodes, pool.nodes.hourly_usd or 0.0) for pool in pools]
+    return sum(least * usd for least, _, usd in nodes), sum(most * usd for _, most, usd in nodes)
+
+
+def volumes_price(prices: Prices, region: str, sizes_gb: Sequence[int]) -> float:
+    """Hourly price of permanent volumes, each at the price of a node's disk of its size; 0 where that is unknown."""
+    disks = (prices.disk(region, size) for size in sizes_gb if size)
+    return sum(price.usd for price in disks if price is not None)
+
+
+def fees(
+    known: CloudCatalog, region: str, kubernetes: Kubernetes, workloads: Workloads, network: Network
+) -> dict[str, float]:
+    """Hourly prices of what is billed even if unused, at most, by the key of the stack file that requests it."""
+    volume, each = workloads.shared_volume, known.prices.volume
+    asked = {
+        "kubernetes.channel": kubernetes.channel == "extended",
+        "workloads.registry": workloads.registry is not None,
+        "workloads.sharedVolume": volume is not None,
+        "network.privateEndpoint": network.private_endpoint,
+        "network.existing": network.existing is not None,
+    }
+    usd_by_key = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
+    if volume is not None and each is not None:
+        gib = volume.size_gib or (known.choices.volume_gib or (0,))[0]
+        usd = gib * each.usd * max(1.0, known.prices.most_above(region, known.reference_region))
+        usd_by_key["workloads.sharedVolume"] = usd_by_key.get("workloads.sharedVolume", 0.0) + usd
+    return usd_by_key
+
+
+def dearest_price(
+    known: CloudCatalog, region: str, machines: Sequence[Machine], disk_gb: int, *, spot: bool
+) -> float | None:
+    """One node of the dearest of the types that a pool mixes, as all its nodes may be; ``None`` if the planned one's
+    price is not known.
+
+    A type whose price in the region is not known counts with that of the reference region, times the largest ratio
+    that any type is known to have between the two. One without a price there is not sold by the hour.
+    """
+    if known.prices.node(region, machines[0], disk_gb, spot=spot) is None:
+        return None
+    prices = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
+    return max(price for price in prices if price is not None)
+
+
+def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
+    price = known.prices.node(region, machine, disk_gb, spot=spot)
+    if price is not None:
+        return price
+    elsewhere = known.prices.node(known.reference_region, machine, disk_gb, spot=spot)
+    return None if elsewhere is None else elsewhere * known.prices.most_above(region, known.reference_region)
+
+
+def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
+    """The control plane's price on that day. ``version`` is the pinned Kubernetes version; ``None``: the cloud chooses,
+    and upgrades before extended support."""
+    support = support_of(known.choices, version)
+    extended = known.prices.extended_support
+    return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
+
+
+def support_of(choices: Choices, version: str | None) -> Support | None:
+    """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
+    return None if version is None else choices.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+
+
+def _total(counts: Counts, fixed: float, price_of: Callable[[Pool], float | None]) -> float | None:
+    total = fixed
+    for pool, count in counts:
+        price = price_of(pool)
+        if count and price is None:
+            return None
+        total += count * (price or 0.0)
+    return total

@@ -1,0 +1,247 @@
+"""``kubernetes``, ``network`` and ``security``: the cluster itself. Each range is checked against those above it."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components.settings.fields import check
+from components.settings.fields import types as fields
+from components.settings.fields.types import Cidr, Flag, Section, context, matching, once, wrong
+
+_VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
+_RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
+_EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
+
+
+class Kubernetes(Section):
+    """Version of Kubernetes."""
+
+    channel: Annotated[
+        Literal["rapid", "regular", "stable", "extended"],
+        check.one_of(lambda known: known.choices.channels, "release channel"),
+    ] = Field(default="regular", description="release channel, one that the cloud has (see below)")
+    version: (
+        Annotated[StrictStr, matching(_VERSION, "is not a Kubernetes version", "Write for example '1.35' or '1.35.1'")]
+        | None
+    ) = Field(
+        default=None,
+        description="pinned version, such as `'1.35'`. Default: the channel's. Raising it upgrades the nodes too",
+    )
+
+
+class AuthorizedNetworkSetting(Section):
+    """An address range that may reach the control plane."""
+
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(
+        description="a name for the range, such as its owner"
+    )
+    cidr: Cidr = Field(description="IPv4 range. `0.0.0.0/0` admits every address")
+
+
+class ExistingNetwork(Section):
+    """An existing network. The program reads and checks it, never changes it, and creates no network of its own."""
+
+    network: Annotated[StrictStr, Field(min_length=1)] = Field(
+        description="name or ID of the network, as the cloud writes it. It may belong to another account if the cloud "
+        "can share networks"
+    )
+    subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)] = Field(
+        description="names or IDs of the nodes' subnets"
+    )
+    pod_range: StrictStr | None = Field(
+        default=None, description="name of the subnet's secondary range for pods, where ranges have names"
+    )
+    service_range: StrictStr | None = Field(
+        default=None, description="name of the subnet's secondary range for services, where ranges have names"
+    )
+    private_dns_zone: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="where the cloud keeps a private control plane's name in a private DNS zone: the ID of an existing "
+        "zone (hub and spoke), or `none` for a public DNS name of the private address",
+    )
+
+
+class Network(Section):
+    """The cluster's network."""
+
+    existing: ExistingNetwork | None = Field(
+        default=None, description="an existing network to use instead of a new one"
+    )
+    private_endpoint: Flag = Field(
+        default=False, description="the control plane is reachable only from inside the network (VPN, bastion)"
+    )
+    dns_endpoint: Flag = Field(
+        default=False,
+        description="adds a DNS name by which the control plane is reachable from anywhere; the cloud's IAM decides "
+        "who has access. The kubeconfig in the outputs uses it",
+    )
+    authorized_networks: Annotated[
+        tuple[AuthorizedNetworkSetting, ...],
+        once("a range is listed twice", "Write each range once", lambda entry: entry.cidr),
+    ] = Field(
+        default=(),
+        validate_default=True,
+        description="address ranges that may reach the control plane. Required unless `privateEndpoint` or "
+        "`dnsEndpoint`",
+    )
+    node_cidr: StrictStr = Field(
+        default="",
+        validate_default=True,
+        description="address range of the nodes. Default: see [below](#what-differs-between-the-clouds)",
+    )
+    pod_cidr: StrictStr | None = Field(
+        default=None,
+        validate_default=True,
+        description="address range of the pods, where they do not share the nodes' range. Default: see below",
+    )
+    service_cidr: StrictStr = Field(
+        default="", validate_default=True, description="address range of the services. Default: see below"
+    )
+    control_plane_cidr: Cidr | None = Field(
+        default=None, description="address range of the control plane. Default: the cloud chooses"
+    )
+
+    dataplane: (
+        Annotated[StrictStr, check.one_of(lambda known: known.choices.dataplanes, "choice of dataplane")] | None
+    ) = Field(
+        default=None,
+        description="network dataplane, where the cloud has several. Default for a new cluster: the first in the table "
+        "below. Changing it replaces the cluster",
+    )
+    nat: Literal["single", "per-zone"] | None = Field(
+        default=None,
+        description="NAT gateways of the private nodes. Default: `per-zone` if the availability is regional, else "
+        "`single`",
+    )
+
+    @property
+    def private_dns_zone(self) -> str | None:
+        """That of the existing network; ``None`` with a new one."""
+        return None if self.existing is None else self.existing.private_dns_zone
+
+    @field_validator("authorized_networks")
+    @classmethod
+    def _authorized(
+        cls, value: tuple[AuthorizedNetworkSetting, ...], info: ValidationInfo
+    ) -> tuple[AuthorizedNetworkSetting, ...]:
+        if not value and not (info.data.get("private_endpoint") or info.data.get("dns_endpoint")):
+            raise wrong(
+                "no address could reach the control plane",
+                f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
+            )
+        return value
+
+    @field_validator("node_cidr", "pod_cidr", "service_cidr")
+    @classmethod
+    def _range(cls, value: str | None, info: ValidationInfo) -> str | None:
+        existing = info.data.get("existing")
+        names = {"node_cidr": existing is not None} | (
+            {"pod_cidr": bool(existing.pod_range), "service_cidr": bool(existing.service_range)} if existing else {}
+        )
+        if names.get(info.field_name or "") and value:
+            raise wrong("the existing network has its own addresses", "Leave it out")
+        if names.get(info.field_name or ""):
+            return None if info.field_name == "pod_cidr" else ""
+        if value:
+            return fields.cidr(value)
+        known = context(info).catalog
+        return known.choices.default_ranges[info.field_name or ""] if known is not None else value
+
+    @field_validator("nat")
+    @classmethod
+    def _gateways(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("existing") is not None:
+            raise wrong("the existing network has its own egress", "Leave it out")
+        return value
+
+    @field_validator(*_RANGES)
+    @classmethod
+    def _apart(cls, value: str | None, info: ValidationInfo) -> str | None:
+        for other in _RANGES:
+            taken = info.data.get(other)
+            if value and taken and IPv4Network(value).overlaps(IPv4Network(taken)):
+                camel = other.replace("_cidr", "Cidr")
+                raise wrong(f"{value} overlaps with {camel} ({taken})", "Choose ranges that do not overlap")
+        return value
+
+
+class Monitoring(Section):
+    """Metrics and logs that the cloud collects."""
+
+    gpu_metrics: Flag | None = Field(
+        default=None,
+        description="collect utilisation, memory and temperature of the GPUs (DCGM). Default: `true` where the cloud "
+        "supports it and `workloads.monitoring` is not set",
+    )
+
+    control_plane_logs: tuple[StrictStr, ...] | None = Field(
+        default=None, description="logs of the control plane, where they are a choice. Default: all; `[]`: none"
+    )
+    control_plane_log_days: StrictInt | None = Field(
+        default=None, description="days for which the control plane's logs are retained, where they are a choice"
+    )
+
+    @field_validator("control_plane_logs", "control_plane_log_days")
+    @classmethod
+    def _logs(cls, value: Any, info: ValidationInfo) -> Any:
+        known = context(info).catalog
+        if value is None or known is None:
+            return value
+        if not known.choices.control_plane_logs:
+            raise wrong(f"{context(info).cloud} has no such choice", "Leave it out")
+        if isinstance(value, int):
+            if value not in known.choices.log_days:
+                longer = [days for days in known.choices.log_days if days > value]
+                raise wrong(
+                    f"logs cannot be retained for {value} days",
+                    f"Write {min(longer, default=known.choices.log_days[-1])}",
+                )
+            return value
+        for kind in value:
+            check.listed(kind, known.choices.control_plane_logs, "log", context(info))
+        return tuple(dict.fromkeys(value))
+
+    @field_validator("gpu_metrics")
+    @classmethod
+    def _gpu_metrics(cls, value: bool | None, info: ValidationInfo) -> bool | None:
+        known = context(info).catalog
+        if value and known is not None and not known.choices.gpu_metrics:
+            raise wrong(
+                f"{context(info).cloud} does not collect GPU metrics itself",
+                "Leave it out, and install NVIDIA's DCGM exporter in the cluster",
+            )
+        return value
+
+
+class Security(Section):
+    """Encryption keys, IAM restrictions and deletion protection."""
+
+    kms_key: StrictStr | None = Field(
+        default=None,
+        description="full name of the key that encrypts Kubernetes secrets. It cannot be changed later on EKS, and "
+        "only step by step on AKS (docs/operations.md)",
+    )
+    disk_key: StrictStr | None = Field(
+        default=None,
+        description="full name of the key that encrypts node disks and persistent volumes. It cannot be changed later "
+        "on AKS (docs/operations.md). Default: the cloud's own key",
+    )
+    data_key: StrictStr | None = Field(
+        default=None,
+        description="full name of the key that encrypts what `workloads.registry` and `workloads.checkpoints` store; "
+        "only on GKE. It cannot be changed later with a registry (docs/operations.md). Default: the cloud's own key",
+    )
+    permissions_boundary: StrictStr | None = Field(
+        default=None,
+        description="full name of the permissions boundary of all IAM roles of the stack, where the cloud has that",
+    )
+    role_path: StrictStr | None = Field(
+        default=None,
+        description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has paths. Changing it "
+        "replaces the roles and the cluster",
+    )
+    deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")
