@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_d
 from rehearsal.providers.aks.nodes import karpenter, provisions, require_one_autoscaler
 from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_by
 from rehearsal.providers.aks.system import system_objects
-from rehearsal.providers.base import Properties, at, without_none
+from rehearsal.providers.base import Properties, at, merged, without_none
 from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.encrypted import record_key, unreadable
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
@@ -32,6 +32,57 @@ DEFAULT_RANGES: Final = {"podCidr": "10.244.0.0/16", "serviceCidr": "10.0.0.0/16
 """https://learn.microsoft.com/azure/aks/azure-cni-overlay, https://learn.microsoft.com/azure/aks/configure-kubenet"""
 # https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers
 CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
+
+
+# What Azure answers where a request says nothing: ``recorded/`` in the tests, clusters of 2025 and 2026.
+_ANSWERED: Final[Properties] = {
+    "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
+    "bootstrapProfile": {"artifactSource": "Direct"},
+    "enableRBAC": True,
+    "sku": {"name": "Base", "tier": "Free"},
+    "storageProfile": {key: {"enabled": True} for key in ("diskCSIDriver", "fileCSIDriver", "snapshotController")},
+    "supportPlan": "KubernetesOfficial",
+}
+_AZURE_NETWORK: Final[Properties] = {
+    "ipFamilies": ["IPv4"],
+    "loadBalancerSku": "standard",
+    "networkDataplane": "azure",
+    "networkPlugin": "azure",
+    "outboundType": "loadBalancer",
+}
+_OVERLAY: Final[Properties] = {"networkPluginMode": "overlay", "podCidr": "10.244.0.0/16"}
+_LOAD_BALANCER: Final[Properties] = {"backendPoolType": "nodeIPConfiguration", "managedOutboundIPs": {"count": 1}}
+_OWN_POOL: Final[Properties] = {
+    "kubeletDiskType": "OS",
+    "osDiskType": "Managed",
+    "osSKU": "Ubuntu",
+    "scaleDownMode": "Delete",
+    "type": "VirtualMachineScaleSets",
+    "upgradeSettings": {"maxSurge": "10%", "maxUnavailable": "0"},
+}
+
+
+def _network_profile(pending: Pending[azure.Subscription]) -> Properties:
+    """The network with what Azure chooses; of Azure's own plugin alone, which is the default with an overlay."""
+    declared = pending.inputs.get("networkProfile") or {}
+    if declared.get("networkPlugin") not in (None, "azure"):
+        return declared
+    own_subnet = any(pool.get("podSubnetID") for pool in pending.inputs.get("agentPoolProfiles") or ())
+    without_mode = "networkPlugin" in declared and not declared.get("networkPluginMode")
+    overlay = {} if own_subnet or without_mode else _OVERLAY
+    profile = {**_AZURE_NETWORK, **overlay, "serviceCidr": "10.0.0.0/16", "dnsServiceIP": "10.0.0.10", **declared}
+    policy = "cilium" if profile["networkDataplane"] == "cilium" else "none"
+    ranges = {f"{key}s": [profile[key]] for key in ("podCidr", "serviceCidr") if profile.get(key)}
+    balancer = {"loadBalancerProfile": _LOAD_BALANCER} if profile["outboundType"] == "loadBalancer" else {}
+    return {"networkPolicy": policy, **ranges, **balancer, **profile}
+
+
+def _answered(key: str) -> Callable[[Pending[azure.Subscription]], Any]:
+    return lambda pending: merged(_ANSWERED[key], pending.inputs.get(key, _ANSWERED[key]))
+
+
+def _own_pools(pending: Pending[azure.Subscription]) -> list[Properties]:
+    return [merged(_OWN_POOL, pool) for pool in pending.inputs.get("agentPoolProfiles") or ()]
 
 
 def _pools(cluster: Properties) -> Iterator[NestedResource]:
@@ -299,6 +350,9 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     azure.TABLE.row(
         azure.CLUSTER,
         outputs={
+            **{key: _answered(key) for key in _ANSWERED},
+            "agentPoolProfiles": _own_pools,
+            "networkProfile": _network_profile,
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
             "fqdn": _host,

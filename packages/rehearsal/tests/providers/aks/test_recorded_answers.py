@@ -1,0 +1,87 @@
+"""What Azure answered to requests for clusters and pools, against what the simulated AKS answers to the same.
+
+``recorded/answers.json``: requests of Azure's own command and operator with their answers (MIT), both cut to what
+concerns cluster and pools. A machine of today stands for one that Azure chose or no longer has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from packages.rehearsal.tests.providers.aks import account as aks
+from rehearsal.providers.base import Properties
+
+RECORDED: Final[list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parent / "recorded" / "answers.json").read_text("utf-8")
+)
+GROUP: Final = "azure-native:resources:ResourceGroup"
+_PLACE: Final = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+_MACHINES: Final = {"standard_nc6s_v3": "Standard_NC4as_T4_v3"}
+_EMPTY: Final = (None, "", [], {}, False, 0)
+
+DIFFERENCES: Final = {
+    "issuerURL": "of the cluster",
+    "nodeResourceGroup": "of the cluster: made of its name, as here",
+    "osDiskSizeGB": "of the machine",
+    "osDiskType": "of the machine: Azure takes its own disk where it is large enough, the simulated one does not",
+    "provisioningState": "of the moment",
+    "powerState": "of the moment",
+    "vmSize": "another machine stands for it",
+    **dict.fromkeys(
+        ("kubernetesVersion", "currentKubernetesVersion", "orchestratorVersion", "currentOrchestratorVersion"),
+        "of the day",
+    ),
+    "nodeImageVersion": "of the day",
+    "maxPods": "in a cluster's answer; a pool's has it",
+    "servicePrincipalProfile": "msi where there is none",
+    "windowsProfile": "no request: an administrator for Windows nodes, which the program refuses",
+    "securityProfile": "on by default from API 2026-05-01 on, newer than the provider's",
+    "nodeProvisioningProfile": "named in the answer from API 2026-05-01 on",
+    "upgradeSettings": "of a pool: none in March 2025, 10% since",
+}
+"""Fields that are not compared, and why."""
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda each: each["name"])
+def test_the_answers_are_those_of_azure(recorded: dict[str, Any], azure: aks.Microsoft) -> None:
+    assert recorded["licence"] == "MIT"
+    inputs = {key: value for key, value in recorded["inputs"].items() if value not in (None, "", {}, [])}
+    if recorded["type"] == aks.POOL:
+        azure.create(GROUP, {"resourceGroupName": "gpu-dev", "location": "westus2"})
+        azure.create(aks.CLUSTER, {**_PLACE, **_cluster({"location": "westus2"})})
+        made = azure.create(aks.POOL, {**_PLACE, "agentPoolName": "p1", **_with_machine(inputs)})
+    else:
+        azure.create(GROUP, {"resourceGroupName": "gpu-dev", "location": inputs["location"]})
+        made = azure.create(aks.CLUSTER, {**_PLACE, **_cluster(inputs)})
+    assert dict(_differences(recorded["answer"], made.state, "")) == {}
+
+
+def _cluster(inputs: Properties) -> Properties:
+    pools = inputs.get("agentPoolProfiles") or [{"name": "nodepool1", "mode": "System", "count": 1}]
+    usual = {"dnsPrefix": "recorded", "identity": {"type": "SystemAssigned"}}
+    return {**usual, **inputs, "agentPoolProfiles": [_with_machine(pool) for pool in pools]}
+
+
+def _with_machine(pool: Properties) -> Properties:
+    return {**pool, "vmSize": _MACHINES.get(pool.get("vmSize", ""), "Standard_D4ds_v5")}
+
+
+def _differences(real: Any, simulated: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(real, dict) and isinstance(simulated, dict):
+        for key, value in real.items():
+            if key not in DIFFERENCES:
+                yield from _differences(value, simulated.get(key), f"{path}.{key}")
+    elif isinstance(real, list) and isinstance(simulated, list) and len(real) == len(simulated):
+        for index, (one, other) in enumerate(zip(real, simulated, strict=True)):
+            yield from _differences(one, other, f"{path}[{index}]")
+    elif real != simulated and not (_is_empty(real) and _is_empty(simulated)):
+        yield path, f"real {real}, simulated {simulated}"
+
+
+def _is_empty(value: Any) -> bool:
+    return all(map(_is_empty, value.values())) if isinstance(value, dict) else value in _EMPTY
