@@ -38,11 +38,11 @@ DIFFERENCES: Final = {
 
 _OLD: Final = ("addonVersion", "platformVersion", "releaseVersion", "version")
 """Of the day: versions of 2023 and 2024, of which most are no longer offered."""
-_OF_THE_CLUSTER: Final = ("data", "endpoint", "issuer")
+_OF_THE_ACCOUNT: Final = ("data", "endpoint", "issuer", "privateIp", "publicDns", "publicIp", "uniqueId")
+"""Each cluster's and each account's own: that they are answered is compared."""
 _ID: Final = re.compile(r"\b([a-z]+)-[0-9a-f]{8}[0-9a-f-]*\b")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+( \+0000 UTC|Z|\+00:00)?")
-_UNIQUE: Final = re.compile(r"\b(AROA|AIPA)\w+")
 _ROLE: Final = re.compile(r"arn:aws:iam::000000000000:role/(.*)")
 _POLICIES: Final = ("AmazonEKSClusterPolicy", *("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryReadOnly"))
 _FAR: Final = ["us-west-2a", "us-west-2b", "us-west-2c"]
@@ -87,7 +87,8 @@ class Replay:
         """Later resources refer to this one by what AWS called it."""
         for key, value in {**recorded["outputs"], "id": recorded["id"]}.items():
             simulated = made.id if key == "id" else made.state.get(key)
-            if isinstance(value, str) and isinstance(simulated, str) and value != simulated:
+            named = isinstance(value, str) and (key in ("id", "arn", "name") or _ID.fullmatch(value))
+            if named and isinstance(simulated, str) and value != simulated:
                 self._simulated[value] = simulated
         if recorded["type"] == eks.ROLE:
             self._attach(made.state["name"])
@@ -216,11 +217,13 @@ class Replay:
             return sorted(elements) if all(isinstance(each, str) for each in elements) else elements
         if not isinstance(value, str):
             return value
-        if key in (*_OLD, *_OF_THE_CLUSTER):
+        if key in (*_OLD, *_OF_THE_ACCOUNT):
             return "some"
         for recorded, simulated in self._simulated.items():
             value = value.replace(simulated, recorded) if len(simulated) > len("vpc-") else value
-        for pattern, text in ((_UUID, "uuid"), (_ID, r"\1-id"), (_TIME, "time"), (_UNIQUE, "unique")):
+        for pattern, text in ((_UUID, "uuid"), (_ID, r"\1-id"), (_TIME, "time")):
             value = pattern.sub(text, value)
+        # The default up to Kubernetes 1.29: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
+        value = "AL2023_x86_64_STANDARD" if value == "AL2_x86_64" else value
         value = value.replace(eks.ACCOUNT, "000000000000")
         return self._compared(json.loads(value), key) if value.startswith("{") else value
