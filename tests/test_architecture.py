@@ -220,6 +220,8 @@ def test_the_rehearsal_imports_exactly_the_listed_modules_of_program_gate_and_co
 def test_an_import_against_the_table_is_found() -> None:
     upward = "facts.concepts.pool imports facts.catalog.cloud"
     assert forbidden({"facts.concepts.pool": ["facts.catalog.cloud"]}) == [upward]
+    upward = "components.settings.fields.problems imports components.settings.limits"
+    assert forbidden({"components.settings.fields.problems": ["components.settings.limits"]}) == [upward]
     assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
     upward = "rehearsal.cluster.api imports rehearsal.fleet.nodes"
     assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [upward]

@@ -331,3 +331,51 @@ def test_one_of_the_cluster_or_of_nobody_is_refused_with_what_to_write(section: 
         naming(section, namespace)
     [problem] = refused.value.errors()
     assert "Write " in problem.get("ctx", {})["remedy"]
+
+
+ONE_OF_EACH_FLOOR: Mapping[str, Any] = {
+    "clusterName": "Research",  # a field
+    "identities": [{"serviceAccount": "kube-system/x", "read": ["papers"]}],  # a section
+    "gpuPools": [
+        {
+            "name": "t4",
+            "gpu": "nvidia-t4",
+            "maxNode": 2,
+            "mps": {"clientsPerGpu": 4},
+            "drivers": "daemonset",
+            "mig": "1g",
+        },
+        {"name": "v100", "gpu": "nvidia-v100", "maxNodes": 2, "placement": "compact"},  # a limit of its cloud
+    ],
+}
+
+
+def test_problems_of_all_floors_come_at_once() -> None:
+    with pytest.raises(SettingsError) as error:
+        loaded(good(**ONE_OF_EACH_FLOOR))
+    paths = {problem.path for problem in error.value.problems}
+    assert {"clusterName", "identities[0].serviceAccount", "gpuPools[0].maxNode", "gpuPools[1].placement"} <= paths
+    assert "gpuPools[0].mig" in paths, "of one pool, too: a row that needs no invalid key"
+    assert str(error.value).endswith("More may follow once these are corrected.")
+
+
+def test_what_needs_an_invalid_key_waits_and_the_last_line_says_so() -> None:
+    pools = [pool(placement="compact")]
+    with pytest.raises(SettingsError) as error:
+        loaded(good(region="us-wst1", gpuPools=pools))
+    assert [problem.path for problem in error.value.problems] == ["region"]
+    assert error.value.more
+    assert set(refused(good(gpuPools=pools))) == {"gpuPools[0].placement"}
+
+
+def test_a_file_whose_every_check_was_run_does_not_say_that_more_may_follow() -> None:
+    with pytest.raises(SettingsError) as error:
+        loaded(good(budget={"maxHourlyUsd": 0.01}))
+    assert not error.value.more
+    assert "More may follow" not in str(error.value)
+
+
+def test_an_invalid_key_hides_no_equal_names_and_is_judged_as_no_default() -> None:
+    """The default number of nodes and machine type of an invalid entry are nobody's: no limit is checked with them."""
+    paths = refused(good(gpuPools=[pool(gpu="t4", maxNodes=0), pool(gpu="nvidia-l4")], budget={"maxHourlyUsd": 100}))
+    assert set(paths) == {"gpuPools[0].gpu", "gpuPools[0].maxNodes", "gpuPools[1].name"}
