@@ -63,7 +63,13 @@ def _module(cell: str) -> str:
 def _allowed(cell: str) -> tuple[str, ...]:
     if cell.strip(" |") in (EVERYTHING, NOTHING, "nothing"):
         return (EVERYTHING,) if EVERYTHING in cell else ()
-    return tuple(_module(word) for word in cell.strip(" |").split(", "))
+    return tuple(_module(each) for word in cell.strip(" |").split(", ") for each in _each(word))
+
+
+def _each(word: str) -> list[str]:
+    """``a/{b c}/`` stands for ``a/b/`` and ``a/c/``."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", word)
+    return [f"{found[1]}{part}{found[3]}" for part in found[2].split()] if found else [word]
 
 
 @functools.cache
