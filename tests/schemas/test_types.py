@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -131,6 +132,11 @@ def test_only_the_type_checker_minds(wrong: Callable[[], object]) -> None:
 def test_only_the_type_checker_minds_what_is_declared(wrong: Callable[..., str]) -> None:
     opts = pulumi.ResourceOptions()
     assert wrong(lambda token, *_, **__: token, opts).startswith("aws:sqs/")
+
+
+@pytest.mark.parametrize("read", [of_a_declared, of_a_declared_misspelt, of_a_declared_of_another_type])
+def test_only_the_type_checker_minds_what_is_read(read: Callable[..., object]) -> None:
+    assert read(SimpleNamespace(outputs={"arn": "a", "arm": "a"})) == "a"
 
 
 @pytest.mark.parametrize("cloud", USED)
