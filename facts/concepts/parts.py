@@ -1,7 +1,7 @@
 """The three parts of a pool: its nodes, how it scales, and the GPUs of each node.
 
-A pool of a stack (``Pool``), a node group that the gate reads (``NodeGroup``), one of a simulated cloud, and what users
-are shown (``PoolOffer``) contain these parts, and add what only they know: a new attribute is one field here.
+A pool of a stack (``Pool``) and what users are shown (``PoolOffer``) contain these parts, and add what only they know:
+a new attribute is one field here.
 
 ``U`` is what a value may be instead, and ``A`` what stands for one that is absent: nothing in a pool of a stack
 (``Nodes``), ``UNKNOWN`` and ``None`` where a program is read (``Nodes[Unknown, None]``).
