@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, Effect, Taint
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 
 KEY: Final = "pools"
@@ -44,7 +45,13 @@ def _pool(name: str, pool: Mapping[str, Any]) -> NodeGroup:
     gpus = int(pool[_GPUS])
     taints = [_taint(text) for text in pool["taints"]] if "taints" in pool else [GPU_TAINT] if gpus else []
     labels = {"kubernetes.io/os": "linux", **({GPU_PRESENT_LABEL: "true"} if gpus else {}), **pool.get("labels", {})}
-    return NodeGroup(name, "any", gpus_per_node=gpus, autoscaled=True, taints=tuple(taints), labels=labels)
+    return NodeGroup(
+        name,
+        "any",
+        gpus=Gpus(per_node=gpus),
+        scaling=Scaling(max_nodes=None),
+        nodes=Nodes(machine_types=(None,), zones=(), labels=labels, taints=tuple(taints)),
+    )
 
 
 def _taint(text: str) -> Taint:

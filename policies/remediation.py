@@ -20,7 +20,7 @@ from policies.readers.taints import Additions
 from policies.rules.node_groups import gpu_taint, present_label
 
 REMEDIES: Final[Mapping[str, Callable[[Additions, dict[str, Any], NodeGroup], bool]]] = {
-    gpu_taint.id: lambda pool, properties, group: pool.add_taint(properties, resource_taint(group.gpu_resource)),
+    gpu_taint.id: lambda pool, properties, group: pool.add_taint(properties, resource_taint(group.gpus.resource)),
     present_label.id: lambda pool, properties, _: pool.add_label(properties, GPU_PRESENT_LABEL, "true"),
 }
 """Rule → its fix: changes the engine's properties in place; returns whether it did."""

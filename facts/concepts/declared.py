@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from facts.concepts.autoscaler import Autoscaler, IdleTime, ScalingGroup
 from facts.concepts.carbon import Carbon
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.parts import NO_GPUS, CapacityType, Gpus, Nodes, Scaling
+from facts.concepts.unknown import UNKNOWN, Maybe, Unknown
 
 GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless", "owned"]
 """``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
@@ -34,42 +35,45 @@ class UnknownReason:
     remedy: str
 
 
+NO_NODES: Final[Nodes[Unknown, None]] = Nodes(machine_types=(None,), zones=(), labels={})
+"""Nodes of which a program says nothing."""
+NO_SCALING: Final[Scaling[Unknown, None]] = Scaling(autoscaled=False, max_nodes=None)
+"""A number of nodes that nothing changes, and nothing limits."""
+
+
+def capacity_type(spot: Maybe[bool]) -> Maybe[CapacityType]:
+    """The provisioning model of machines that are spot ones, or on-demand ones."""
+    return UNKNOWN if spot is UNKNOWN else ("spot" if spot else "on-demand")
+
+
 @dataclass(frozen=True)
 class NodeGroup(Item):
-    """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
+    """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs, made of a pool's parts.
+
+    In ``nodes``, a machine type is ``None`` where the program names none, and a label where it is certainly absent.
+    ``UNKNOWN`` is a type that is not known yet, and a label that has some value.
+    ``scaling.max_nodes`` is ``None`` where nothing limits them.
+    """
 
     name: str
     cloud: str
-    gpus_per_node: Maybe[int] = 0
+    nodes: Nodes[Unknown, None] = NO_NODES
+    scaling: Scaling[Unknown, None] = NO_SCALING
+    gpus: Gpus[Unknown] = NO_GPUS
     other_gpus_per_node: tuple[int, ...] = ()
-    """The most that a node has, and what nodes of other machine types have instead; empty where all have the same."""
-    autoscaled: Maybe[bool] = False
-    min_nodes: Maybe[int] = 0
-    max_nodes: Maybe[int | None] = None
-    taints: Maybe[tuple[Taint, ...]] = ()
-    labels: Maybe[Mapping[str, Maybe[str | None]]] = field(default_factory=dict)
-    """Label → value; ``UNKNOWN`` for a label that some value is set for, ``None`` for one that is certainly absent."""
-    spot: Maybe[bool] = False
+    """What nodes of other machine types have instead of ``gpus.per_node``, the most; empty where all have the same."""
     region: Maybe[str | None] = None
-    zones: Maybe[tuple[str, ...]] = ()
-    machine_type: Maybe[str | None] = None
-    machine_types: tuple[Maybe[str | None], ...] = ()
-    """The first of them, and all, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
-    gpu_resource: str = GPU_RESOURCE
-    """What pods request to get its GPUs; the taint that keeps other pods away has this key."""
     accelerators: str | None = None
     """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
     sold_by: str | None = None
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
     limited_by_gpus: bool = False
-    """Whether ``max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
+    """Whether ``scaling.max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
     disk_encrypted: Maybe[bool] = True
     encrypted_at_host: Maybe[bool] = True
     """Whether its nodes' temporary disks are encrypted, too, and data on the way to the other disks."""
     private: Maybe[bool | None] = True
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
-    hourly_usd: Maybe[float | None] = None
-    """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
     pods_as_nodes: Maybe[bool | None] = False
     """Whether pods get the node's credentials; ``None``: as its cluster says, false where that cannot be read."""
     verified_boot: Maybe[bool] = True
@@ -83,7 +87,7 @@ class NodeGroup(Item):
     cluster: Maybe[str | None] = None
     """Name of the cluster the group belongs to, as far as its declaration tells."""
     cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
-    """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
+    """Domains in which the cloud sets labels, so that one missing from ``nodes.labels`` may still be there."""
     disk_key: Maybe[str | None] = None
     """The customer's own key that encrypts the nodes' disks."""
     without_gpus: str = ""
@@ -96,12 +100,13 @@ class NodeGroup(Item):
     """What identifies its cloud account, as far as that is known."""
     gpu_models: tuple[str, ...] = ()
     """The GPU models of its machine types, each once, as far as they are known."""
-    scaling: ScalingGroup | None = None
+    scaling_group: ScalingGroup | None = None
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     idle: IdleTime | None = None
     """How long its idle nodes stay; ``None`` where its declaration leaves that to the autoscaler."""
     unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
-    """Permanently ``UNKNOWN`` fields, with the reason; a field that is known after the update is not among them."""
+    """Permanently ``UNKNOWN`` fields of the parts (``gpus_per_node``, ``taints``), with the reason; one that is
+    known after the update is not among them."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 

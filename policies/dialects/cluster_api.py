@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, Texts, at, coalesce, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
@@ -48,15 +49,21 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     yield NodeGroup(
         name=declared.object_name,
         cloud=CLOUD,
-        gpus_per_node=kinds.gpus,
+        gpus=Gpus(per_node=kinds.gpus),
         other_gpus_per_node=kinds.other_gpus,
-        autoscaled=UNKNOWN if scaled is UNKNOWN else scaled and (least is UNKNOWN or least != most),
-        min_nodes=0 if least is None else least,
-        max_nodes=most,
+        scaling=Scaling(
+            autoscaled=UNKNOWN if scaled is UNKNOWN else scaled and (least is UNKNOWN or least != most),
+            min_nodes=0 if least is None else least,
+            max_nodes=most,
+        ),
         # Cluster API sets one replica where nothing is said, and the autoscaler's minimum where there is one.
         initial_nodes=(0 if scaled is not False else 1) if replicas is None else replicas,
-        taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
-        labels=_labels(spec, bootstrap, infrastructure),
+        nodes=Nodes(
+            machine_types=(None,),
+            zones=(),
+            labels=_labels(spec, bootstrap, infrastructure),
+            taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
+        ),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
         unknown_reasons=_unknown_reasons(kinds, at(machine, "bootstrap", "configRef"), bootstrap),

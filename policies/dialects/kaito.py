@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup
+from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text, whole
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.eks.facts import CLOUD as AMAZON
@@ -62,9 +63,9 @@ def _machines(
         name=f"{kind} {declared.name}",
         cloud=CLOUD,
         kind="machine",
-        gpus_per_node=gpus,
+        gpus=Gpus(per_node=gpus),
         initial_nodes=total,
-        machine_type=size,
+        nodes=Nodes(machine_types=(size,), zones=(), labels={}),
         sold_by=None if azure else AMAZON,
         resource=declared.urn,
     )

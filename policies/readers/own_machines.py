@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, texts
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import taints_of
@@ -57,11 +58,11 @@ def _owned(declared: Declared, name: str, cloud: str, nodes: Maybe[int]) -> Node
         name=name,
         cloud=cloud,
         kind="owned",
-        gpus_per_node=amount(at(inputs, "gpus")),
-        min_nodes=nodes,
-        max_nodes=nodes,
+        gpus=Gpus(per_node=amount(at(inputs, "gpus"))),
+        scaling=Scaling(autoscaled=False, min_nodes=nodes, max_nodes=nodes, capacity_type="fixed"),
         initial_nodes=nodes,
-        taints=taints_of(at(inputs, "taints")),
-        labels=texts(at(inputs, "labels")),
+        nodes=Nodes(
+            machine_types=(None,), zones=(), labels=texts(at(inputs, "labels")), taints=taints_of(at(inputs, "taints"))
+        ),
         resource=declared.urn,
     )

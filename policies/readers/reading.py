@@ -163,25 +163,25 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 
 def priced(group: NodeGroup, clusters: Sequence[Cluster]) -> NodeGroup:
     """The group with the price of a node, where its machines and its region (or its cluster's) tell one."""
-    if group.hourly_usd is not None or group.max_nodes == 0:
+    if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
         return group
     cloud, region = group.sold_by or group.cloud, _region(group, clusters)
     if cloud not in catalog.PLUGINS or region is None:
         return group
-    types = group.machine_types or (group.machine_type,)
+    types = group.nodes.machine_types
     if any(one is None or one is UNKNOWN for one in types):
         return group
     named = [one for one in types if isinstance(one, str)]
-    each = [_usd(cloud, region, one, group.spot is True) for one in named]
+    each = [_usd(cloud, region, one, group.scaling.spot is True) for one in named]
     known = [usd for usd in each if usd is not None]
     if len(known) < len(named):
         return group
-    return replace(group, hourly_usd=_dearest(group, cloud, named, known))
+    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=_dearest(group, cloud, named, known)))
 
 
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
     """Of a group that is limited in GPUs, small machines may cost more together than one large one."""
-    nodes, gpus = group.max_nodes, group.gpus_per_node
+    nodes, gpus = group.scaling.max_nodes, group.gpus.per_node
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int):
         return max(prices)
     counts = [known.gpus if (known := gpu_machines(cloud).get(one)) else gpus for one in types]
@@ -232,7 +232,7 @@ def accelerated(item: T) -> T:
     """A node group with the accelerators of its machine types and what pods request of them; others as they are."""
     if not isinstance(item, NodeGroup):
         return item
-    types = [one for one in (*item.machine_types, item.machine_type) if isinstance(one, str)]
+    types = [one for one in item.nodes.machine_types if isinstance(one, str)]
     # Some APIs take a link for a machine type.
     names = [one.rpartition("/")[2] for one in types]
     matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
@@ -241,5 +241,5 @@ def accelerated(item: T) -> T:
     return replace(
         item,
         accelerators=item.accelerators or next(matches, None),
-        gpu_resource=item.gpu_resource if resource == GPU_RESOURCE else resource,
+        gpus=replace(item.gpus, resource=item.gpus.resource if resource == GPU_RESOURCE else resource),
     )

@@ -65,7 +65,7 @@ def present(stack: Stack) -> Iterator[Violation]:
     remedy="Give the group the tags that the autoscaler discovers groups by.",
     level="mandatory",
     severity="high",
-    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("other")),
+    example=program(replace(GPUS, scaling_group=ScalingGroup("l4", TAGS)), scaler("other")),
 )
 def sees_each_group(stack: Stack) -> Iterator[Violation]:
     """The autoscaler of the cluster discovers each GPU group.
@@ -74,15 +74,15 @@ def sees_each_group(stack: Stack) -> Iterator[Violation]:
     """
     finders = finders_of(stack)
     for group in stack.groups:
-        if group.gpus_per_node == 0 or group.kind == "machine":
+        if group.gpus.per_node == 0 or group.kind == "machine":
             continue
-        if finders and group.scaling is not None:
-            discovered: Maybe[bool] = either(finds(finder, group.scaling) for finder in finders)
+        if finders and group.scaling_group is not None:
+            discovered: Maybe[bool] = either(finds(finder, group.scaling_group) for finder in finders)
         else:
             discovered = group.discoverable if group.discoverable is True else UNKNOWN
         if discovered is True:
             continue
-        not_evaluated = discovered is UNKNOWN or group.gpus_per_node is UNKNOWN
+        not_evaluated = discovered is UNKNOWN or group.gpus.per_node is UNKNOWN
         message = f"GPU node group '{group.name}' "
         if not not_evaluated:
             message += (
@@ -103,7 +103,7 @@ def sees_each_group(stack: Stack) -> Iterator[Violation]:
     remedy="Add a node-template tag for each label and taint to the Auto Scaling group.",
     level="mandatory",
     severity="high",
-    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("ml")),
+    example=program(replace(GPUS, scaling_group=ScalingGroup("l4", TAGS)), scaler("ml")),
 )
 def knows_each_template(stack: Stack) -> Iterator[Violation]:
     """The tags of each GPU group tell the autoscaler every label and taint of its nodes.
@@ -111,16 +111,16 @@ def knows_each_template(stack: Stack) -> Iterator[Violation]:
     It asks the cloud for a managed group's labels and taints only until the group has had a node.
     """
     for group in stack.groups if finders_of(stack) else ():
-        if group.gpus_per_node == 0 or group.kind == "machine" or group.scaling is None:
+        if group.gpus.per_node == 0 or group.kind == "machine" or group.scaling_group is None:
             continue
-        missing, unknown = _missing_hints(group, group.scaling)
+        missing, unknown = _missing_hints(group, group.scaling_group)
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
         name = f"GPU node group '{group.name}'"
         if missing:
             message = f"{name}: while it is empty, the autoscaler does not know its "
             message += f"{', '.join(name for name, _, _ in missing)}: it adds nodes that the pod cannot use, or none."
-            not_evaluated = group.gpus_per_node is UNKNOWN
+            not_evaluated = group.gpus.per_node is UNKNOWN
             yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
         elif unknown:
             yield knows_each_template.unknown(name, "its tags for the autoscaler", group.resource, remedy=remedy)
@@ -202,11 +202,11 @@ def _is_named(group: ScalingGroup, name: str) -> Maybe[bool]:
 def _missing_hints(group: NodeGroup, scaling: ScalingGroup) -> tuple[list[_Hint], list[_Hint]]:
     """The tags that are certainly missing or wrong, and those that may be."""
     expected: list[tuple[str, str, Maybe[str]]] = []
-    labels = {} if group.labels is UNKNOWN else group.labels
+    labels = {} if group.nodes.labels is UNKNOWN else group.nodes.labels
     for key, value in labels.items():
         if value is not None and key not in _KNOWN_LABELS:
             expected.append((f"label {key}", f"{_HINT}label/{key}", value))
-    for taint in () if group.taints is UNKNOWN else group.taints:
+    for taint in () if group.nodes.taints is UNKNOWN else group.nodes.taints:
         expected.append((f"taint {taint.key}", f"{_HINT}taint/{taint.key}", f"{taint.value or ''}:{taint.effect}"))
     answers = [(name, key, value, _is_tagged(scaling, key, value)) for name, key, value in expected]
     missing = [(name, key, _shown(value)) for name, key, value, tagged in answers if tagged is False]
@@ -232,10 +232,10 @@ def _role_violations(
     groups = [
         group
         for group in stack.groups
-        if group.scaling is not None
-        and group.gpus_per_node != 0
+        if group.scaling_group is not None
+        and group.gpus.per_node != 0
         and _equal(role.cluster, group.cluster) is not False
-        and finds(autoscaler, group.scaling) is True
+        and finds(autoscaler, group.scaling_group) is True
     ]
     answers = {right: _allowed(right, role, groups) for right in autoscaler.rights}
     refused = sorted(right.action for right, answer in answers.items() if answer is False)
@@ -260,14 +260,14 @@ def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> M
 
 
 def _call_on(right: AutoscalerCall, group: NodeGroup) -> iam.AuthorizationRequest:
-    assert group.scaling is not None
+    assert group.scaling_group is not None
     region = UNKNOWN if group.region is None else group.region
     return iam.AuthorizationRequest(
         right.action,
         right.resource,
         {"aws:RequestedRegion": region},
-        tags=group.scaling.tags,
-        more_tags=group.scaling.open,
+        tags=group.scaling_group.tags,
+        more_tags=group.scaling_group.open,
     )
 
 
@@ -353,9 +353,9 @@ def system_pods_evictable(stack: Stack) -> Iterator[Violation]:
 
 
 def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
-    if group.kind == "machine" or group.autoscaled is False:
+    if group.kind == "machine" or group.scaling.autoscaled is False:
         return False
-    return both((group.autoscaled, admits(workload, group)))
+    return both((group.scaling.autoscaled, admits(workload, group)))
 
 
 def _allows_eviction(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:

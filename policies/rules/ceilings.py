@@ -59,7 +59,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
             "hold on other nodes, where their price is known; null for no limit.",
         }
     },
-    example=program(GPUS, replace(CPUS, min_nodes=3)),
+    example=program(GPUS, replace(CPUS, scaling=replace(CPUS.scaling, min_nodes=3))),
     example_limits={"maxIdleUsd": 0.5},
 )
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
@@ -95,17 +95,17 @@ def _within(
 
 def most_nodes(group: NodeGroup) -> Maybe[int]:
     """Nodes of the group at its largest."""
-    if group.autoscaled is UNKNOWN:
+    if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    most = group.max_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes
+    most = group.scaling.max_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
     return UNKNOWN if most is None else most
 
 
 def _idle_usd(group: NodeGroup) -> Maybe[float]:
     """A group's cost an hour at its smallest."""
-    if group.autoscaled is UNKNOWN:
+    if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    return _usd(group, group.min_nodes if group.autoscaled else group.initial_nodes)
+    return _usd(group, group.scaling.min_nodes if group.scaling.autoscaled else group.initial_nodes)
 
 
 def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
@@ -124,17 +124,17 @@ def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
 
 
 def _gpus_always_up(group: NodeGroup) -> int:
-    nodes = group.min_nodes if group.autoscaled is True else group.initial_nodes
-    if group.kind == "machine" or group.gpus_per_node is UNKNOWN or nodes is UNKNOWN:
+    nodes = group.scaling.min_nodes if group.scaling.autoscaled is True else group.initial_nodes
+    if group.kind == "machine" or group.gpus.per_node is UNKNOWN or nodes is UNKNOWN:
         return 0
-    return group.gpus_per_node * nodes
+    return group.gpus.per_node * nodes
 
 
 def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
     """The cost an hour of this many nodes; ``UNKNOWN`` where their number or their price is."""
     if nodes == 0 or group.kind == "serverless":
         return 0.0
-    price = group.hourly_usd
+    price = group.nodes.dearest_hourly_usd
     return UNKNOWN if nodes is UNKNOWN or price is UNKNOWN or price is None else price * nodes
 
 
@@ -152,7 +152,15 @@ def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
             "description": "Maximum GPUs with all node groups at their maximum; null for no limit.",
         }
     },
-    example=program(GPUS, replace(GPUS, name="l4-4", gpus_per_node=4, taints=(GPU_TAINT, size_taint(4)))),
+    example=program(
+        GPUS,
+        replace(
+            GPUS,
+            name="l4-4",
+            gpus=replace(GPUS.gpus, per_node=4),
+            nodes=replace(GPUS.nodes, taints=(GPU_TAINT, size_taint(4))),
+        ),
+    ),
     example_limits={"maxGpus": 16},
 )
 def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
@@ -203,7 +211,7 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
 
 def _of_resource(stack: Stack, most_promised: float, resource: str) -> Iterator[Violation]:
     groups = [
-        group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group) and group.gpu_resource == resource
+        group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group) and group.gpus.resource == resource
     ]
     if not groups:
         return
@@ -230,7 +238,7 @@ def _highest(counts: list[tuple[str, int]]) -> str:
 
 def _most_gpus(group: NodeGroup) -> Maybe[int]:
     """GPUs of the group at its largest."""
-    nodes = group.max_nodes if group.autoscaled is True else group.initial_nodes
-    if group.gpus_per_node is UNKNOWN or group.autoscaled is UNKNOWN or nodes is UNKNOWN or nodes is None:
+    nodes = group.scaling.max_nodes if group.scaling.autoscaled is True else group.initial_nodes
+    if group.gpus.per_node is UNKNOWN or group.scaling.autoscaled is UNKNOWN or nodes is UNKNOWN or nodes is None:
         return UNKNOWN
-    return nodes * group.gpus_per_node
+    return nodes * group.gpus.per_node

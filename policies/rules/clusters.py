@@ -27,10 +27,10 @@ _FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
 def not_alone(stack: Stack) -> Iterator[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
     for cluster, groups in clusters_with_gpus(stack):
-        if any(group.gpus_per_node == 0 for group in groups):
+        if any(group.gpus.per_node == 0 for group in groups):
             continue
         message = f"{cluster.title} has no node group without GPUs: its system pods need a GPU node."
-        not_evaluated = any(group.gpus_per_node is UNKNOWN for group in groups)
+        not_evaluated = any(group.gpus.per_node is UNKNOWN for group in groups)
         yield not_alone.violation(message, cluster.resource, not_evaluated=not_evaluated)
 
 
@@ -65,7 +65,7 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
 
 def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
     """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place."""
-    cpus = [(group, UNKNOWN if group.gpus_per_node is UNKNOWN else group.gpus_per_node == 0) for group in groups]
+    cpus = [(group, UNKNOWN if group.gpus.per_node is UNKNOWN else group.gpus.per_node == 0) for group in groups]
     own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
     always = either(both((cpu, _always_on(group))) for group, cpu in cpus)
     added = either(both((cpu, _grows(group), _open(group))) for group, cpu in cpus)
@@ -73,7 +73,9 @@ def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
 
 
 def _grows(group: NodeGroup) -> Maybe[bool]:
-    return both((group.autoscaled, UNKNOWN if group.max_nodes is UNKNOWN else group.max_nodes != 0))
+    return both(
+        (group.scaling.autoscaled, UNKNOWN if group.scaling.max_nodes is UNKNOWN else group.scaling.max_nodes != 0)
+    )
 
 
 def clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
@@ -99,9 +101,9 @@ def belongs(group: NodeGroup, cluster: Cluster, stack: Stack) -> bool:
 def _always_on(group: NodeGroup) -> Maybe[bool]:
     if group.kind == "serverless":
         return True
-    if group.autoscaled is UNKNOWN:
+    if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    least = group.min_nodes if group.autoscaled else group.initial_nodes
+    least = group.scaling.min_nodes if group.scaling.autoscaled else group.initial_nodes
     return UNKNOWN if least is UNKNOWN else least > 0
 
 

@@ -75,14 +75,14 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
     groups = [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
     for group in groups:
         if group.idle is not None:
-            yield f"GPU node group '{group.name}'", group.idle, group.gpus_per_node is not UNKNOWN, group.resource
+            yield f"GPU node group '{group.name}'", group.idle, group.gpus.per_node is not UNKNOWN, group.resource
     for cluster, members in clusters_with_gpus(stack):
         if cluster.idle is not None:
-            certain = any(has_gpus(group) and group.gpus_per_node is not UNKNOWN for group in members)
+            certain = any(has_gpus(group) and group.gpus.per_node is not UNKNOWN for group in members)
             yield cluster.title, cluster.idle, certain, cluster.resource
     for workload in stack.workloads if groups or not stack.groups else ():
         if workload.idle is not None:
-            certain = not groups or any(group.gpus_per_node is not UNKNOWN for group in groups)
+            certain = not groups or any(group.gpus.per_node is not UNKNOWN for group in groups)
             yield workload.title, workload.idle, certain, workload.resource
 
 
@@ -126,7 +126,7 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
                 )
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
-        if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
+        if minimum.nodes is UNKNOWN or group.gpus.per_node is UNKNOWN:
             what = f"whether it keeps nodes of GPU node group '{group.name}'"
             yield minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
         else:
@@ -246,7 +246,7 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
         return True
     if not isinstance(minimum.group, str):
         return False
-    pattern = group.scaling.name if group.scaling is not None else UNKNOWN
+    pattern = group.scaling_group.name if group.scaling_group is not None else UNKNOWN
     return minimum.group == group.name or (
         isinstance(pattern, str) and re.fullmatch(pattern, minimum.group) is not None
     )
@@ -264,7 +264,7 @@ def _price(workload: Workload, gpus: int, stack: Stack) -> str:
 
 
 def _usd_per_gpu(workload: Workload, group: NodeGroup) -> float | None:
-    price, each = group.hourly_usd, group.gpus_per_node
+    price, each = group.nodes.dearest_hourly_usd, group.gpus.per_node
     if price is UNKNOWN or price is None or each is UNKNOWN or each == 0 or group.kind == "machine":
         return None
     return None if admits(workload, group) is False else price / each

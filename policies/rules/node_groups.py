@@ -25,7 +25,7 @@ _MISSPELLED = re.compile(r"nvidia(?:com)?gpu(?:present)?")
 
 def has_gpus(group: NodeGroup) -> bool:
     """Whether the group has GPUs, or may have: an unknown number counts as a GPU group."""
-    return group.gpus_per_node is UNKNOWN or group.gpus_per_node != 0
+    return group.gpus.per_node is UNKNOWN or group.gpus.per_node != 0
 
 
 def rented(group: NodeGroup) -> bool:
@@ -40,15 +40,15 @@ def rented(group: NodeGroup) -> bool:
     remedy="Set the minimum to 0: the autoscaler adds nodes when a pod requests a GPU.",
     level="mandatory",
     severity="critical",
-    example=replace(GPUS, min_nodes=1),
+    example=replace(GPUS, scaling=replace(GPUS.scaling, min_nodes=1)),
 )
 def zero_minimum(group: NodeGroup) -> list[Violation]:
     """A GPU group's autoscaler may scale it to zero nodes."""
-    if not rented(group) or group.min_nodes == 0:
+    if not rented(group) or group.scaling.min_nodes == 0:
         return []
-    if group.min_nodes is UNKNOWN:
+    if group.scaling.min_nodes is UNKNOWN:
         return [_unknown(zero_minimum, group, "min_nodes", "its minimum")]
-    nodes = counted(group.min_nodes, "node")
+    nodes = counted(group.scaling.min_nodes, "node")
     message = f"keeps at least {nodes} running even if no pod needs it."
     remedy = ""
     if group.for_system_pods is True:
@@ -88,11 +88,11 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
     remedy="Enable autoscaling with a minimum of 0 and a maximum.",
     level="mandatory",
     severity="critical",
-    example=replace(GPUS, autoscaled=False),
+    example=replace(GPUS, scaling=replace(GPUS.scaling, autoscaled=False)),
 )
 def autoscaled(group: NodeGroup) -> list[Violation]:
     """An autoscaler sets the size of a GPU group; it is never fixed."""
-    if not rented(group) or group.autoscaled is True:
+    if not rented(group) or group.scaling.autoscaled is True:
         return []
     if group.kind == "machine":
         if group.initial_nodes == 0:
@@ -102,7 +102,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
         message = "has GPUs and is in no autoscaled group: it is billed until it is deleted."
         remedy = "Use a node pool that autoscales from 0 and run the work as a pod."
         return [_violation(autoscaled, group, message, remedy, kind="Machine")]
-    if group.autoscaled is UNKNOWN:
+    if group.scaling.autoscaled is UNKNOWN:
         return [_unknown(autoscaled, group, "autoscaled", "whether it is autoscaled")]
     return [_violation(autoscaled, group, "has a fixed size: nothing removes idle nodes.")]
 
@@ -121,32 +121,32 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
             "description": "Maximum GPUs of one node group; null for no limit except the group's maximum.",
         }
     },
-    example=replace(GPUS, max_nodes=100),
+    example=replace(GPUS, scaling=replace(GPUS.scaling, max_nodes=100)),
     example_limits={"maxGpus": 64},
 )
 def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     """A GPU group has a maximum of at least one node and, with ``max_gpus``, at most that many GPUs in all."""
     remedy = f"Set the group's maximum number of nodes, at most {max_gpus} GPUs in all." if max_gpus else ""
-    if not has_gpus(group) or group.autoscaled is False:
+    if not has_gpus(group) or group.scaling.autoscaled is False:
         return []
-    if group.max_nodes is UNKNOWN:
+    if group.scaling.max_nodes is UNKNOWN:
         if max_gpus is None and "max_nodes" in group.unknown_reasons:
             return []  # it has a maximum, and there is no limit to compare it with
         return [_unknown(ceiling, group, "max_nodes", "its maximum", remedy)]
-    if group.max_nodes is None:
+    if group.scaling.max_nodes is None:
         message = "has no maximum: a runaway job can scale it without limit."
         return [_violation(ceiling, group, message, remedy)]
-    if group.max_nodes < 1:
-        message = f"has the maximum {group.max_nodes}: it can never have a node."
+    if group.scaling.max_nodes < 1:
+        message = f"has the maximum {group.scaling.max_nodes}: it can never have a node."
         return [_violation(ceiling, group, message, "Set the maximum to 1 or more, or remove the group.")]
     if max_gpus is None:
         return []
-    if group.gpus_per_node is UNKNOWN:
+    if group.gpus.per_node is UNKNOWN:
         return [_unknown(ceiling, group, "gpus_per_node", "its GPUs per node", remedy)]
-    gpus = group.max_nodes * group.gpus_per_node
+    gpus = group.scaling.max_nodes * group.gpus.per_node
     if gpus <= max_gpus:
         return []
-    message = f"may grow to {gpus} GPUs ({group.max_nodes} x {group.gpus_per_node})."
+    message = f"may grow to {gpus} GPUs ({group.scaling.max_nodes} x {group.gpus.per_node})."
     return [_violation(ceiling, group, message, remedy)]
 
 
@@ -158,7 +158,7 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     level="mandatory",
     severity="critical",
     remediable=True,
-    example=replace(GPUS, taints=()),
+    example=replace(GPUS, nodes=replace(GPUS.nodes, taints=())),
 )
 def gpu_taint(group: NodeGroup) -> list[Violation]:
     """A GPU group repels every pod that does not tolerate the GPU taint, or one of its own.
@@ -167,14 +167,14 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     """
     if not has_gpus(group) or group.kind == "machine":
         return []
-    if group.taints is UNKNOWN:
+    if group.nodes.taints is UNKNOWN:
         return [_unknown(gpu_taint, group, "taints", "its taints")]
-    if any(taint.key == group.gpu_resource and taint.effect in _REPELLING for taint in group.taints):
+    if any(taint.key == group.gpus.resource and taint.effect in _REPELLING for taint in group.nodes.taints):
         return []
-    if any(_reserves(group, taint) for taint in group.taints):
+    if any(_reserves(group, taint) for taint in group.nodes.taints):
         return []  # gpu-taint-key reports it
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
-    taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
+    taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.nodes.taints) or "none"
     message = f"lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
     return [_violation(gpu_taint, group, message, _own(gpu_taint, group))]
 
@@ -193,19 +193,21 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
             "description": "Keys of taints by which your GPU nodes repel other pods, instead of nvidia.com/gpu.",
         }
     },
-    example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)),
+    example=replace(GPUS, nodes=replace(GPUS.nodes, taints=(Taint("sku", "gpu", "NoSchedule"),))),
 )
 def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violation]:
     """A GPU group that repels pods does so with its resource (``nvidia.com/gpu``), or with one of ``taint_keys``."""
-    if not has_gpus(group) or group.kind == "machine" or group.taints is UNKNOWN:
+    if not has_gpus(group) or group.kind == "machine" or group.nodes.taints is UNKNOWN:
         return []
-    if any(taint.key in (group.gpu_resource, *taint_keys) and taint.effect in _REPELLING for taint in group.taints):
+    if any(
+        taint.key in (group.gpus.resource, *taint_keys) and taint.effect in _REPELLING for taint in group.nodes.taints
+    ):
         return []
-    own = [taint for taint in group.taints if _reserves(group, taint)]
+    own = [taint for taint in group.nodes.taints if _reserves(group, taint)]
     if not own:
         return []
     keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in own)
-    message = f"repels pods with {keys}, not with {group.gpu_resource}: "
+    message = f"repels pods with {keys}, not with {group.gpus.resource}: "
     message += "device plugins, monitoring and GPU pods must tolerate that taint themselves."
     return [_violation(taint_key, group, message, _own(taint_key, group))]
 
@@ -225,9 +227,9 @@ def present_label(group: NodeGroup) -> list[Violation]:
 
     https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
     """
-    if not has_gpus(group) or group.kind != "pool" or group.gpu_resource != GPU_RESOURCE:
+    if not has_gpus(group) or group.kind != "pool" or group.gpus.resource != GPU_RESOURCE:
         return []
-    value = UNKNOWN if group.labels is UNKNOWN else group.labels.get(GPU_PRESENT_LABEL)
+    value = UNKNOWN if group.nodes.labels is UNKNOWN else group.nodes.labels.get(GPU_PRESENT_LABEL)
     if value == "true":
         return []
     if value is UNKNOWN:
@@ -248,9 +250,9 @@ def present_label(group: NodeGroup) -> list[Violation]:
 )
 def uniform_sizes(group: NodeGroup) -> list[Violation]:
     """All machine types of a GPU group have the same number of GPUs: the autoscaler assumes so."""
-    if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
+    if group.gpus.per_node is UNKNOWN or not group.other_gpus_per_node:
         return []
-    counts = " or ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
+    counts = " or ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus.per_node)))
     message = f"mixes machine types with {counts} GPUs: the autoscaler plans with the first type only, "
     message += "so it adds nodes that are too small for the pod, or larger than needed."
     return [_violation(uniform_sizes, group, message)]
@@ -263,13 +265,19 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
     remedy="Let an autoscaler set the group's size, with a minimum of 0.",
     level="advisory",
     severity="high",
-    example=replace(GPUS, name="tpu", gpus_per_node=0, accelerators="TPUs", min_nodes=1),
+    example=replace(
+        GPUS,
+        name="tpu",
+        gpus=replace(GPUS.gpus, per_node=0),
+        accelerators="TPUs",
+        scaling=replace(GPUS.scaling, min_nodes=1),
+    ),
 )
 def accelerator_minimum(group: NodeGroup) -> list[Violation]:
     """Reports always-on nodes with accelerators other than NVIDIA's."""
-    if group.accelerators is None or group.autoscaled is UNKNOWN or has_gpus(group):
+    if group.accelerators is None or group.scaling.autoscaled is UNKNOWN or has_gpus(group):
         return []
-    nodes = group.min_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes
+    nodes = group.scaling.min_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
     if nodes == 0:
         return []
     if nodes is UNKNOWN:
@@ -299,7 +307,7 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
 
 def _own(rule: Rule[...], group: NodeGroup) -> str:
     """The rule's remedy with the taint of the group's own resource."""
-    return rule.remedy.replace(str(GPU_TAINT), str(resource_taint(group.gpu_resource)))
+    return rule.remedy.replace(str(GPU_TAINT), str(resource_taint(group.gpus.resource)))
 
 
 def _reserves(group: NodeGroup, taint: Taint) -> bool:
@@ -317,7 +325,7 @@ def _violation(
     if group.without_gpus:
         message = f"{message} It asks for no GPUs, and does not exclude machines with GPUs."
         remedy = f"{group.without_gpus} If it is for GPUs: {remedy or rule.remedy}"
-    if group.gpus_per_node is UNKNOWN:
+    if group.gpus.per_node is UNKNOWN:
         reason = group.unknown_reasons.get("gpus_per_node")
         message = f"If it has GPUs: {message}"
         return rule.violation(message, group.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)

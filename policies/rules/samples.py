@@ -7,12 +7,22 @@ from typing import Final
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
 from facts.concepts.declared import Cluster, Item, NodeGroup, Stack, Workload
 from facts.concepts.kubernetes import Toleration
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 
 GPUS: Final = NodeGroup(
-    "l4", "cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), hourly_usd=1.5
+    "l4",
+    "cloud",
+    gpus=Gpus(per_node=1),
+    scaling=Scaling(max_nodes=4),
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,), dearest_hourly_usd=1.5),
 )
-CPUS: Final = NodeGroup("web", "cloud", autoscaled=True, max_nodes=3, hourly_usd=0.2)
+CPUS: Final = NodeGroup(
+    "web",
+    "cloud",
+    scaling=Scaling(max_nodes=3),
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, dearest_hourly_usd=0.2),
+)
 CLUSTER: Final = Cluster("ml", "cloud", region="europe-central2")
 JOB: Final = Workload("train", "research", "Job", gpus=1, tolerations=(Toleration(GPU_TAINT.key, "Exists"),))
 WEB: Final = Workload("shop", "default", "Deployment")

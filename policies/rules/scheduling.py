@@ -33,15 +33,15 @@ def distinct(stack: Stack) -> Stack:
     keys = sorted({key for workload in stack.workloads for key, _ in labels_of(workload)})
     by_shape: dict[tuple[object, ...], NodeGroup] = {}
     for group in stack.groups:
-        size = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
+        size = group.scaling.max_nodes if group.kind == "auto-provisioned" else group.gpus.per_node
         shape = (
-            group.taints,
+            group.nodes.taints,
             group.kind,
-            group.gpu_resource,
-            group.gpus_per_node,
+            group.gpus.resource,
+            group.gpus.per_node,
             size,
-            group.autoscaled,
-            group.hourly_usd,
+            group.scaling.autoscaled,
+            group.nodes.dearest_hourly_usd,
         )
         by_shape.setdefault((shape, *(_label(group, key) for key in keys)), group)
     return replace(stack, groups=tuple(by_shape.values()))
@@ -91,9 +91,9 @@ def picks_nodes(workload: Workload) -> Maybe[bool]:
 
 def repelling_taints(group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
     """The group's taints that keep pods away; ``PreferNoSchedule`` does not."""
-    if group.taints is UNKNOWN:
+    if group.nodes.taints is UNKNOWN:
         return UNKNOWN
-    return tuple(taint for taint in group.taints if taint.effect in _REPELLING)
+    return tuple(taint for taint in group.nodes.taints if taint.effect in _REPELLING)
 
 
 def untolerated(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
@@ -114,7 +114,7 @@ def admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 
 def offers_gpus(group: NodeGroup, gpus: int) -> Maybe[bool]:
     """Whether one node of the group has ``wanted`` GPUs; an auto-provisioned group picks a node that has."""
-    has = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
+    has = group.scaling.max_nodes if group.kind == "auto-provisioned" else group.gpus.per_node
     if has is UNKNOWN:
         return UNKNOWN
     return has is None or has >= gpus
@@ -171,10 +171,10 @@ def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
 
 def _label(group: NodeGroup, key: str) -> object:
     """The label's value, ``UNKNOWN`` for some value, ``_ABSENT``, or ``_MAYBE``."""
-    if group.labels is UNKNOWN or group.kind == "auto-provisioned":
+    if group.nodes.labels is UNKNOWN or group.kind == "auto-provisioned":
         return _MAYBE
-    if key in group.labels:
-        value = group.labels[key]
+    if key in group.nodes.labels:
+        value = group.nodes.labels[key]
         return _ABSENT if value is None else value
     domain = key.partition("/")[0] if "/" in key else ""
     by_cloud = any(domain == ours or domain.endswith(f".{ours}") for ours in group.cloud_label_domains)

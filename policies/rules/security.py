@@ -49,7 +49,7 @@ def gpu_nodes_private(stack: Stack) -> Iterator[Violation]:
         if False not in answers and UNKNOWN not in answers:
             continue
         name = f"GPU node group '{group.name}'"
-        if False not in answers or group.gpus_per_node is UNKNOWN:
+        if False not in answers or group.gpus.per_node is UNKNOWN:
             yield gpu_nodes_private.unknown(name, "whether its nodes are private", group.resource)
         else:
             yield gpu_nodes_private.violation(f"{name} gives its nodes public addresses.", group.resource)

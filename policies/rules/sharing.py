@@ -33,7 +33,7 @@ def visible(stack: Stack) -> Iterator[Violation]:
     them under another name, does so on running nodes only: from zero, too many nodes are added, or none. A group whose
     tags declare the replicas to the autoscaler is allowed.
     """
-    autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.autoscaled is not False]
+    autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.scaling.autoscaled is not False]
     for sharing in stack.sharing:
         groups = _groups_of(sharing, autoscaled, stack)
         answers = [(group.name, _planned(group, sharing.replicas)) for group in groups]
@@ -67,7 +67,7 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
     where its part for the cloud describes them. Karpenter leaves pods with claims out unless an alpha feature is on.
     Claims of other devices are not judged.
     """
-    autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.autoscaled is not False]
+    autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.scaling.autoscaled is not False]
     plans = [each.autoscaler.claims for each in stack.workloads if each.autoscaler is not None]
     if not autoscaled or True in plans:
         return
@@ -92,9 +92,9 @@ def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> li
 
 def _planned(group: NodeGroup, replicas: Maybe[int]) -> Maybe[bool]:
     """Whether the autoscaler plans with the multiplied GPUs."""
-    if group.scaling is None:
+    if group.scaling_group is None:
         return False
-    planned = group.scaling.tags.get(PLANNED_GPUS, UNKNOWN if group.scaling.open else "")
-    if planned is UNKNOWN or replicas is UNKNOWN or group.gpus_per_node is UNKNOWN:
+    planned = group.scaling_group.tags.get(PLANNED_GPUS, UNKNOWN if group.scaling_group.open else "")
+    if planned is UNKNOWN or replicas is UNKNOWN or group.gpus.per_node is UNKNOWN:
         return UNKNOWN
-    return planned == str(group.gpus_per_node * replicas)
+    return planned == str(group.gpus.per_node * replicas)

@@ -14,6 +14,7 @@ from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Stack, UnknownReason, Violation, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, RESOURCES, Taint, Toleration
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
@@ -34,10 +35,9 @@ _GPU_NODE_LABELS: Final = {GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux
 _OTHER_PROGRAMS_GROUP: Final = NodeGroup(
     "declared elsewhere",
     "any",
-    gpus_per_node=1,
-    autoscaled=True,
-    taints=(GPU_TAINT,),
-    labels=_GPU_NODE_LABELS,
+    gpus=Gpus(per_node=1),
+    scaling=Scaling(max_nodes=None),
+    nodes=Nodes(machine_types=(None,), zones=(), labels=_GPU_NODE_LABELS, taints=(GPU_TAINT,)),
 )
 """What is known of the GPU nodes of a cluster that another program declares."""
 _DECLARED_ELSEWHERE: Final = UnknownReason(
@@ -96,7 +96,7 @@ def placeable(stack: Stack) -> Iterator[Violation]:
 )
 def tolerates(stack: Stack) -> Iterator[Violation]:
     """A workload that requests GPUs tolerates the GPU taint itself and does not rely on the cloud to add it."""
-    groups = {group.taints: group for group in _gpu_groups(_with_other_programs_pools(stack))}.values()
+    groups = {group.nodes.taints: group for group in _gpu_groups(_with_other_programs_pools(stack))}.values()
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
@@ -119,7 +119,7 @@ def tolerates(stack: Stack) -> Iterator[Violation]:
     level="mandatory",
     severity="critical",
     example=program(
-        replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule"))),
+        replace(GPUS, nodes=replace(GPUS.nodes, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))),
         Workload("drivers", "kube-system", "DaemonSet", tolerations=JOB.tolerations, device_plugin=True),
     ),
 )
@@ -135,7 +135,7 @@ def daemon_sets(stack: Stack) -> Iterator[Violation]:
             if selected is False or (selected is UNKNOWN and _is_elsewhere(group)):
                 continue
             lacking = untolerated(workload, group)
-            others = workload.device_plugin is True and workload.gpu_resource != group.gpu_resource
+            others = workload.device_plugin is True and workload.gpu_resource != group.gpus.resource
             if lacking == () or others:
                 continue
             if lacking is UNKNOWN or selected is UNKNOWN or _for_gpu_nodes(workload, stack) is UNKNOWN:
@@ -236,11 +236,11 @@ class _Obstacle:
 
 
 def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
-    if workload.gpu_resource != group.gpu_resource:
+    if workload.gpu_resource != group.gpus.resource:
         return _Obstacle(f"'{group.name}' has no {workload.gpu_resource}", "Add a group that has it.", 4)
     big_enough = offers_gpus(group, gpus)
     if big_enough is False:
-        reason = f"'{group.name}' has {counted(group.gpus_per_node, 'GPU')} per node"
+        reason = f"'{group.name}' has {counted(group.gpus.per_node, 'GPU')} per node"
         return _Obstacle(reason, "Request at most the GPUs of one node, or add a group with larger nodes.", 3)
     selected = selects(workload, group)
     if selected is False:
@@ -248,7 +248,7 @@ def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacl
         return _Obstacle(reason, "Select labels that a GPU node group has.", 2)
     lacking = untolerated(workload, group)
     if lacking is not UNKNOWN:
-        lacking = tuple(taint for taint in lacking if taint.key != group.gpu_resource)
+        lacking = tuple(taint for taint in lacking if taint.key != group.gpus.resource)
         if lacking:
             reason = f"'{group.name}' repels it with {_listed(lacking)}"
             return _Obstacle(reason, f"Add {_tolerations_for(lacking)}.", 1)
@@ -284,7 +284,7 @@ def _access(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | N
         return None
     if UNKNOWN in (selected, picks, lacking):
         return UNKNOWN
-    if not group.taints:
+    if not group.nodes.taints:
         return None  # the missing taint is a violation of its own
     return "tolerates all taints of"
 
@@ -304,13 +304,13 @@ def _with_detected_labels(stack: Stack) -> Stack:
     groups = (
         replace(
             group,
-            labels={GPU_PRESENT_LABEL: "true", **group.labels},
+            nodes=replace(group.nodes, labels={GPU_PRESENT_LABEL: "true", **group.nodes.labels}),
             cloud_label_domains=(*group.cloud_label_domains, GPU_RESOURCE.partition("/")[0]),
         )
         if has_gpus(group)
-        and group.gpu_resource == GPU_RESOURCE
-        and group.gpus_per_node is not UNKNOWN
-        and group.labels is not UNKNOWN
+        and group.gpus.resource == GPU_RESOURCE
+        and group.gpus.per_node is not UNKNOWN
+        and group.nodes.labels is not UNKNOWN
         else group
         for group in stack.groups
     )
@@ -336,7 +336,9 @@ def _elsewhere(workload: Workload) -> NodeGroup:
         key: (values[0] if values else "") if only_gpu_nodes(key, values) else UNKNOWN
         for key, values in labels_of(workload)
     }
-    return replace(_OTHER_PROGRAMS_GROUP, labels={**labels, **_GPU_NODE_LABELS})
+    return replace(
+        _OTHER_PROGRAMS_GROUP, nodes=replace(_OTHER_PROGRAMS_GROUP.nodes, labels={**labels, **_GPU_NODE_LABELS})
+    )
 
 
 def _is_elsewhere(group: NodeGroup) -> bool:

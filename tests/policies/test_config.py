@@ -121,10 +121,10 @@ def test_a_pool_with_gpus_has_the_gpu_taint_unless_the_configuration_says_otherw
     }
     assert problems({"pools": pools}) == []
     l4, web, opened, two = parse(pools)
-    assert repr(l4.gpus_per_node) == "1"
-    assert l4.taints == (GPU_TAINT,)
-    assert web.taints == opened.taints == ()
-    assert two.taints == (Taint("a", "", "NoExecute"), Taint("b", "c", "PreferNoSchedule"))
+    assert repr(l4.gpus.per_node) == "1"
+    assert l4.nodes.taints == (GPU_TAINT,)
+    assert web.nodes.taints == opened.nodes.taints == ()
+    assert two.nodes.taints == (Taint("a", "", "NoExecute"), Taint("b", "c", "PreferNoSchedule"))
 
 
 def test_production_refuses_an_open_api_server_and_plain_disks() -> None:

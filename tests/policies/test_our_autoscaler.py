@@ -66,7 +66,7 @@ def test_every_label_and_taint_tag_of_a_gpu_group_is_needed(resources: list[Decl
     for tag in (one for one in resources if one.type == TAG):
         (of,) = (urn for urn in tag.dependencies["autoscalingGroupName"] if urn in groups)
         key = tag.properties["tag"]["key"]
-        if groups[of].gpus_per_node and ("/node-template/label/" in key or "/node-template/taint/" in key):
+        if groups[of].gpus.per_node and ("/node-template/label/" in key or "/node-template/taint/" in key):
             tags[key][tag.urn] = of
     assert sum(map(len, tags.values())) > len(groups), "several for each group"
     for key, of_groups in tags.items():
@@ -119,7 +119,7 @@ def test_flags_for_another_cluster_find_no_group(resources: list[Declared]) -> N
     (deployment,) = (one for one in resources if one.type == "kubernetes:apps/v1:Deployment" and autoscaler(one))
     spec = json.loads(json.dumps(deployment.properties["spec"]).replace("/one-stack", "/another"))
     violations = sees_each_group(changed(resources, deployment.urn, spec=spec))
-    groups = [group for group in read_stack(resources).groups if group.gpus_per_node]
+    groups = [group for group in read_stack(resources).groups if group.gpus.per_node]
     assert {violation.resource for violation in violations} == {group.resource for group in groups}
     assert not any(violation.not_evaluated for violation in violations)
 

@@ -89,7 +89,7 @@ def aks(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
 )
 def test_one_name_in_two_places(program: Any, here: Any, there: Any) -> None:
     stack = read_stack([*program("1", *here, home=True), *program("2", *there, home=False)])
-    assert sorted(group.resource for group in stack.groups if group.gpus_per_node) == ["urn:gpu1", "urn:gpu2"]
+    assert sorted(group.resource for group in stack.groups if group.gpus.per_node) == ["urn:gpu1", "urn:gpu2"]
     (homeless,) = system_pods_home(stack)
     assert homeless.resource == "urn:c2", "the other's CPU nodes are no home"
 

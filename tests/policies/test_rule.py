@@ -58,7 +58,7 @@ def test_its_subjects_and_limits_are_those_of_its_function(known: Rule[...]) -> 
 
 
 def test_called_it_is_the_function_and_asked_it_takes_the_limits_of_a_configuration() -> None:
-    large = replace(GPUS, max_nodes=100)
+    large = replace(GPUS, scaling=replace(GPUS.scaling, max_nodes=100))
     assert ceiling(large) == ceiling.check(large) == []
     assert ceiling(large, 64) == ceiling(large, max_gpus=64) == ceiling.check(large, {"maxGpus": 64}) != []
     assert ceiling.limits() == {"maxGpus": None}
@@ -93,7 +93,9 @@ def test_only_a_remediable_rule_has_that_level(remediable: bool, known: bool) ->
 def test_a_violation_ends_with_the_rules_remedy_unless_it_has_a_specific_one() -> None:
     assert zero_minimum.violation("message", "urn").remedy == zero_minimum.remedy
     assert zero_minimum.violation("message", "urn", remedy="Specific.").remedy == "Specific."
-    assert [violation.remedy for violation in zero_minimum(replace(GPUS, min_nodes=1))] == [zero_minimum.remedy]
+    assert [
+        violation.remedy for violation in zero_minimum(replace(GPUS, scaling=replace(GPUS.scaling, min_nodes=1)))
+    ] == [zero_minimum.remedy]
 
 
 @pytest.mark.parametrize("file", sorted(Path(table.__file__).parent.glob("*.py")), ids=lambda file: file.name)

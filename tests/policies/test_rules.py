@@ -27,6 +27,7 @@ from facts.concepts.declared import (
     Workload,
 )
 from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.table import BY_ID
 
@@ -72,19 +73,33 @@ PLANNED_GPUS = {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gp
 
 CLUSTER = Cluster(name="c", cloud="gke", region="us-central1", secrets_key="k", resource="urn:c")
 OTHER_CLUSTER = Cluster(name="d", cloud="gke", region="us-central1", secrets_key="k", resource="urn:d")
-ADMIN = NodeGroup(name="admin", cloud="gke", initial_nodes=1, cluster="c", hourly_usd=0.1, labels={"role": "admin"})
+ADMIN = NodeGroup(
+    name="admin",
+    cloud="gke",
+    initial_nodes=1,
+    cluster="c",
+    nodes=Nodes(machine_types=(None,), zones=(), labels={"role": "admin"}, dearest_hourly_usd=0.1),
+)
 SMALL = NodeGroup(
     name="t4-1",
     cloud="gke",
-    gpus_per_node=1,
-    autoscaled=True,
-    max_nodes=4,
-    taints=(GPU_TAINT, SPOT_TAINT),
-    labels={"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+    gpus=Gpus(per_node=1),
+    scaling=Scaling(max_nodes=4),
+    nodes=Nodes(
+        machine_types=(None,),
+        zones=(),
+        labels={"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+        taints=(GPU_TAINT, SPOT_TAINT),
+        dearest_hourly_usd=0.5,
+    ),
     cluster="c",
-    hourly_usd=0.5,
 )
-LARGE = replace(SMALL, name="t4-4", gpus_per_node=4, taints=(GPU_TAINT, SPOT_TAINT, SIZE_TAINT), hourly_usd=2.0)
+LARGE = replace(
+    SMALL,
+    name="t4-4",
+    gpus=replace(SMALL.gpus, per_node=4),
+    nodes=replace(SMALL.nodes, taints=(GPU_TAINT, SPOT_TAINT, SIZE_TAINT), dearest_hourly_usd=2.0),
+)
 NAMESAKE = replace(SMALL, cluster="d")
 TRAIN = Workload(
     name="train", namespace="ml", kind="Job", gpus=1, tolerations=(TOLERATES_GPU, TOLERATES_SPOT), resource="urn:train"
@@ -106,30 +121,40 @@ VISION_QUOTA = GpuQuota(namespace="vision", gpus=2)
 GROUP = NodeGroup(
     name="t4-1",
     cloud="gke",
-    gpus_per_node=1,
-    autoscaled=True,
-    min_nodes=0,
-    max_nodes=4,
-    taints=(GPU_TAINT,),
+    gpus=Gpus(per_node=1),
+    scaling=Scaling(max_nodes=4),
+    nodes=Nodes(machine_types=("n1-standard-4",), zones=("us-central1-a",), labels={}, taints=(GPU_TAINT,)),
     region="us-central1",
-    zones=("us-central1-a",),
-    machine_type="n1-standard-4",
     resource="urn:t4-1",
 )
-CPU_GROUP = NodeGroup(name="admin", cloud="gke", min_nodes=1, initial_nodes=2)
+CPU_GROUP = NodeGroup(
+    name="admin", cloud="gke", scaling=Scaling(autoscaled=False, min_nodes=1, max_nodes=None), initial_nodes=2
+)
 
 # A cluster whose autoscaler is a workload.
 OWN_CLUSTER = Cluster(name="c", cloud="x", managed_autoscaler=False, resource="urn:c")
-OWN_ADMIN = NodeGroup(name="admin", cloud="x", initial_nodes=1, cluster="c", hourly_usd=0.1)
-SHOP = NodeGroup(name="web", cloud="x", autoscaled=True, max_nodes=3, cluster="c", hourly_usd=0.3, private=None)
+OWN_ADMIN = NodeGroup(
+    name="admin",
+    cloud="x",
+    initial_nodes=1,
+    cluster="c",
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, dearest_hourly_usd=0.1),
+)
+SHOP = NodeGroup(
+    name="web",
+    cloud="x",
+    scaling=Scaling(max_nodes=3),
+    cluster="c",
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, dearest_hourly_usd=0.3),
+    private=None,
+)
 GPUS = NodeGroup(
     name="l4",
     cloud="x",
-    gpus_per_node=2,
-    autoscaled=True,
-    max_nodes=4,
+    gpus=Gpus(per_node=2),
+    scaling=Scaling(max_nodes=4),
     cluster="c",
-    taints=(GPU_TAINT,),
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,)),
     private=None,
 )
 SCALER = Workload(
@@ -137,13 +162,17 @@ SCALER = Workload(
 )
 BUDGET = DisruptionBudget(namespace="kube-system", match_labels={"app": "ca"}, allows_eviction=True)
 PLUGIN = Workload(name="w", namespace="kube-system", kind="DaemonSet", device_plugin=True, tolerations=(TOLERATES_GPU,))
-SPOT_GPUS = replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))
+SPOT_GPUS = replace(GPUS, nodes=replace(GPUS.nodes, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule"))))
 
 # Pods that hold two GPUs of $1.5 an hour each for ever.
 L4 = NodeGroup(
-    name="l4", cloud="cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), hourly_usd=1.5
+    name="l4",
+    cloud="cloud",
+    gpus=Gpus(per_node=1),
+    scaling=Scaling(max_nodes=4),
+    nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,), dearest_hourly_usd=1.5),
 )
-H100 = replace(L4, name="h100", hourly_usd=10.0)
+H100 = replace(L4, name="h100", nodes=replace(L4.nodes, dearest_hourly_usd=10.0))
 JOB = Workload(name="train", namespace="research", kind="Job", gpus=1, tolerations=(TOLERATES_GPU,))
 SERVICE = replace(JOB, kind="Deployment", name="serve", always=2)
 POD_SCALER = PodScaler(kind="Deployment", namespace="research", name="serve", least=0)
@@ -185,17 +214,25 @@ CASES = {
         ),
         Case(
             "system-pods-home",
-            but(STACK, large=None, admin=replace(ADMIN, autoscaled=True, min_nodes=0)),
+            but(STACK, large=None, admin=replace(ADMIN, scaling=replace(ADMIN.scaling, autoscaled=True, min_nodes=0))),
             "no untainted CPU node group",
             remedy="at least 1 node",
         ),
         Case(
             "system-pods-home",
-            but(STACK, large=None, admin=replace(ADMIN, taints=(Taint("dedicated", "x", "NoSchedule"),))),
+            but(
+                STACK,
+                large=None,
+                admin=replace(ADMIN, nodes=replace(ADMIN.nodes, taints=(Taint("dedicated", "x", "NoSchedule"),))),
+            ),
             "no untainted CPU node group",
             remedy="no NoSchedule",
         ),
-        Case("system-pods-home", but(STACK, large=None, admin=replace(ADMIN, taints=UNKNOWN)), "not evaluated"),
+        Case(
+            "system-pods-home",
+            but(STACK, large=None, admin=replace(ADMIN, nodes=replace(ADMIN.nodes, taints=UNKNOWN))),
+            "not evaluated",
+        ),
         # The cloud runs the nodes.
         Case("system-pods-home", [SMALL, replace(CLUSTER, managed_nodes=True)], "allowed"),
         # A cluster declared elsewhere is not judged by what this stack cannot see.
@@ -239,7 +276,7 @@ CASES = {
         Case("gpu-workload-placeable", but(TRAINING, train=replace(TRAIN, affinity=UNKNOWN)), "not evaluated"),
         Case(
             "gpu-workload-placeable",
-            but(STACK, admin=None, large=None, small=replace(SMALL, taints=UNKNOWN)),
+            but(STACK, admin=None, large=None, small=replace(SMALL, nodes=replace(SMALL.nodes, taints=UNKNOWN))),
             "not evaluated",
         ),
         Case(
@@ -251,12 +288,20 @@ CASES = {
         # A pod without tolerations fits the smallest size but lacks the toleration.
         Case(
             "gpu-workload-placeable",
-            but(TRAINING, small=replace(SMALL, taints=(GPU_TAINT,)), train=replace(TRAIN, kind="Pod", tolerations=())),
+            but(
+                TRAINING,
+                small=replace(SMALL, nodes=replace(SMALL.nodes, taints=(GPU_TAINT,))),
+                train=replace(TRAIN, kind="Pod", tolerations=()),
+            ),
             "allowed",
         ),
         Case(
             "gpu-workload-tolerates",
-            but(TRAINING, small=replace(SMALL, taints=(GPU_TAINT,)), train=replace(TRAIN, kind="Pod", tolerations=())),
+            but(
+                TRAINING,
+                small=replace(SMALL, nodes=replace(SMALL.nodes, taints=(GPU_TAINT,))),
+                train=replace(TRAIN, kind="Pod", tolerations=()),
+            ),
             "only some clouds add it",
         ),
     ],
@@ -280,7 +325,12 @@ CASES = {
         ),
         Case(
             "gpu-daemonset-tolerates",
-            but(DAEMONS, cluster=None, small=replace(SMALL, taints=UNKNOWN), drivers=replace(DRIVERS, tolerations=())),
+            but(
+                DAEMONS,
+                cluster=None,
+                small=replace(SMALL, nodes=replace(SMALL.nodes, taints=UNKNOWN)),
+                drivers=replace(DRIVERS, tolerations=()),
+            ),
             "not evaluated",
         ),
         # For all nodes: it may skip those with GPUs.
@@ -351,13 +401,13 @@ CASES = {
         ),
         Case(
             "hourly-cost-ceiling",
-            but(STACK, large=None, small=replace(SMALL, hourly_usd=UNKNOWN)),
+            but(STACK, large=None, small=replace(SMALL, nodes=replace(SMALL.nodes, dearest_hourly_usd=UNKNOWN))),
             "not evaluated",
             limits={"maxHourlyUsd": 100},
         ),
         Case(
             "hourly-cost-ceiling",
-            but(STACK, large=None, small=replace(SMALL, hourly_usd=None)),
+            but(STACK, large=None, small=replace(SMALL, nodes=replace(SMALL.nodes, dearest_hourly_usd=None))),
             "not evaluated",
             limits={"maxHourlyUsd": 100},
         ),
@@ -370,7 +420,7 @@ CASES = {
         ),
         Case(
             "hourly-cost-ceiling",
-            [ADMIN, SMALL, LARGE, replace(NAMESAKE, hourly_usd=None), CLUSTER],
+            [ADMIN, SMALL, LARGE, replace(NAMESAKE, nodes=replace(NAMESAKE.nodes, dearest_hourly_usd=None)), CLUSTER],
             "not evaluated",
             limits={"maxHourlyUsd": 100},
         ),
@@ -383,13 +433,15 @@ CASES = {
     ],
     "sharing is judged for each group of one name": [
         Case(
-            "gpu-sharing-visible", [replace(SMALL, scaling=ScalingGroup("t4-1", PLANNED_GPUS)), TIME_SLICING], "allowed"
+            "gpu-sharing-visible",
+            [replace(SMALL, scaling_group=ScalingGroup("t4-1", PLANNED_GPUS)), TIME_SLICING],
+            "allowed",
         ),
         Case(
             "gpu-sharing-visible",
             [
-                replace(NAMESAKE, scaling=ScalingGroup("t4-1")),
-                replace(SMALL, scaling=ScalingGroup("t4-1", PLANNED_GPUS)),
+                replace(NAMESAKE, scaling_group=ScalingGroup("t4-1")),
+                replace(SMALL, scaling_group=ScalingGroup("t4-1", PLANNED_GPUS)),
                 TIME_SLICING,
             ],
             "the autoscaler of 't4-1' does not know",
@@ -412,7 +464,11 @@ CASES = {
             limits={"mostPromised": None},
         ),
         Case("gpu-quotas-kept", [SMALL, replace(RESEARCH_QUOTA, gpus=UNKNOWN)], "not evaluated"),
-        Case("gpu-quotas-kept", [replace(SMALL, max_nodes=UNKNOWN), replace(VISION_QUOTA, gpus=9)], "not evaluated"),
+        Case(
+            "gpu-quotas-kept",
+            [replace(SMALL, scaling=replace(SMALL.scaling, max_nodes=UNKNOWN)), replace(VISION_QUOTA, gpus=9)],
+            "not evaluated",
+        ),
         # Too much already.
         Case(
             "gpu-quotas-kept",
@@ -425,36 +481,65 @@ CASES = {
         Case("gpu-quotas-kept", [ADMIN, replace(RESEARCH_QUOTA, gpus=9)], "grant 9 GPUs", elsewhere=[SMALL]),
     ],
     "one wrong field of a group": [
-        Case("gpu-zero-minimum", [replace(GROUP, min_nodes=1)], "'t4-1' keeps at least 1 node", resources=["urn:t4-1"]),
+        Case(
+            "gpu-zero-minimum",
+            [replace(GROUP, scaling=replace(GROUP.scaling, min_nodes=1))],
+            "'t4-1' keeps at least 1 node",
+            resources=["urn:t4-1"],
+        ),
         Case(
             "gpu-starts-empty", [replace(GROUP, initial_nodes=3)], "'t4-1' starts with 3 node", resources=["urn:t4-1"]
         ),
-        Case("gpu-autoscaled", [replace(GROUP, autoscaled=False)], "fixed size", resources=["urn:t4-1"]),
         Case(
             "gpu-autoscaled",
-            [replace(GROUP, autoscaled=False, kind="machine", initial_nodes=1)],
+            [replace(GROUP, scaling=replace(GROUP.scaling, autoscaled=False))],
+            "fixed size",
+            resources=["urn:t4-1"],
+        ),
+        Case(
+            "gpu-autoscaled",
+            [replace(GROUP, scaling=replace(GROUP.scaling, autoscaled=False), kind="machine", initial_nodes=1)],
             "in no autoscaled group",
             resources=["urn:t4-1"],
         ),
-        Case("gpu-ceiling", [replace(GROUP, max_nodes=None)], "has no maximum", resources=["urn:t4-1"]),
-        Case("gpu-ceiling", [replace(GROUP, max_nodes=0)], "never have a node", resources=["urn:t4-1"]),
         Case(
             "gpu-ceiling",
-            [replace(GROUP, gpus_per_node=2)],
+            [replace(GROUP, scaling=replace(GROUP.scaling, max_nodes=None))],
+            "has no maximum",
+            resources=["urn:t4-1"],
+        ),
+        Case(
+            "gpu-ceiling",
+            [replace(GROUP, scaling=replace(GROUP.scaling, max_nodes=0))],
+            "never have a node",
+            resources=["urn:t4-1"],
+        ),
+        Case(
+            "gpu-ceiling",
+            [replace(GROUP, gpus=replace(GROUP.gpus, per_node=2))],
             "may grow to 8 GPUs (4 x 2)",
             limits={"maxGpus": 7},
             resources=["urn:t4-1"],
         ),
-        Case("gpu-taint", [replace(GROUP, taints=())], "its taints: none", resources=["urn:t4-1"]),
         Case(
             "gpu-taint",
-            [replace(GROUP, taints=(Taint("spot", "true", "NoSchedule"),))],
+            [replace(GROUP, nodes=replace(GROUP.nodes, taints=()))],
+            "its taints: none",
+            resources=["urn:t4-1"],
+        ),
+        Case(
+            "gpu-taint",
+            [replace(GROUP, nodes=replace(GROUP.nodes, taints=(Taint("spot", "true", "NoSchedule"),)))],
             "spot:NoSchedule",
             resources=["urn:t4-1"],
         ),
         Case(
             "gpu-taint",
-            [replace(GROUP, taints=(Taint("nvidia.com/gpu", "present", "PreferNoSchedule"),))],
+            [
+                replace(
+                    GROUP, nodes=replace(GROUP.nodes, taints=(Taint("nvidia.com/gpu", "present", "PreferNoSchedule"),))
+                )
+            ],
             "lacks the GPU taint",
             resources=["urn:t4-1"],
         ),
@@ -473,14 +558,43 @@ CASES = {
     ],
     "an unknown field of a group": [
         # For the value that a rule is about, the same is in test_corpus.py.
-        Case("gpu-ceiling", [replace(GROUP, gpus_per_node=UNKNOWN)], "not evaluated", limits={"maxGpus": 4}),
+        Case(
+            "gpu-ceiling",
+            [replace(GROUP, gpus=replace(GROUP.gpus, per_node=UNKNOWN))],
+            "not evaluated",
+            limits={"maxGpus": 4},
+        ),
         Case("private-nodes", [replace(GROUP, private=UNKNOWN)], "not evaluated"),
         Case("disk-encryption", [replace(GROUP, disk_encrypted=UNKNOWN)], "not evaluated"),
         # While the number of GPUs is unknown, each rule on groups with GPUs waits.
-        Case("gpu-zero-minimum", [replace(GROUP, gpus_per_node=UNKNOWN, min_nodes=1)], "not evaluated"),
-        Case("gpu-starts-empty", [replace(GROUP, gpus_per_node=UNKNOWN, initial_nodes=3)], "not evaluated"),
-        Case("gpu-autoscaled", [replace(GROUP, gpus_per_node=UNKNOWN, autoscaled=False)], "not evaluated"),
-        Case("gpu-ceiling", [replace(GROUP, gpus_per_node=UNKNOWN, max_nodes=None)], "not evaluated"),
+        Case(
+            "gpu-zero-minimum",
+            [replace(GROUP, gpus=replace(GROUP.gpus, per_node=UNKNOWN), scaling=replace(GROUP.scaling, min_nodes=1))],
+            "not evaluated",
+        ),
+        Case(
+            "gpu-starts-empty",
+            [replace(GROUP, gpus=replace(GROUP.gpus, per_node=UNKNOWN), initial_nodes=3)],
+            "not evaluated",
+        ),
+        Case(
+            "gpu-autoscaled",
+            [
+                replace(
+                    GROUP, gpus=replace(GROUP.gpus, per_node=UNKNOWN), scaling=replace(GROUP.scaling, autoscaled=False)
+                )
+            ],
+            "not evaluated",
+        ),
+        Case(
+            "gpu-ceiling",
+            [
+                replace(
+                    GROUP, gpus=replace(GROUP.gpus, per_node=UNKNOWN), scaling=replace(GROUP.scaling, max_nodes=None)
+                )
+            ],
+            "not evaluated",
+        ),
     ],
     "a group without GPUs": [
         Case("gpu-zero-minimum", [CPU_GROUP], "allowed"),
@@ -491,29 +605,45 @@ CASES = {
     ],
     "the GPU taint": [
         # Any value and each effect that repels will do.
-        Case("gpu-taint", [replace(GROUP, taints=(Taint("nvidia.com/gpu", "true", "NoExecute"),))], "allowed"),
+        Case(
+            "gpu-taint",
+            [replace(GROUP, nodes=replace(GROUP.nodes, taints=(Taint("nvidia.com/gpu", "true", "NoExecute"),)))],
+            "allowed",
+        ),
         Case("gpu-taint", [replace(GPUS, kind="auto-provisioned")], "allowed"),
-        Case("gpu-taint", [replace(GPUS, kind="auto-provisioned", taints=())], "lacks the GPU taint"),
+        Case(
+            "gpu-taint",
+            [replace(GPUS, kind="auto-provisioned", nodes=replace(GPUS.nodes, taints=()))],
+            "lacks the GPU taint",
+        ),
     ],
     "the stack has a ceiling": [
         Case("gpu-stack-ceiling", but(OWN), "allowed"),
         Case("gpu-stack-ceiling", but(OWN), "allowed", limits={"maxGpus": 8}),
         Case(
             "gpu-stack-ceiling",
-            but(OWN, gpus=replace(GPUS, max_nodes=5)),
+            but(OWN, gpus=replace(GPUS, scaling=replace(GPUS.scaling, max_nodes=5))),
             "has 10 GPUs, over the limit of 8; highest: l4 10",
             limits={"maxGpus": 8},
         ),
         Case(
             "gpu-stack-ceiling",
-            but(OWN, gpus=replace(GPUS, kind="machine", autoscaled=False, initial_nodes=5)),
+            but(
+                OWN,
+                gpus=replace(GPUS, kind="machine", scaling=replace(GPUS.scaling, autoscaled=False), initial_nodes=5),
+            ),
             "has 10 GPUs",
             limits={"maxGpus": 8},
         ),
-        Case("gpu-stack-ceiling", but(OWN, gpus=replace(GPUS, max_nodes=None)), "not evaluated", limits={"maxGpus": 8}),
         Case(
             "gpu-stack-ceiling",
-            but(OWN, gpus=replace(GPUS, gpus_per_node=UNKNOWN)),
+            but(OWN, gpus=replace(GPUS, scaling=replace(GPUS.scaling, max_nodes=None))),
+            "not evaluated",
+            limits={"maxGpus": 8},
+        ),
+        Case(
+            "gpu-stack-ceiling",
+            but(OWN, gpus=replace(GPUS, gpus=replace(GPUS.gpus, per_node=UNKNOWN))),
             "not evaluated",
             limits={"maxGpus": 8},
         ),
@@ -526,7 +656,11 @@ CASES = {
             "'l4' gives its nodes public addresses",
         ),
         Case("gpu-nodes-private", but(OWN, gpus=replace(GPUS, private=UNKNOWN)), "not evaluated"),
-        Case("gpu-nodes-private", but(OWN, gpus=replace(GPUS, private=False, gpus_per_node=UNKNOWN)), "not evaluated"),
+        Case(
+            "gpu-nodes-private",
+            but(OWN, gpus=replace(GPUS, private=False, gpus=replace(GPUS.gpus, per_node=UNKNOWN))),
+            "not evaluated",
+        ),
         Case("gpu-nodes-private", but(OWN, own_admin=replace(OWN_ADMIN, private=False)), "allowed"),
         Case(
             "gpu-nodes-private",
@@ -576,7 +710,7 @@ CASES = {
             "autoscaler-sees-group",
             but(
                 OWN,
-                gpus=replace(GPUS, scaling=ScalingGroup("l4-.*", {"team": "ml"})),
+                gpus=replace(GPUS, scaling_group=ScalingGroup("l4-.*", {"team": "ml"})),
                 scaler=replace(SCALER, autoscaler=Autoscaler(service_account="ca", discovery=({"other": ""},))),
             ),
             "'l4' does not match what the autoscaler discovers groups by",
@@ -585,7 +719,7 @@ CASES = {
             "autoscaler-sees-group",
             but(
                 OWN,
-                gpus=replace(GPUS, scaling=ScalingGroup("l4-.*", {"team": "ml"})),
+                gpus=replace(GPUS, scaling_group=ScalingGroup("l4-.*", {"team": "ml"})),
                 scaler=replace(SCALER, autoscaler=Autoscaler(service_account="ca", discovery=({"team": ""},))),
             ),
             "allowed",
@@ -594,7 +728,7 @@ CASES = {
             "autoscaler-sees-group",
             but(
                 OWN,
-                gpus=replace(GPUS, scaling=ScalingGroup("l4-.*", {"team": "ml"}, True)),
+                gpus=replace(GPUS, scaling_group=ScalingGroup("l4-.*", {"team": "ml"}, True)),
                 scaler=replace(SCALER, autoscaler=Autoscaler(service_account="ca", discovery=({"other": ""},))),
             ),
             "not evaluated",
@@ -607,19 +741,19 @@ CASES = {
         Case("idle-cost-ceiling", but(OWN), "allowed", limits={"maxIdleUsd": 0.1}),
         Case(
             "idle-cost-ceiling",
-            but(OWN, shop=replace(SHOP, min_nodes=1)),
+            but(OWN, shop=replace(SHOP, scaling=replace(SHOP.scaling, min_nodes=1))),
             "costs $0.40 an hour, over the limit of $0.10; highest: web $0.30, admin $0.10",
             limits={"maxIdleUsd": 0.1},
         ),
         Case(
             "idle-cost-ceiling",
-            but(OWN, own_admin=replace(OWN_ADMIN, hourly_usd=0.2)),
+            but(OWN, own_admin=replace(OWN_ADMIN, nodes=replace(OWN_ADMIN.nodes, dearest_hourly_usd=0.2))),
             "costs $0.20 an hour",
             limits={"maxIdleUsd": 0.1},
         ),
         Case(
             "idle-cost-ceiling",
-            but(OWN, own_admin=replace(OWN_ADMIN, hourly_usd=None)),
+            but(OWN, own_admin=replace(OWN_ADMIN, nodes=replace(OWN_ADMIN.nodes, dearest_hourly_usd=None))),
             "not evaluated",
             limits={"maxIdleUsd": 0.1},
         ),
@@ -641,17 +775,27 @@ CASES = {
         # A scaler says how many pods stay.
         Case("idle-cost-ceiling", [L4, SERVICE, POD_SCALER], "allowed", limits={"maxIdleUsd": 0}),
         # GPUs of nodes that are always up count once.
-        Case("idle-cost-ceiling", [replace(L4, min_nodes=1), SERVICE], "allowed", limits={"maxIdleUsd": 3}),
         Case(
             "idle-cost-ceiling",
-            [replace(L4, min_nodes=1), replace(SERVICE, always=3)],
+            [replace(L4, scaling=replace(L4.scaling, min_nodes=1)), SERVICE],
+            "allowed",
+            limits={"maxIdleUsd": 3},
+        ),
+        Case(
+            "idle-cost-ceiling",
+            [replace(L4, scaling=replace(L4.scaling, min_nodes=1)), replace(SERVICE, always=3)],
             "costs $4.50 an hour",
             limits={"maxIdleUsd": 3},
         ),
         # A dearer group does not count where a cheaper one takes the pods.
         Case("idle-cost-ceiling", [L4, H100, SERVICE], "allowed", limits={"maxIdleUsd": 3}),
         # Without a price the pods are left to the rule that names them.
-        Case("idle-cost-ceiling", [replace(L4, hourly_usd=None), SERVICE], "allowed", limits={"maxIdleUsd": 0}),
+        Case(
+            "idle-cost-ceiling",
+            [replace(L4, nodes=replace(L4.nodes, dearest_hourly_usd=None)), SERVICE],
+            "allowed",
+            limits={"maxIdleUsd": 0},
+        ),
     ],
 }
 

@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 
 from facts.concepts.declared import NodeGroup, Stack, Workload
 from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN
 from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
 from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
 
-GROUP = NodeGroup(name="g", cloud="gke", labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None})
+GROUP = NodeGroup(
+    name="g",
+    cloud="gke",
+    nodes=Nodes(
+        machine_types=(None,), zones=(), labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None}
+    ),
+)
 
 
 def affine(*expressions: dict[str, Any]) -> Workload:
@@ -73,7 +80,13 @@ def test_a_selector_and_an_affinity_must_both_match() -> None:
 
 
 def test_an_auto_provisioned_group_is_made_to_fit() -> None:
-    group = NodeGroup(name="a", cloud="gke", kind="auto-provisioned", gpus_per_node=1, max_nodes=8)
+    group = NodeGroup(
+        name="a",
+        cloud="gke",
+        kind="auto-provisioned",
+        gpus=Gpus(per_node=1),
+        scaling=Scaling(autoscaled=False, max_nodes=8),
+    )
     assert selects(Workload("w", "n", "Pod", node_selector={"any": "thing"}), group) is UNKNOWN
     assert offers_gpus(group, 8) is True
     assert offers_gpus(group, 9) is False
@@ -106,7 +119,9 @@ def test_groups_that_no_workload_tells_apart_are_judged_once(monkeypatch: pytest
         return untolerated(workload, group)
 
     monkeypatch.setattr(rules, "untolerated", counted)
-    groups = tuple(replace(SAMPLE, name=f"g{n}", labels={"pool": f"g{n}"}) for n in range(100))
+    groups = tuple(
+        replace(SAMPLE, name=f"g{n}", nodes=replace(SAMPLE.nodes, labels={"pool": f"g{n}"})) for n in range(100)
+    )
     jobs = tuple(replace(JOB, name=f"j{n}", node_selector={"pool": "g7"} if n == 0 else {}) for n in range(100))
     assert rules.placeable(Stack(groups, jobs[1:])) == []
     assert calls == len(jobs) - 1
@@ -142,8 +157,15 @@ def test_groups_looked_up_by_label_are_all_that_a_selector_may_choose(groups: li
 
 @pytest.mark.parametrize("few", [True, False])
 def test_a_refusal_names_the_groups_that_fit_best_and_counts_the_others(few: bool) -> None:
-    groups = [replace(SAMPLE, name=f"g{n}", labels={"team": str(n)}) for n in range(3 if few else 40)]
-    near = replace(SAMPLE, name="near", labels={"team": "none"}, taints=(Taint("team", "red", "NoSchedule"),))
+    groups = [
+        replace(SAMPLE, name=f"g{n}", nodes=replace(SAMPLE.nodes, labels={"team": str(n)}))
+        for n in range(3 if few else 40)
+    ]
+    near = replace(
+        SAMPLE,
+        name="near",
+        nodes=replace(SAMPLE.nodes, labels={"team": "none"}, taints=(Taint("team", "red", "NoSchedule"),)),
+    )
     workload = replace(JOB, node_selector={"team": "none"})
     (violation,) = rules.placeable(Stack(groups=(*groups, near), workloads=(workload,)))
     assert "'near' repels it with team=red:NoSchedule" in violation.message

@@ -140,5 +140,7 @@ def test_the_kubeconfig_is_secret_and_in_one_place_only() -> None:
 def test_the_gate_sees_nodes_that_cannot_scale_and_finds_nothing_wrong() -> None:
     program = recording()
     groups = [item for item in declared.items(program) if isinstance(item, NodeGroup)]
-    assert [(each.name, each.kind, each.gpus_per_node, each.min_nodes) for each in groups] == [("t4-2", "owned", 2, 2)]
+    assert [(each.name, each.kind, each.gpus.per_node, each.scaling.min_nodes) for each in groups] == [
+        ("t4-2", "owned", 2, 2)
+    ]
     assert declared.violations(program) == []

@@ -279,7 +279,7 @@ def test_the_offer_calls_the_machines_fixed() -> None:
 
 def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> None:
     groups = [item for item in declared.items(recording()) if isinstance(item, NodeGroup)]
-    kinds = {group.name: (group.kind, group.gpus_per_node) for group in groups}
+    kinds = {group.name: (group.kind, group.gpus.per_node) for group in groups}
     assert kinds == {"cp1": ("owned", 0), "gpu1": ("owned", 2), "gpu2": ("owned", 2)}
     assert declared.violations(recording()) == []
 

@@ -56,8 +56,8 @@ def groups(recording: Recording) -> dict[str, NodeGroup]:
     by_name = {}
     for group in declared.stack(recording).groups:
         assert group.kind == "pool"
-        assert group.labels is not UNKNOWN
-        name = group.labels[POOL_LABEL]
+        assert group.nodes.labels is not UNKNOWN
+        name = group.nodes.labels[POOL_LABEL]
         assert isinstance(name, str)
         assert name not in by_name
         by_name[name] = group
@@ -98,10 +98,10 @@ def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
     by_name = groups(run_program(file))
     for spec in gpu_specs(file):
         group = by_name[spec.name]
-        assert (group.min_nodes, group.initial_nodes, group.autoscaled) == (0, 0, True)
-        assert group.max_nodes == spec.scaling.max_nodes >= 1
-        assert (group.gpus_per_node, group.other_gpus_per_node) == (spec.gpus.per_node, ())
-        assert group.spot is spec.scaling.spot
+        assert (group.scaling.min_nodes, group.initial_nodes, group.scaling.autoscaled) == (0, 0, True)
+        assert group.scaling.max_nodes == spec.scaling.max_nodes >= 1
+        assert (group.gpus.per_node, group.other_gpus_per_node) == (spec.gpus.per_node, ())
+        assert group.scaling.spot is spec.scaling.spot
 
 
 @each_stack
@@ -109,36 +109,38 @@ def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(fi
     by_name = groups(run_program(file))
     for spec in _all_specs(settings_of(file)):
         group = by_name[spec.name]
-        assert group.labels is not UNKNOWN
-        assert spec.nodes.labels.items() <= group.labels.items()
+        assert group.nodes.labels is not UNKNOWN
+        assert spec.nodes.labels.items() <= group.nodes.labels.items()
         taints = () if spec.role == "admin" else spec.nodes.taints
-        assert group.taints is not UNKNOWN
-        assert sorted(map(str, group.taints)) == sorted(map(str, taints))
+        assert group.nodes.taints is not UNKNOWN
+        assert sorted(map(str, group.nodes.taints)) == sorted(map(str, taints))
 
 
 @each_stack
 def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(file: Path) -> None:
     all_groups = groups(run_program(file)).values()
-    assert any(group.gpus_per_node for group in all_groups)
+    assert any(group.gpus.per_node for group in all_groups)
     for group in all_groups:
-        alike = (other.gpus_per_node for other in all_groups if other.gpu_resource == group.gpu_resource)
+        alike = (other.gpus.per_node for other in all_groups if other.gpus.resource == group.gpus.resource)
         size, smallest = group.gpus_per_node, min(filter(None, alike), default=0)  # type: ignore[type-var]
         assert size is not UNKNOWN
-        assert group.taints is not UNKNOWN
-        assert group.labels is not UNKNOWN
-        maker = str(group.labels.get("gpucluster.dev/gpu")).partition("-")[0]
+        assert group.nodes.taints is not UNKNOWN
+        assert group.nodes.labels is not UNKNOWN
+        maker = str(group.nodes.labels.get("gpucluster.dev/gpu")).partition("-")[0]
         keys = {"aws": "aws.amazon.com/neuron", "amd": "amd.com/gpu", "google": "google.com/tpu"}
         taint = Taint(keys.get(maker, "nvidia.com/gpu"), "present", "NoSchedule")
-        assert (taint in group.taints) == (size > 0)
-        assert (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and maker == "nvidia")
-        assert [one for one in group.taints if one.key == SIZE_KEY] == ([size_taint(size)] if size > smallest else [])
+        assert (taint in group.nodes.taints) == (size > 0)
+        assert (group.nodes.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0 and maker == "nvidia")
+        assert [one for one in group.nodes.taints if one.key == SIZE_KEY] == (
+            [size_taint(size)] if size > smallest else []
+        )
 
 
 @each_stack
 def test_an_autoscaled_groups_size_is_not_the_programs(file: Path) -> None:
     recording = run_program(file)
     for group in groups(recording).values():
-        if group.autoscaled:
+        if group.scaling.autoscaled:
             resource = resource_of(recording, group)
             assert SIZE_PROPERTIES[resource.type] <= set(resource.ignore_changes), group.name
 
@@ -149,10 +151,10 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     by_name = groups(recording)
     (home,) = [group for group in by_name.values() if _is_home(group)]
     admin = settings_of(file).admin_pool
-    assert home.taints == ()
-    assert home.gpus_per_node == 0
-    assert home.autoscaled is admin.scaling.autoscaled
-    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.scaling.min_nodes >= 1
+    assert home.nodes.taints == ()
+    assert home.gpus.per_node == 0
+    assert home.scaling.autoscaled is admin.scaling.autoscaled
+    assert (home.scaling.min_nodes if home.scaling.autoscaled else home.initial_nodes) == admin.scaling.min_nodes >= 1
     # A cluster may list the pool as well as a resource of its own; the others wait for both.
     homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
     for group in by_name.values():
@@ -323,7 +325,7 @@ def _all_specs(settings: Settings) -> list[Pool]:
 
 
 def _is_home(group: NodeGroup) -> bool:
-    return group.labels is not UNKNOWN and group.labels.get(ROLE_LABEL) == "admin"
+    return group.nodes.labels is not UNKNOWN and group.nodes.labels.get(ROLE_LABEL) == "admin"
 
 
 def _affinity_pools(pod: dict[str, Any]) -> list[str]:

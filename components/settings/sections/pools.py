@@ -17,7 +17,7 @@ from components.settings.sections.capacity import FallbackOrder, FlexStart, Rese
 from facts.catalog import Machine
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.parts import CapacityType
+from facts.concepts.parts import CapacityType, Gpus, Scaling
 from policies.rules import node_groups
 
 MOST_ADMIN_NODES: Final = 10
@@ -344,10 +344,8 @@ def _group(info: ValidationInfo, *, min_nodes: int = 0, max_nodes: int | None = 
     return NodeGroup(
         name=info.data.get("name", HERE),
         cloud=context(info).cloud or "",
-        gpus_per_node=1,
-        autoscaled=True,
-        min_nodes=min_nodes,
-        max_nodes=max_nodes,
+        gpus=Gpus(per_node=1),
+        scaling=Scaling(min_nodes=min_nodes, max_nodes=max_nodes),
     )
 
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import resource_of_machines
-from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation
+from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -72,7 +73,12 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
     provisioning = inputs.get("nodeProvisioningProfile")
     if at(provisioning, "mode") == "Auto" and at(provisioning, "defaultNodePools") != "None":
         # It has no limits: https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools
-        yield replace(common, name="default (node auto-provisioning)", autoscaled=True, labels=UNKNOWN)
+        yield replace(
+            common,
+            name="default (node auto-provisioning)",
+            scaling=replace(common.scaling, autoscaled=True),
+            nodes=replace(common.nodes, labels=UNKNOWN),
+        )
     for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
         pool = mapping(profile)
         own_name = at(pool, "name")
@@ -117,16 +123,16 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     yield NodeGroup(
         name=declared.name,
         cloud=CLOUD,
-        gpus_per_node=gpus_of_size(size),
-        autoscaled=True,
-        min_nodes=amount(tags["min"]),
-        max_nodes=whole(tags["max"]),
+        gpus=Gpus(per_node=gpus_of_size(size)),
+        scaling=Scaling(
+            min_nodes=amount(tags["min"]),
+            max_nodes=whole(tags["max"]),
+            capacity_type=capacity_type(_is(priority, "Spot")),
+        ),
         initial_nodes=capacity,
-        taints=_tagged_taints(tags),
-        labels=UNKNOWN,  # what the kubelet registers with is in the machine's start-up script
-        spot=_is(priority, "Spot"),
+        # What the kubelet registers with is in the machine's start-up script.
+        nodes=Nodes(machine_types=(size,), zones=(), labels=UNKNOWN, taints=_tagged_taints(tags)),
         region=region_of(inputs.get("location")),
-        machine_type=size,
         unknown_reasons=reasons_for(gpus_of_size(size), size),
         resource=declared.urn,
     )
@@ -232,7 +238,14 @@ def pool_groups(pool: Mapping[str, Any], name: str, common: NodeGroup) -> Iterab
 
 def unknown_group(name: str, urn: str) -> NodeGroup:
     """A group with every value unknown until the update."""
-    return NodeGroup(name, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=urn)
+    return NodeGroup(
+        name,
+        CLOUD,
+        gpus=Gpus(per_node=UNKNOWN),
+        nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=UNKNOWN),
+        scaling=Scaling(autoscaled=False, min_nodes=UNKNOWN, max_nodes=None),
+        resource=urn,
+    )
 
 
 def region_of(location: Any) -> Maybe[str | None]:
@@ -252,18 +265,24 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
     return replace(
         common,
         name=name,
-        gpus_per_node=gpus,
-        autoscaled=flag(pool.get("enableAutoScaling")),
-        min_nodes=_least(system, amount(pool.get("minCount"))),
+        gpus=replace(common.gpus, per_node=gpus),
+        scaling=replace(
+            common.scaling,
+            autoscaled=flag(pool.get("enableAutoScaling")),
+            min_nodes=_least(system, amount(pool.get("minCount"))),
+            max_nodes=whole(pool.get("maxCount")),
+            capacity_type=capacity_type(spot),
+        ),
         for_system_pods=system,
-        max_nodes=whole(pool.get("maxCount")),
         initial_nodes=amount(pool.get("count"), _DEFAULT_COUNT),
         deletes_nodes=negation(_is(pool.get("scaleDownMode"), "Deallocate")),
-        taints=_taints(pool.get("nodeTaints"), spot),
-        labels=_labels(pool, name, gpus, spot),
-        spot=spot,
-        zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
-        machine_type=size,
+        nodes=replace(
+            common.nodes,
+            taints=_taints(pool.get("nodeTaints"), spot),
+            labels=_labels(pool, name, gpus, spot),
+            zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
+            machine_types=(size,),
+        ),
         private=negation(flag(pool.get("enableNodePublicIP"))),
         encrypted_at_host=flag(pool.get("enableEncryptionAtHost")),
         verified_boot=_verified_boot(pool, size, gpus),
@@ -297,11 +316,11 @@ def _machines(declared: Declared, size: Maybe[str | None], count: Maybe[int], pr
             name=declared.name,
             cloud=CLOUD,
             kind="machine",
-            gpus_per_node=gpus,
+            gpus=Gpus(per_node=gpus),
             initial_nodes=count,
-            spot=_is(priority, "Spot"),
+            scaling=Scaling(autoscaled=False, capacity_type=capacity_type(_is(priority, "Spot")), max_nodes=None),
             region=region_of(declared.properties.get("location")),
-            machine_type=size,
+            nodes=Nodes(machine_types=(size,), zones=(), labels={}),
             unknown_reasons=reasons_for(gpus, size),
             resource=declared.urn,
         )

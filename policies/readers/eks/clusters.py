@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.declared import Cluster, NodeGroup, capacity_type
+from facts.concepts.parts import Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
 from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
@@ -68,16 +69,22 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     yield replace(
         group,
         name=name,
-        autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
-        min_nodes=least_nodes(least, inputs.get("warmPoolConfig"), most),
-        max_nodes=most,
+        scaling=replace(
+            group.scaling,
+            autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
+            min_nodes=least_nodes(least, inputs.get("warmPoolConfig"), most),
+            max_nodes=most,
+            capacity_type=capacity_type(UNKNOWN if spot is UNKNOWN else spot == "SPOT"),
+        ),
         initial_nodes=amount(at(scaling, "desiredSize")),
-        taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), group.taints),
-        labels=_together(group.labels, texts(inputs.get("labels"))),
-        spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
+        nodes=replace(
+            group.nodes,
+            taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), group.nodes.taints),
+            labels=_together(group.nodes.labels, texts(inputs.get("labels"))),
+        ),
         private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
         cluster=cluster,
-        scaling=of_node_group(declared, name, cluster),
+        scaling_group=of_node_group(declared, name, cluster),
     )
     yield from role_of_nodes(declared)
 
@@ -94,7 +101,7 @@ def read_fargate_profile(declared: Declared) -> Iterable[Item]:
             name=declared.name,
             cloud=CLOUD,
             kind="serverless",
-            autoscaled=True,
+            scaling=Scaling(max_nodes=None),
             cluster=text(inputs.get("clusterName")),
             cloud_label_domains=LABEL_DOMAINS,
             resource=declared.urn,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup, UnknownReason
+from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
@@ -67,15 +68,21 @@ def read_group(declared: Declared) -> Iterable[Item]:
         group,
         name=declared.named("name"),
         kind="machine" if for_pods is False else "pool",
-        autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
+        scaling=replace(
+            group.scaling,
+            autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
+            min_nodes=least_nodes(least, inputs.get("warmPool"), most),
+            max_nodes=most,
+            capacity_type=capacity_type(UNKNOWN if on_demand is UNKNOWN else on_demand == 0),
+        ),
         discoverable=_discoverable(tags),
-        min_nodes=least_nodes(least, inputs.get("warmPool"), most),
-        max_nodes=most,
         initial_nodes=amount(inputs.get("desiredCapacity")),
-        spot=UNKNOWN if on_demand is UNKNOWN else on_demand == 0,
-        zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
+        nodes=replace(
+            group.nodes,
+            zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
+        ),
         cluster=_cluster(tags),
-        scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
+        scaling_group=None if for_pods is False else scaling_group(_pattern(declared), tags),
         unknown_reasons={**group.unknown_reasons, **suspended},
     )
 
@@ -148,11 +155,11 @@ def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, sp
             name=declared.name,
             cloud=CLOUD,
             kind="machine",
-            gpus_per_node=kinds.gpus,
+            gpus=Gpus(per_node=kinds.gpus),
             initial_nodes=count,
-            spot=spot,
+            scaling=Scaling(autoscaled=False, capacity_type=capacity_type(spot), max_nodes=None),
             region=text(declared.properties.get("region")),
-            machine_type=kinds.first,
+            nodes=Nodes(machine_types=(kinds.first,), zones=(), labels={}),
             unknown_reasons=unknown_reasons_for(kinds, NOTHING),
             resource=declared.urn,
         )

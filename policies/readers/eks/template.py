@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
+from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
@@ -111,13 +112,15 @@ def group_of(declared: Declared, choices: Sequence[Choice], template: LaunchTemp
     return NodeGroup(
         name=declared.name,
         cloud=CLOUD,
-        gpus_per_node=kinds.gpus,
+        gpus=Gpus(per_node=kinds.gpus),
         other_gpus_per_node=kinds.other_gpus,
-        taints=template.registration.taints,
-        labels={"kubernetes.io/os": "linux", **template.registration.labels},
+        nodes=Nodes(
+            machine_types=kinds.types or (None,),
+            zones=(),
+            labels={"kubernetes.io/os": "linux", **template.registration.labels},
+            taints=template.registration.taints,
+        ),
         region=text(declared.properties.get("region")),
-        machine_type=kinds.first,
-        machine_types=kinds.types,
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=template.private,

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.catalog.carbon import carbon
-from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason
+from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -187,7 +188,12 @@ def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str])
         label = own_name if isinstance(own_name, str) else f"{declared.name} nodePools[{number}]"
         if pool is UNKNOWN:
             yield NodeGroup(
-                label, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=declared.urn
+                label,
+                CLOUD,
+                gpus=Gpus(per_node=UNKNOWN),
+                nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=UNKNOWN),
+                scaling=Scaling(autoscaled=False, min_nodes=UNKNOWN, max_nodes=None),
+                resource=declared.urn,
             )
         else:
             yield _group(pool, label, name, cluster, declared.urn)
@@ -207,12 +213,10 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
             name=f"auto-provisioned {kind}",
             cloud=CLOUD,
             kind="auto-provisioned",
-            gpus_per_node=UNKNOWN if kind is UNKNOWN else 1,
-            autoscaled=True,
-            min_nodes=amount(at(limit, "minimum")),
-            max_nodes=whole(at(limit, "maximum")),
+            gpus=Gpus(per_node=UNKNOWN if kind is UNKNOWN else 1),
+            scaling=Scaling(min_nodes=amount(at(limit, "minimum")), max_nodes=whole(at(limit, "maximum"))),
             # GKE taints such pools: https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
-            taints=(GPU_TAINT,),
+            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,)),
             region=region_of(cluster.get("location")),
             cluster=name,
             cloud_label_domains=LABEL_DOMAINS,
@@ -238,23 +242,27 @@ def _group(
     return NodeGroup(
         name=name,
         cloud=CLOUD,
-        gpus_per_node=gpus,
-        autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
-        min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
-        max_nodes=max_nodes,
+        gpus=Gpus(per_node=gpus),
+        scaling=Scaling(
+            autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
+            min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
+            max_nodes=max_nodes,
+            capacity_type=capacity_type(spot),
+        ),
         initial_nodes=initial,
-        taints=taints_of(at(config, "taints"), CONSTANTS),
-        labels=_labels(pool, name, gpus, spot, machine),
-        spot=spot,
+        nodes=Nodes(
+            machine_types=(machine,),
+            zones=zones,
+            labels=_labels(pool, name, gpus, spot, machine),
+            taints=taints_of(at(config, "taints"), CONSTANTS),
+            dearest_hourly_usd=node_hourly_usd(config, region, spot),
+        ),
         region=region,
-        zones=zones,
-        machine_type=machine,
         private=None if own_private is None else flag(own_private),
         pods_as_nodes=_pods_as_nodes(config),
         verified_boot=_verified_boot(config),
         default_identity=_default_account(config),
         disk_key=text(at(config, "bootDiskKmsKey")),
-        hourly_usd=node_hourly_usd(config, region, spot),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=unknown_reasons_of(config),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import IdleTime, NodeGroup, UnknownReason
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
@@ -43,10 +44,9 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             name=f"compute class {own_name}",
             cloud=CLOUD,
             kind="auto-provisioned",
-            gpus_per_node=gpus,
-            autoscaled=True,
-            max_nodes=UNKNOWN if limited else None,
-            taints=(GPU_TAINT,),
+            gpus=Gpus(per_node=gpus),
+            scaling=Scaling(max_nodes=UNKNOWN if limited else None),
+            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,)),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},

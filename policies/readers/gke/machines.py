@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts.declared import Credential, NodeGroup, Reservation
+from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
@@ -44,11 +45,14 @@ def read_instance(declared: Declared) -> Iterable[Item]:
             name=declared.name,
             cloud=CLOUD,
             kind="machine",
-            gpus_per_node=gpus,
+            gpus=Gpus(per_node=gpus),
             initial_nodes=0 if stopped else 1,
             region=region_of(zone),
-            zones=(str(zone),) if isinstance(zone, str) else (),
-            machine_type=text(inputs.get("machineType")),
+            nodes=Nodes(
+                machine_types=(text(inputs.get("machineType")),),
+                zones=(str(zone),) if isinstance(zone, str) else (),
+                labels={},
+            ),
             unknown_reasons=unknown_reasons_of(inputs),
             resource=declared.urn,
         )

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
-from facts.concepts.declared import NodeGroup, UnknownReason
+from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -76,14 +77,19 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     yield NodeGroup(
         name=declared.object_name,
         cloud="karpenter",
-        gpus_per_node=gpus,
-        gpu_resource=resource,
-        autoscaled=fixed is None,
-        min_nodes=0 if fixed is None else fixed,
-        max_nodes=most if fixed is None else fixed,
-        taints=taints_of(at(template, "taints")),
-        labels=final,
-        spot=_spot(final),
+        gpus=Gpus(per_node=gpus, resource=resource),
+        scaling=Scaling(
+            autoscaled=fixed is None,
+            min_nodes=0 if fixed is None else fixed,
+            max_nodes=most if fixed is None else fixed,
+            capacity_type=capacity_type(_spot(final)),
+        ),
+        nodes=Nodes(
+            machine_types=(types := _machine_types(template, requirements)) or (None,),
+            zones=(),
+            labels=final,
+            taints=taints_of(at(template, "taints")),
+        ),
         private=negation(flag(at(own, "associatePublicIPAddress"))),
         disk_encrypted=not any(at(disk, "ebs", "encrypted") is False for disk in items(at(own, "blockDeviceMappings"))),
         pods_as_nodes=node_class is not None and _pods_reach(node_class),
@@ -91,7 +97,6 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         or "AKSNodeClass" not in node_class.type
         or flag(at(own, "security", "encryptionAtHost")),
         idle=idle_of_karpenter(spec, metadata),
-        machine_types=(types := _machine_types(template, requirements)),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=isinstance(_gpu_limit(limits, resource), int),
@@ -113,9 +118,9 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
             name=declared.object_name,
             cloud="karpenter",
             kind="machine",
-            gpus_per_node=gpus,
+            gpus=Gpus(per_node=gpus),
             initial_nodes=1,
-            machine_types=(types := _machine_types(spec, requirements)),
+            nodes=Nodes(machine_types=(types := _machine_types(spec, requirements)) or (None,), zones=(), labels={}),
             sold_by=_seller(spec) if types else None,
             unknown_reasons=_unknown_reasons(requirements, at(spec, "nodeClassRef")),
             resource=declared.urn,

@@ -223,8 +223,8 @@ def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any
     pools: dict[str, DeclaredPool] = {}
     for group in stack.groups:
         # A reader also lists what extends a pool that another resource declares, without a machine.
-        machines = {group.machine_type, *group.machine_types} - {None}
-        if group.gpus_per_node == 0 and not machines and group.kind != "owned":
+        machines = {*group.nodes.machine_types} - {None}
+        if group.gpus.per_node == 0 and not machines and group.kind != "owned":
             continue
         pool = _pool(group, published)
         if (same := pools.get(pool.name)) is not None:  # one group per zone
@@ -266,23 +266,23 @@ def _with_unknowns(value: Any) -> Any:
 
 
 def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
-    labels = group.labels if isinstance(group.labels, Mapping) else {}
+    labels = group.nodes.labels if isinstance(group.nodes.labels, Mapping) else {}
     label, gpu = labels.get(POOL_LABEL), labels.get(GPU_LABEL)
     name = label if isinstance(label, str) else group.name
     output = published.get(name) or {}
-    as_published = group.machine_type in (None, UNKNOWN, output.get("machineType"))
+    as_published = group.nodes.machine_type in (None, UNKNOWN, output.get("machineType"))
     capacity = "fixed" if group.kind == "owned" else output.get("capacity") or "on-demand"
-    if (capacity == "spot") is not (group.spot is True):
-        capacity = "spot" if group.spot is True else "on-demand"
+    if (capacity == "spot") is not (group.scaling.spot is True):
+        capacity = "spot" if group.scaling.spot is True else "on-demand"
     return DeclaredPool(
         name=name,
         gpu=gpu if isinstance(gpu, str) else ", ".join(group.gpu_models) or None,
-        gpus_per_node=_known(group.gpus_per_node),
+        gpus_per_node=_known(group.gpus.per_node),
         capacity=capacity,
-        min_nodes=None if _known(group.max_nodes) is None else _known(group.min_nodes),
-        max_nodes=_known(group.max_nodes),
-        hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.hourly_usd),
-        machine_type=_known(group.machine_type),
+        min_nodes=None if _known(group.scaling.max_nodes) is None else _known(group.scaling.min_nodes),
+        max_nodes=_known(group.scaling.max_nodes),
+        hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.nodes.dearest_hourly_usd),
+        machine_type=_known(group.nodes.machine_type),
         urns=frozenset({group.resource}),
     )
 

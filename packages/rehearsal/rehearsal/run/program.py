@@ -152,7 +152,7 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         state = stack_change(result.events).after
         groups = declared.gpu_groups(state.groups)
         resources = [each for each in state.declared if not each.type.startswith("pulumi:")]
-        names = ", ".join(f"{group.name} ({counted(int(str(group.gpus_per_node)), 'GPU')})" for group in groups)
+        names = ", ".join(f"{group.name} ({counted(int(str(group.gpus.per_node)), 'GPU')})" for group in groups)
         self._check(
             "gpu-pools",
             "The program declares GPU pools that can be read",
@@ -211,7 +211,7 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
             return [each.name for each in self._timeline.living_nodes() if declared.belongs(each, group)]
 
         if not declared.scales_to_zero(group):
-            self._not_rehearsed(f"scale-down of {group.name}", f"it always has {group.min_nodes} nodes")
+            self._not_rehearsed(f"scale-down of {group.name}", f"it always has {group.scaling.min_nodes} nodes")
             return
         self._wait(lambda: not left())
         remaining = left()

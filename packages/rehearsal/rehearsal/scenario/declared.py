@@ -28,7 +28,7 @@ def gpu_groups(groups: Iterable[NodeGroup]) -> list[NodeGroup]:
     """The groups with GPUs, each once, in the order of their names; two of different clusters may have one name."""
     with_gpus: list[NodeGroup] = []
     for group in groups:
-        if isinstance(group.gpus_per_node, int) and group.gpus_per_node and group not in with_gpus:
+        if isinstance(group.gpus.per_node, int) and group.gpus.per_node and group not in with_gpus:
             with_gpus.append(group)
     return sorted(with_gpus, key=lambda group: group.name)
 
@@ -45,26 +45,26 @@ def without_scenario(group: NodeGroup, rehearsed: Collection[str] = ()) -> str:
         return "another pool has its name, so their nodes look the same"
     if group.kind != "pool":
         return f"its nodes are {group.kind}, not a pool"
-    if not isinstance(group.autoscaled, bool):
+    if not isinstance(group.scaling.autoscaled, bool):
         return "whether it is autoscaled cannot be read from the program"
-    if not group.autoscaled:
+    if not group.scaling.autoscaled:
         return "it has a fixed number of nodes"
-    if not isinstance(group.taints, tuple):
+    if not isinstance(group.nodes.taints, tuple):
         return "its taints cannot be read from the program"
-    return "its maximum is 0" if group.max_nodes == 0 else ""
+    return "its maximum is 0" if group.scaling.max_nodes == 0 else ""
 
 
 def scales_to_zero(group: NodeGroup) -> bool:
     """Whether its last node goes when no pod needs it."""
-    return group.min_nodes == 0 and group.for_system_pods is not True
+    return group.scaling.min_nodes == 0 and group.for_system_pods is not True
 
 
 def pod_for(group: NodeGroup, name: str) -> Object:
     """A pod that requests all GPUs of one node of the group, tolerates its taints and selects it by its labels."""
-    assert isinstance(group.gpus_per_node, int)
-    assert isinstance(group.taints, tuple)
-    pod = gpu_pod(name, group.gpus_per_node, tolerations=tolerations(_exact(group.taints)))
-    labels = group.labels if isinstance(group.labels, Mapping) else {}
+    assert isinstance(group.gpus.per_node, int)
+    assert isinstance(group.nodes.taints, tuple)
+    pod = gpu_pod(name, group.gpus.per_node, tolerations=tolerations(_exact(group.nodes.taints)))
+    labels = group.nodes.labels if isinstance(group.nodes.labels, Mapping) else {}
     known = {key: value for key, value in labels.items() if isinstance(value, str)}
     own = {key: value for key, value in known.items() if key in _OF_POOL}
     declared = {key: value for key, value in known.items() if not _by_cloud(key, group.cloud_label_domains)}
@@ -79,8 +79,8 @@ def belongs(node: NodeRecord, group: NodeGroup) -> bool:
 
 def no_pools(groups: Iterable[NodeGroup], resources: int) -> str:
     """What is reported when the program declares no GPU pool that the readers know."""
-    others = [group.name for group in groups if group.gpus_per_node == 0]
-    unknown = [group.name for group in groups if not isinstance(group.gpus_per_node, int)]
+    others = [group.name for group in groups if group.gpus.per_node == 0]
+    unknown = [group.name for group in groups if not isinstance(group.gpus.per_node, int)]
     text = f"none in {counted(resources, 'resource')}"
     if others:
         text += f"; without GPUs: {', '.join(others)}"

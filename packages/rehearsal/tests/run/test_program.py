@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from facts.concepts.declared import NodeGroup
+from facts.concepts.parts import Gpus
 from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.engine import CommandResult, EngineError
 from rehearsal.engine.events import Outcome, PolicyViolation
@@ -83,7 +84,7 @@ def test_problems_in_the_account_fail_the_program(
 def test_without_a_gpu_node_the_program_is_updated_a_second_time_all_the_same(tmp_path: Path) -> None:
     options = Options(tools=tmp_path, gate=None, build=tmp_path)
     rehearsal: Any = ProgramRehearsal(program(tmp_path), options, Console(file=io.StringIO()))
-    groups = [NodeGroup(name, "eks", gpus_per_node=1) for name in ("l4", "t4")]
+    groups = [NodeGroup(name, "eks", gpus=Gpus(per_node=1)) for name in ("l4", "t4")]
     rehearsal._pools(_Engine(), None, groups, None)
     assert [(check.id, check.title, check.passed) for check in rehearsal._record.checks] == [
         ("second-up-no-changes", "A second update changes nothing", True),

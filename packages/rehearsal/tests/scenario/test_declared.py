@@ -7,6 +7,7 @@ from typing import Any
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.tables import cases
 from policies.offline import view_of
@@ -16,7 +17,11 @@ from rehearsal.scenario.timeline import NodeRecord
 
 GPU = Taint("nvidia.com/gpu", "present", "NoSchedule")
 POOL = NodeGroup(
-    "a10g", "eks", gpus_per_node=4, autoscaled=True, max_nodes=2, taints=(GPU,), labels={"role": "gpu", "team": UNKNOWN}
+    "a10g",
+    "eks",
+    gpus=Gpus(per_node=4),
+    scaling=Scaling(max_nodes=2),
+    nodes=Nodes(machine_types=(None,), zones=(), labels={"role": "gpu", "team": UNKNOWN}, taints=(GPU,)),
 )
 
 
@@ -27,7 +32,12 @@ def node(**labels: str) -> NodeRecord:
 
 def test_only_groups_with_gpus_count_each_once() -> None:
     other = replace(POOL, name="a100")
-    groups = [POOL, replace(POOL, name="cpu", gpus_per_node=0), replace(POOL, name="any", gpus_per_node=UNKNOWN), other]
+    groups = [
+        POOL,
+        replace(POOL, name="cpu", gpus=replace(POOL.gpus, per_node=0)),
+        replace(POOL, name="any", gpus=replace(POOL.gpus, per_node=UNKNOWN)),
+        other,
+    ]
     assert [group.name for group in declared.gpu_groups([*groups, POOL])] == ["a100", "a10g"]
 
 
@@ -57,12 +67,17 @@ def test_the_pod_requests_a_whole_node_tolerates_its_taints_and_selects_declared
 
 def test_the_pod_selects_the_clouds_label_with_the_pools_name_where_there_is_one() -> None:
     labels = {"kubernetes.io/os": "linux", "cloud.google.com/gke-nodepool": "l4", "team": "ml"}
-    pod = declared.pod_for(replace(POOL, labels=labels), "pod")
+    pod = declared.pod_for(replace(POOL, nodes=replace(POOL.nodes, labels=labels)), "pod")
     assert pod["spec"]["nodeSelector"] == {"cloud.google.com/gke-nodepool": "l4"}
 
 
 def test_labels_that_the_cloud_sets_are_not_selected() -> None:
-    assert declared.pod_for(replace(POOL, labels={"kubernetes.io/os": "linux"}), "pod")["spec"]["nodeSelector"] == {}
+    assert (
+        declared.pod_for(replace(POOL, nodes=replace(POOL.nodes, labels={"kubernetes.io/os": "linux"})), "pod")["spec"][
+            "nodeSelector"
+        ]
+        == {}
+    )
 
 
 def test_a_node_belongs_to_the_pool_that_its_label_names() -> None:
@@ -73,12 +88,15 @@ def test_a_node_belongs_to_the_pool_that_its_label_names() -> None:
 
 def test_a_pool_with_a_minimum_or_of_the_system_does_not_scale_to_zero() -> None:
     assert declared.scales_to_zero(POOL)
-    assert not declared.scales_to_zero(replace(POOL, min_nodes=1))
+    assert not declared.scales_to_zero(replace(POOL, scaling=replace(POOL.scaling, min_nodes=1)))
     assert not declared.scales_to_zero(replace(POOL, for_system_pods=True))
 
 
 def test_without_a_gpu_pool_the_groups_that_were_read_are_named() -> None:
-    groups = [replace(POOL, name="cpu", gpus_per_node=0), replace(POOL, name="odd", gpus_per_node=UNKNOWN)]
+    groups = [
+        replace(POOL, name="cpu", gpus=replace(POOL.gpus, per_node=0)),
+        replace(POOL, name="odd", gpus=replace(POOL.gpus, per_node=UNKNOWN)),
+    ]
     assert declared.no_pools(groups, 12).startswith(
         "none in 12 resources; without GPUs: cpu; GPUs cannot be read: odd. docs/gating-your-own-program.md"
     )
@@ -97,6 +115,6 @@ def test_pools_are_read_from_another_program() -> None:
     }
     program = [Declared("gcp:container/nodePool:NodePool", "l4", "urn:l4", properties)]
     (group,) = declared.gpu_groups(view_of(program).stack.groups)
-    assert (group.name, group.gpus_per_node, group.max_nodes, group.taints) == ("l4-1", 1, 4, (GPU,))
+    assert (group.name, group.gpus.per_node, group.scaling.max_nodes, group.nodes.taints) == ("l4-1", 1, 4, (GPU,))
     assert declared.without_scenario(group) == ""
     assert declared.pod_for(group, "pod")["spec"]["nodeSelector"] == {"cloud.google.com/gke-nodepool": "l4-1"}
