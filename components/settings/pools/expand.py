@@ -324,4 +324,6 @@ def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 def pool_names(entry: GpuPool | CpuPool, place: Place) -> list[str]:
     """The names of the pools that an entry becomes."""
+    # No name depends on these, so that an invalid one hides no name.
+    entry = entry.model_copy(update={"min_nodes": 0, "max_nodes": 1, "unneeded_minutes": None})
     return [name for name, *_ in _expanded(entry, place)]
