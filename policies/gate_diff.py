@@ -20,6 +20,8 @@ import yaml
 from policies import exemptions, levels, pools
 from policies.config import configured, limits_in
 from policies.exemptions import Exemption
+from policies.rules.rule import Wider
+from policies.rules.table import RULES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _DEFAULT: Final = "default"
@@ -45,20 +47,22 @@ def _more(before: Any, after: Any) -> bool:
     return bool({*(after or ())} - {*(before or ())})
 
 
-WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "customerKey": _lower,
-    "maxGpus": _higher,
-    "maxGramsPerKwh": _higher,
-    "maxHourlyUsd": _higher,
-    "maxIdleMinutes": _higher,
-    "maxIdleUsd": _higher,
-    "minCarbonFreePercent": _lower,
-    "mostPromised": _higher,
-    "opaque": _lower,
-    "regions": lambda before, after: bool(before) and (not after or _more(before, after)),
-    "taintKeys": _more,
+_ALLOWS_MORE: Final[Mapping[Wider, Callable[[Any, Any], bool]]] = {
+    "higher": _higher,
+    "lower": _lower,
+    "more": _more,
+    "more, or none": lambda before, after: bool(before) and (not after or _more(before, after)),
 }
-"""Limit → whether its second value allows more than its first. Any change of another limit counts as wider."""
+_DIRECTIONS: Final[Mapping[str, Wider]] = {
+    limit: direction for rule in RULES for limit, direction in rule.wider.items()
+}
+
+
+def wider(limit: str, before: Any, after: Any) -> bool:
+    """Whether the value ``after`` of a limit allows more; any change of a limit that no rule of today has does."""
+    direction = _DIRECTIONS.get(limit)
+    return before != after and (direction is None or _ALLOWS_MORE[direction](before, after))
+
 
 _Effective = tuple[str, dict[str, Any], dict[tuple[str, str | None], Exemption]]
 """A rule's level, its limits, and its exemptions by resource and tag."""
@@ -118,7 +122,7 @@ def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:
     for limit, value in old_limits.items():
         if limit not in limits:
             yield f"the limit {limit} ({_shown(value)}) is removed"
-        elif limits[limit] != value and WIDER.get(limit, lambda *_: True)(value, limits[limit]):
+        elif wider(limit, value, limits[limit]):
             yield f"{limit} {_shown(value)} → {_shown(limits[limit])}"
     for (resource, tag), exemption in exempt.items():
         earlier = old_exempt.get((resource, tag))

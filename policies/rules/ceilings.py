@@ -25,6 +25,7 @@ from policies.rules.scheduling import distinct
     severity="high",
     limits={
         "maxHourlyUsd": {
+            "wider": "higher",
             "type": ["number", "null"],
             "minimum": 0,
             "description": "Maximum US dollars per hour with all node groups at their maximum; null for no limit.",
@@ -53,6 +54,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     severity="high",
     limits={
         "maxIdleUsd": {
+            "wider": "higher",
             "type": ["number", "null"],
             "minimum": 0,
             "description": "Maximum US dollars per hour for nodes that are always up, and for GPUs that permanent pods "
@@ -147,6 +149,7 @@ def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
     severity="high",
     limits={
         "maxGpus": {
+            "wider": "higher",
             "type": ["integer", "null"],
             "minimum": 0,
             "description": "Maximum GPUs with all node groups at their maximum; null for no limit.",
@@ -189,6 +192,7 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     severity="medium",
     limits={
         "mostPromised": {
+            "wider": "higher",
             "type": ["number", "null"],
             "minimum": 0,
             "description": "GPUs that all quotas together may grant, per GPU of the node groups at their maximum, "

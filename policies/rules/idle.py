@@ -26,6 +26,7 @@ from policies.rules.scheduling import admits, distinct
     severity="high",
     limits={
         "maxIdleMinutes": {
+            "wider": "higher",
             "type": ["number", "null"],
             "minimum": 0,
             "description": "Maximum minutes that a GPU node may be idle; null allows any limit except never.",

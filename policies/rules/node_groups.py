@@ -116,6 +116,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
     severity="high",
     limits={
         "maxGpus": {
+            "wider": "higher",
             "type": ["integer", "null"],
             "minimum": 1,
             "description": "Maximum GPUs of one node group; null for no limit except the group's maximum.",
@@ -188,6 +189,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     severity="medium",
     limits={
         "taintKeys": {
+            "wider": "more",
             "type": "array",
             "items": {"type": "string"},
             "description": "Keys of taints by which your GPU nodes repel other pods, instead of nvidia.com/gpu.",

@@ -21,6 +21,7 @@ from policies.rules.samples import CLUSTER
     severity="medium",
     limits={
         "regions": {
+            "wider": "more, or none",
             "type": "array",
             "items": {"type": "string"},
             "description": "Regions that may be used; empty for all.",
@@ -50,12 +51,14 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
     severity="low",
     limits={
         "minCarbonFreePercent": {
+            "wider": "lower",
             "type": "integer",
             "minimum": 0,
             "maximum": 100,
             "description": "Share of carbon-free energy from which a region counts as clean.",
         },
         "maxGramsPerKwh": {
+            "wider": "higher",
             "type": "number",
             "minimum": 0,
             "description": "Grid emissions (gCO2eq/kWh) up to which a region counts as clean.",

@@ -25,6 +25,9 @@ Severity = Literal["low", "medium", "high", "critical"]
 Limits = Mapping[str, Any]
 """A rule's configuration: its schema's keys with the stack's values, or the schema's defaults."""
 
+Wider = Literal["higher", "lower", "more", "more, or none"]
+"""Which values of a limit allow more: higher or lower ones, where none is no limit, or lists with more in them."""
+
 LEVELS: Final[tuple[Level, ...]] = ("advisory", "mandatory", "disabled")
 """The levels of every rule."""
 
@@ -47,6 +50,8 @@ class Rule(Generic[P]):
     severity: Severity
     options: Mapping[str, Mapping[str, Any]]
     """Limit → its JSON schema, without the default: that is the function's."""
+    wider: Mapping[str, Wider]
+    """Limit → which of its values allow more."""
     example: Any
     """A subject that breaks the rule, for the documentation."""
     example_limits: Limits = field(default_factory=dict)
@@ -130,10 +135,12 @@ def rule(
 ) -> Callable[[Callable[P, Iterable[Violation]]], Rule[P]]:
     """Makes a function a rule; ``fields`` are those of ``Rule``.
 
-    ``limits`` maps a key of the configuration (``maxGpus``) to its JSON schema; the function has a parameter of the
-    same name in Python's spelling (``max_gpus``), whose default is the limit's.
+    ``limits`` maps a key of the configuration (``maxGpus``) to its JSON schema, and to which values are ``wider``; the
+    function has a parameter of the same name in Python's spelling (``max_gpus``), whose default is the limit's.
     """
-    return lambda function: Rule(function=function, id=id, options=limits, **fields)
+    options = {name: {key: each for key, each in option.items() if key != "wider"} for name, option in limits.items()}
+    wider = {name: option["wider"] for name, option in limits.items()}
+    return lambda function: Rule(function=function, id=id, options=options, wider=wider, **fields)
 
 
 def _parameter(limit: str) -> str:

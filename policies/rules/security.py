@@ -201,6 +201,7 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
     severity="medium",
     limits={
         "customerKey": {
+            "wider": "lower",
             "type": "boolean",
             "description": "Whether the disks need your own key instead of the cloud's.",
         }

@@ -37,6 +37,7 @@ def resource_readable(resource: Unreadable) -> list[Violation]:
     severity="high",
     limits={
         "opaque": {
+            "wider": "lower",
             "type": "boolean",
             "description": "Whether commands, dynamic resources and the like are reported even where nothing in their "
             "properties looks like GPUs or node groups.",

@@ -12,8 +12,9 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.gate_diff import WIDER, GateState, loosenings, state_of
+from policies.gate_diff import GateState, loosenings, state_of, wider
 from policies.pools import parse
+from policies.rules import rule as rules
 from policies.rules.table import BY_ID, RULES
 from tests.stacks import ROOT
 
@@ -206,7 +207,7 @@ def test_each_loosening_is_one_line(before: Mapping[str, Any], after: Mapping[st
 
 
 @pytest.mark.parametrize(
-    ("limit", "wider", "narrower"),
+    ("limit", "up", "down"),
     [
         ("customerKey", [True, False], [False, True]),
         ("minCarbonFreePercent", [75, 50], [50, 75]),
@@ -217,13 +218,17 @@ def test_each_loosening_is_one_line(before: Mapping[str, Any], after: Mapping[st
         ("taintKeys", [[], ["team"]], [["team"], []]),
     ],
 )
-def test_a_limit_knows_which_way_is_wider(limit: str, wider: list[Any], narrower: list[Any]) -> None:
-    assert WIDER[limit](*wider)
-    assert not WIDER[limit](*narrower)
+def test_a_limit_knows_which_way_is_wider(limit: str, up: list[Any], down: list[Any]) -> None:
+    assert wider(limit, *up)
+    assert not wider(limit, *down)
+    assert not wider(limit, up[0], up[0])
+    assert wider("ofAnotherVersion", 1, 2)
 
 
-def test_every_limit_of_a_rule_has_a_direction() -> None:
-    assert {limit for rule in RULES for limit in rule.schema} == set(WIDER)
+def test_a_limit_without_a_direction_is_no_rule_s() -> None:
+    """Else a looser gate would pass a review as if nothing had changed."""
+    with pytest.raises(KeyError, match="wider"):
+        rules.rule("some-rule", limits={"most": {"type": "number"}})
 
 
 def test_the_project_s_own_gate_is_read() -> None:
