@@ -138,7 +138,7 @@ _GROUPS = st.builds(
     NodeGroup,
     name=st.sampled_from(["g", "h"]),
     cloud=st.just("gke"),
-    labels=_LABELS,
+    nodes=st.builds(Nodes, machine_types=st.just((None,)), zones=st.just(()), labels=_LABELS),
     kind=st.sampled_from(["pool", "auto-provisioned"]),
 )
 _SELECTORS = st.one_of(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+
+import pytest
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN
-from packages.rehearsal.tests.tables import cases
 from policies.offline import view_of
 from policies.readers.resource import Declared
 from rehearsal.scenario import declared
@@ -41,9 +41,22 @@ def test_only_groups_with_gpus_count_each_once() -> None:
     assert [group.name for group in declared.gpu_groups([*groups, POOL])] == ["a100", "a10g"]
 
 
-@cases
-def test_why_a_pool_gets_no_pod(change: dict[str, Any], why: str) -> None:
-    assert declared.without_scenario(replace(POOL, **change)) == why
+@pytest.mark.parametrize(
+    ("group", "why"),
+    [
+        (POOL, ""),
+        (replace(POOL, kind="machine"), "its nodes are machine, not a pool"),
+        (replace(POOL, scaling=replace(POOL.scaling, autoscaled=False)), "it has a fixed number of nodes"),
+        (
+            replace(POOL, scaling=replace(POOL.scaling, autoscaled=UNKNOWN)),
+            "whether it is autoscaled cannot be read from the program",
+        ),
+        (replace(POOL, nodes=replace(POOL.nodes, taints=UNKNOWN)), "its taints cannot be read from the program"),
+        (replace(POOL, scaling=replace(POOL.scaling, max_nodes=0)), "its maximum is 0"),
+    ],
+)
+def test_why_a_pool_gets_no_pod(group: NodeGroup, why: str) -> None:
+    assert declared.without_scenario(group) == why
 
 
 def test_of_two_pools_with_one_name_both_are_reported_and_one_gets_a_pod() -> None:
