@@ -270,7 +270,10 @@ def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
     label, gpu = labels.get(POOL_LABEL), labels.get(GPU_LABEL)
     name = label if isinstance(label, str) else group.name
     output = published.get(name) or {}
-    as_published = group.nodes.machine_type in (None, UNKNOWN, output.get("machineType"))
+    # An autoscaler that chooses among the machines of another seller prefers none of them by its place.
+    chosen = group.sold_by is not None and len(group.nodes.machine_types) > 1
+    machine = None if chosen else group.nodes.machine_type
+    as_published = machine in (None, UNKNOWN, output.get("machineType"))
     capacity = "fixed" if group.kind == "owned" else output.get("capacity") or "on-demand"
     if (capacity == "spot") is not (group.scaling.spot is True):
         capacity = "spot" if group.scaling.spot is True else "on-demand"
@@ -282,7 +285,7 @@ def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
         min_nodes=None if _known(group.scaling.max_nodes) is None else _known(group.scaling.min_nodes),
         max_nodes=_known(group.scaling.max_nodes),
         hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.nodes.dearest_hourly_usd),
-        machine_type=_known(group.nodes.machine_type),
+        machine_type=_known(machine),
         urns=frozenset({group.resource}),
     )
 
