@@ -122,7 +122,7 @@ def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(
     assert any(group.gpus.per_node for group in all_groups)
     for group in all_groups:
         alike = (other.gpus.per_node for other in all_groups if other.gpus.resource == group.gpus.resource)
-        size, smallest = group.gpus_per_node, min(filter(None, alike), default=0)  # type: ignore[type-var]
+        size, smallest = group.gpus.per_node, min(filter(None, alike), default=0)  # type: ignore[type-var]
         assert size is not UNKNOWN
         assert group.nodes.taints is not UNKNOWN
         assert group.nodes.labels is not UNKNOWN

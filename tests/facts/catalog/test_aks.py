@@ -13,6 +13,7 @@ from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
 from facts.catalog.tables import by_key
+from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Upgrade
 from facts.concepts.pool import Pool
@@ -152,8 +153,9 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
 
     inputs = {"scaleSetPriority": "Spot", "vmSize": "Standard_NC4as_T4_v3", "resourceName": "c", "agentPoolName": "a"}
     (group,) = read_agent_pool(Declared("t", "n", "urn", inputs))
+    assert isinstance(group, NodeGroup)
     spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
-    assert getattr(group, "taints", None) == AKS.labels.spot_taints == (spot,)
+    assert group.nodes.taints == AKS.labels.spot_taints == (spot,)
 
 
 # Machines of 2 and 4 vCPUs.

@@ -31,6 +31,7 @@ EIP: Final = "aws:ec2/eip:Eip"
 DIFFERENCES: Final = {
     (eks.VPC, "dhcpOptionsId"): "nothing refers to it",
     (EIP, "vpc"): "deprecated: domain says it",
+    (eks.CLUSTER, "certificateAuthorities"): "of the provider of 2024; today's has certificateAuthority alone",
     (eks.KEY, "policy"): "AWS's default policy of a key, which the program always declares",
     (eks.ROLE, "roleLastUseds"): "all in it is empty",
 }

@@ -133,8 +133,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
     private = endpoint.private if _require_other_groups(account, record.inputs) else endpoint.nowhere
     host = endpoint.host if public else private
-    trusted = {"certificateAuthority": authority, "certificateAuthorities": [authority]}
-    reached = {"endpoint": f"https://{host}", **trusted}
+    reached = {"endpoint": f"https://{host}", "certificateAuthority": authority}
     # DescribeCluster answers it to a controller in the cluster.
     with account.store.held():
         live = _live(account, record.id)
@@ -335,7 +334,6 @@ ROWS: Final = (
         live=_as_it_runs,
         outputs={
             "accessConfig": lambda pending: {**_USUAL_ACCESS, **(pending.inputs.get("accessConfig") or {})},
-            "certificateAuthorities": _since_start("certificateAuthorities"),
             "certificateAuthority": _since_start("certificateAuthority"),
             "encryptionConfig": _encrypted,
             "endpoint": _since_start("endpoint"),
