@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from pydantic.alias_generators import to_snake
 
@@ -11,6 +12,31 @@ from components.settings.fields.problems import Problem
 from components.settings.sections.existing_cluster import ExistingStackFile
 from components.settings.sections.own_machines import OwnStackFile
 from facts.concepts.pool import ADMIN_POOL_NAME
+
+_MADE_BY_CLOUD: Final = "a cloud makes it, own machines have none"
+MADE_BY_CLOUDS: Final[tuple[Refused, ...]] = (
+    Refused(
+        keys=("workloads.registry",),
+        message=_MADE_BY_CLOUD,
+        remedy="Leave it out, and name a registry in the images of your jobs",
+    ),
+    Refused(
+        keys=("workloads.pullFrom",),
+        message=_MADE_BY_CLOUD,
+        remedy="Leave it out, and name a registry in the images of your jobs; a pull secret gives access to it",
+    ),
+    Refused(
+        keys=("workloads.checkpoints",),
+        message=_MADE_BY_CLOUD,
+        remedy="Leave it out; jobs can save to a volume, or to a bucket elsewhere with a key in a Kubernetes secret",
+    ),
+    Refused(
+        keys=("workloads.sharedVolume",),
+        message=_MADE_BY_CLOUD,
+        remedy="Leave it out, and use an NFS server of your own: a PersistentVolume with nfs: {server, path}",
+    ),
+)
+"""Workloads that a cloud makes, and own machines have nothing for."""
 
 
 def of_clouds(file: OwnStackFile | ExistingStackFile, rows: Sequence[Refused]) -> Iterator[Problem]:

@@ -152,9 +152,14 @@ class SimulatedResource(Generic[CloudT]):
         ``olds``, the inputs of the update before, or its own default."""
         for path in self.computed:
             _complete(inputs, path.split("."), lambda old: old, olds)
-        for path, value in self.defaults.items():
-            _complete(inputs, path.split("."), lambda _, value=value: value, {})
-        return inputs
+        return _with_values(inputs, self.defaults)
+
+
+def _with_values(inputs: Properties, values: Mapping[str, Any]) -> Properties:
+    """``inputs``, which are changed, with these values by path where they have none."""
+    for path, value in values.items():
+        _complete(inputs, path.split("."), lambda _, value=value: value, {})
+    return inputs
 
 
 def _complete(inputs: Any, path: Sequence[str], value: Callable[[Any], Any], olds: Any) -> None:
@@ -236,10 +241,7 @@ class Table(Generic[CloudT]):
 
     def sent(self, token: str, inputs: Properties) -> Properties:
         """``inputs`` with what the provider adds to declared blocks when it sends them."""
-        inputs = copy.deepcopy(inputs)
-        for path, value in self._resources[token].get("sent", {}).items():
-            _complete(inputs, path.split("."), lambda _, value=value: value, {})
-        return inputs
+        return _with_values(copy.deepcopy(inputs), self._resources[token].get("sent", {}))
 
     def row(self, token: str, **code: Any) -> SimulatedResource[CloudT]:
         """A resource type: its entry in the table, and what is code.

@@ -78,9 +78,7 @@ def _filled(template: Any, sends: Sends, inputs: Properties, place: Mapping[str,
 
 
 def _object(sends: Sends, inputs: Properties, place: Mapping[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    for to, value in _values(sends, inputs, "", "", place):
-        _put(body, to, value)
+    body = _element(sends, inputs, "", place)
     for path, value in sends.adds.items():
         parent, _, last = path.rpartition(".")
         block = at(body, parent) if parent else body
