@@ -92,7 +92,6 @@ class SimulatedResource(Generic[CloudT]):
         defaults: the provider's, by input path; a nested one applies only if its block is given.
         computed: input paths that the provider takes from the cloud if they are omitted: leaving one out of a later
             program is no change.
-        sent: input path → what the provider sends if it is omitted in a declared block.
         silent: input paths that are sent when the resource is created, and never again: a change is an update without
             effect, which every later preview shows again.
         references: the resources that inputs name (dotted path, through lists), in the order of lookup.
@@ -124,7 +123,6 @@ class SimulatedResource(Generic[CloudT]):
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     computed: tuple[str, ...] = ()
-    sent: Mapping[str, Any] = field(default_factory=dict)
     silent: tuple[str, ...] = ()
     rules: Sequence[ServerRule[CloudT]] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
@@ -253,7 +251,8 @@ class Table(Generic[CloudT]):
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
-        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there; ``recorded``: whether a test
+        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there; ``sent``: input path →
+          what the provider sends if it is omitted in a declared block; ``recorded``: whether a test
           holds the type to what the cloud or its provider was seen to answer or send.
         """
         return SimulatedResource(token=token, **self.fields(token, code))
@@ -278,7 +277,7 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        for other in ("rules", "recreates", "recorded", "sends"):
+        for other in ("rules", "recreates", "recorded", "sends", "sent"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
         return {**entry, **lists, **code}
