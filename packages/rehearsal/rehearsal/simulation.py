@@ -6,8 +6,11 @@ A simulated cloud describes what the real cloud would give the cluster; the flee
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
+
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 
 MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
 """Annotation of a node whose machine has GPUs, usable or not: how many."""
@@ -44,7 +47,6 @@ class NodeShape:
     ``arch`` is of its CPUs, in Kubernetes' words.
     """
 
-    type: str
     cpu: float
     memory_gib: float
     gpus: int = 0
@@ -80,9 +82,9 @@ class Packing:
 class SimulatedNodeGroup:
     """A group of identical machines exactly as the cloud's autoscaler sees it while the group is empty.
 
-    ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
-    A group that is not autoscaled has ``initial_nodes`` per zone, or ``min_nodes`` if those are more.
-    ``hourly_usd`` is the price of one node and orders the autoscaler's choice: cheapest first.
+    Of ``nodes`` the machine's type, zones, labels, taints and price count: the price of one node orders the
+    autoscaler's choice, cheapest first. ``scaling`` counts nodes over all zones, unless ``per_zone``. A group that is
+    not autoscaled has ``initial_nodes`` per zone, or its minimum if that is more; another's exist at once, per zone.
     ``rank`` orders instead of the price where the autoscaler is told an order (smaller first).
     ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer,
     or device plugin) that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
@@ -91,42 +93,32 @@ class SimulatedNodeGroup:
     ``efa`` are the devices that the machine really has.
     ``late_labels`` and ``late_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
-    for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
-    where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
-    drained, or the machine's kubelet ends them as it shuts down. ``renewal`` is what the cloud does in its maintenance
-    with a node that it cannot drain in time; it is empty where the cloud renews no node of the group by itself.
-    ``removal`` is what it does with a machine that its autoscaler or a reclaim removes. ``unneeded_minutes`` is how
-    long its autoscaler leaves a node that nobody needs; ``None``: not declared. An ``atomic`` group has all its nodes
-    or none: they start together, and end when none is needed or one of them ends.
+    for a group that is meant to be fixed. ``packing`` is ``None`` where only empty nodes go. ``pods_ended_by`` is how
+    pods end when the cloud takes a machine back: the node is drained, or the machine's kubelet ends them as it shuts
+    down. ``renewal`` is what the cloud does in its maintenance with a node that it cannot drain in time; it is empty
+    where the cloud renews no node of the group by itself. ``removal`` is what it does with a machine that its
+    autoscaler or a reclaim removes. An ``atomic`` group has all its nodes or none: they start together, and end when
+    none is needed or one of them ends.
     """
 
     name: str
     cluster: str
     machine: NodeShape
-    zones: tuple[str, ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
-    autoscaled: bool = True
-    min_nodes: int = 0
-    max_nodes: int = 0
+    nodes: Nodes
+    scaling: Scaling
     per_zone: bool = False
     initial_nodes: int = 0
-    spot: bool = False
-    flex_start: bool = False
-    hourly_usd: float = 0.0
     rank: float | None = None
     gpus_advertised_by: Advertiser = "cloud"
     offered_gpus: int | None = None
     efa: int = 0
     late_labels: Mapping[str, str] = field(default_factory=dict)
-    late_taints: tuple[Mapping[str, str], ...] = ()
+    late_taints: tuple[Taint, ...] = ()
     not_scaled_because: str = ""
-    reservation: str = ""
     packing: Packing | None = None
     pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
     renewal: Renewal = ""
     removal: Literal["delete", "deallocate"] = "delete"
-    unneeded_minutes: float | None = None
     atomic: bool = False
 
     @property
@@ -134,14 +126,19 @@ class SimulatedNodeGroup:
         """GPUs that a node really has, before a device plugin shares each out: the autoscaler may expect others."""
         return self.machine.gpus if self.offered_gpus is None else self.offered_gpus
 
+    def not_scaled(self, because: str) -> SimulatedNodeGroup:
+        """The group with the size that it has, which no autoscaler may change."""
+        return replace(self, scaling=replace(self.scaling, autoscaled=False), not_scaled_because=because)
+
     def permanent(self) -> dict[str, int]:
         """Zone → nodes that always exist: the minimum, and all initial nodes of a group without autoscaling.
 
         A minimum over all zones is spread as evenly as possible, the first zones first.
         """
-        each, more = (self.min_nodes, 0) if self.per_zone else divmod(self.min_nodes, len(self.zones))
-        minimum = {zone: each + (index < more) for index, zone in enumerate(self.zones)}
-        if self.autoscaled:
+        zones, least = self.nodes.zones, self.scaling.min_nodes
+        each, more = (least, 0) if self.per_zone else divmod(least, len(zones))
+        minimum = {zone: each + (index < more) for index, zone in enumerate(zones)}
+        if self.scaling.autoscaled:
             return minimum
         return {zone: max(count, self.initial_nodes) for zone, count in minimum.items()}
 

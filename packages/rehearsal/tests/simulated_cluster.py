@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.cluster.api import Api, Object
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from rehearsal.tools import folder
@@ -19,7 +22,7 @@ PATIENCE: Final = 600.0
 
 CLUSTER = "demo"
 ZONES = ("us-central1-a", "us-central1-b")
-GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+GPU_TAINT = Taint("nvidia.com/gpu", "present", "NoSchedule")
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
@@ -29,21 +32,36 @@ def tools() -> Path:
     return folder(os.environ)
 
 
-def size_taint(size: int) -> dict[str, str]:
-    return {"key": "gpucluster.dev/gpus-per-node", "value": str(size), "effect": "NoSchedule"}
+def size_taint(size: int) -> Taint:
+    return Taint("gpucluster.dev/gpus-per-node", str(size), "NoSchedule")
 
 
-def gpu_group(name: str, gpus: int = 1, **fields: Any) -> SimulatedNodeGroup:
+def changed_group(group: SimulatedNodeGroup, **changes: Any) -> SimulatedNodeGroup:
+    """The group with ``changes``, each of the part that has such a field."""
+
+    def of(part: Any) -> dict[str, Any]:
+        return {each.name: changes.pop(each.name) for each in fields(part) if each.name in changes}
+
+    nodes, scaling = replace(group.nodes, **of(group.nodes)), replace(group.scaling, **of(group.scaling))
+    return replace(group, nodes=nodes, scaling=scaling, **changes)
+
+
+def gpu_group(name: str, gpus: int = 1, **changes: Any) -> SimulatedNodeGroup:
     """A GPU group that starts empty, in one zone, at most 3 nodes."""
-    defaults: dict[str, Any] = {
-        "machine": NodeShape("n1-standard-4", 4, 15, gpus, "nvidia-tesla-t4"),
-        "zones": ZONES[:1],
-        "labels": {"gpucluster.dev/pool": name},
-        "taints": (GPU_TAINT,),
-        "max_nodes": 3,
-        "hourly_usd": 0.5 * gpus,
-    }
-    return SimulatedNodeGroup(name, CLUSTER, **{**defaults, **fields})
+    group = SimulatedNodeGroup(
+        name,
+        CLUSTER,
+        machine=NodeShape(4, 15, gpus, "nvidia-tesla-t4"),
+        nodes=Nodes(
+            machine_types=("n1-standard-4",),
+            zones=ZONES[:1],
+            labels={"gpucluster.dev/pool": name},
+            taints=(GPU_TAINT,),
+            hourly_usd=0.5 * gpus,
+        ),
+        scaling=Scaling(max_nodes=3),
+    )
+    return changed_group(group, **changes)
 
 
 def pod_spec(gpus: int = 0, **fields: Any) -> Object:

@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from proof.bench.project import Goal, Sample, stack_with, workspace
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
@@ -144,30 +146,34 @@ def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
     admin = SimulatedNodeGroup(
         name="admin",
         cluster=_CLUSTER,
-        machine=NodeShape("e2-custom-2-10240", 2, 10),
-        zones=_ZONES,
-        labels={"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"},
-        autoscaled=False,
+        machine=NodeShape(2, 10),
+        nodes=Nodes(
+            machine_types=("e2-custom-2-10240",),
+            zones=_ZONES,
+            labels={"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"},
+        ),
+        scaling=Scaling(autoscaled=False, max_nodes=1),
         initial_nodes=1,
-        max_nodes=1,
     )
     gpu = SimulatedNodeGroup(
         name=POOL,
         cluster=_CLUSTER,
-        machine=NodeShape("n1-standard-32", 32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
-        zones=_ZONES,
-        labels={
-            "nvidia.com/gpu.present": "true",
-            "gpucluster.dev/pool": POOL,
-            "cloud.google.com/gke-nodepool": POOL,
-            "cloud.google.com/gke-accelerator": "nvidia-tesla-v100",
-            "cloud.google.com/gke-os-distribution": "cos",
-            "iam.gke.io/gke-metadata-server-enabled": "true",
-        },
-        taints=({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},),
-        max_nodes=max_nodes,
-        spot=True,
-        hourly_usd=8.5,
+        machine=NodeShape(32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
+        nodes=Nodes(
+            machine_types=("n1-standard-32",),
+            zones=_ZONES,
+            labels={
+                "nvidia.com/gpu.present": "true",
+                "gpucluster.dev/pool": POOL,
+                "cloud.google.com/gke-nodepool": POOL,
+                "cloud.google.com/gke-accelerator": "nvidia-tesla-v100",
+                "cloud.google.com/gke-os-distribution": "cos",
+                "iam.gke.io/gke-metadata-server-enabled": "true",
+            },
+            taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
+            hourly_usd=8.5,
+        ),
+        scaling=Scaling(max_nodes=max_nodes, capacity_type="spot"),
         # Little-used nodes are emptied in every autoscaled pool of GKE:
         # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
         packing=Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True),

@@ -213,10 +213,10 @@ class _Creation:
         name = created.state.get("name")
         if "tags" not in inputs or name not in self._fleet.groups:
             return ""
-        before = self._fleet.groups[name].labels
+        before = self._fleet.groups[name].nodes.labels
         news = {**inputs, "tags": {**(inputs["tags"] or {}), "day": "two"}}
         self._provider.update(call(each), created.id, Previous(inputs, created.state), news, 0)
-        lost = sorted(before.keys() - self._fleet.groups[name].labels.keys())
+        lost = sorted(before.keys() - self._fleet.groups[name].nodes.labels.keys())
         return f"day-two:tag: the nodes of {name} lose the label {lost[0]}" if lost else ""
 
     def at_once(self, one: Registered, other: Registered) -> str:

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from components.settings.read import from_stack_file
+from facts.concepts.kubernetes import Taint
 from proof.bench import measure_all
 from proof.bench.previews import measure_previews
 from proof.bench.project import PLACES, Goal, Sample, slope
@@ -46,8 +47,13 @@ def test_a_goal_is_met_by_the_median() -> None:
 
 def test_the_baselines_pool_has_the_taint_and_starts_empty() -> None:
     _, gpu = groups(7)
-    assert gpu.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
-    assert (gpu.initial_nodes, gpu.min_nodes, gpu.max_nodes, gpu.machine.gpus) == (0, 0, 7, GPUS_PER_NODE)
+    assert gpu.nodes.taints == (Taint("nvidia.com/gpu", "present", "NoSchedule"),)
+    assert (gpu.initial_nodes, gpu.scaling.min_nodes, gpu.scaling.max_nodes, gpu.machine.gpus) == (
+        0,
+        0,
+        7,
+        GPUS_PER_NODE,
+    )
 
 
 def test_the_stack_of_125_nodes_is_accepted(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import pytest
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks.test_program import Sent
 from policies.offline import OfflineGate
@@ -222,10 +224,12 @@ def test_the_first_judgement_that_covers_a_mutant_counts() -> None:
     assert table.row_of(one, Verdict("nobody"))["harm"] == "harmful"
 
 
-TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+TAINT = Taint("nvidia.com/gpu", "present", "NoSchedule")
+ADMIN_NODES: Nodes = Nodes(machine_types=("m",), zones=("a",), labels={"role": "admin"})
+GPU_NODES: Nodes = Nodes(machine_types=("g",), zones=("a",), labels={"role": "gpu"}, taints=(TAINT,))
 GROUPS = [
-    SimulatedNodeGroup("admin", "c", NodeShape("m", 2, 8), ("a",), {"role": "admin"}, min_nodes=1, max_nodes=1),
-    SimulatedNodeGroup("t4", "c", NodeShape("g", 4, 16, gpus=1), ("a",), {"role": "gpu"}, (TAINT,), max_nodes=2),
+    SimulatedNodeGroup("admin", "c", NodeShape(2, 8), ADMIN_NODES, Scaling(min_nodes=1, max_nodes=1)),
+    SimulatedNodeGroup("t4", "c", NodeShape(4, 16, gpus=1), GPU_NODES, Scaling(max_nodes=2)),
 ]
 ANY = [{"operator": "Exists"}]
 
@@ -250,7 +254,10 @@ def test_a_deployment_runs_and_only_beside_gpus(spec: dict[str, Any], problem: s
 
 
 def test_a_group_whose_gpus_nobody_advertises() -> None:
-    plain = SimulatedNodeGroup("t4", "c", NodeShape("g", 4, 16, gpus=1), ("a",), gpus_advertised_by="device-plugin")
+    nodes: Nodes = Nodes(machine_types=("g",), zones=("a",), labels={})
+    plain = SimulatedNodeGroup(
+        "t4", "c", NodeShape(4, 16, gpus=1), nodes, Scaling(max_nodes=0), gpus_advertised_by="device-plugin"
+    )
     assert misplaced([plain], [], []).startswith("reached:t4: no DaemonSet runs NVIDIA's device plugin")
 
 

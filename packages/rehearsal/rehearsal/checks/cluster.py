@@ -243,7 +243,7 @@ def groups_as_declared(groups: Sequence[SimulatedNodeGroup], pools: Pools, *, li
     declared = {pool.name: pool for pool in pools.all}
     problems: list[str] = []
     for group in groups:
-        labels = {**group.labels, **group.late_labels}
+        labels = {**group.nodes.labels, **group.late_labels}
         pool = declared.pop(labels.get(POOL_LABEL, ""), None)
         if pool is None:
             problems.append(f"{group.name} belongs to no pool of the stack, or is its second")
@@ -251,7 +251,9 @@ def groups_as_declared(groups: Sequence[SimulatedNodeGroup], pools: Pools, *, li
         problems += [
             f"{pool.name} {problem}" for problem in _group_differences(group, pool, pools.storage.get(pool.name))
         ]
-        problems += [f"{pool.name} {problem}" for problem in _memory(group, pools.memory.get(group.machine.type, 0))]
+        problems += [
+            f"{pool.name} {problem}" for problem in _memory(group, pools.memory.get(group.nodes.machine_type, 0))
+        ]
         problems += [f"{pool.name} {problem}" for problem in (() if limited else _sizes(group, pool))]
     if pools.in_groups:
         problems += [f"{name} has no node group" for name in declared]
@@ -269,7 +271,7 @@ def groups_as_planned(groups: Sequence[SimulatedNodeGroup], pools: Pools) -> Che
         f"{group.name} {problem}"
         for group in groups
         if not sum(group.permanent().values())
-        for problem in _unplanned(group, declared.get(group.labels.get(POOL_LABEL, "")))
+        for problem in _unplanned(group, declared.get(group.nodes.labels.get(POOL_LABEL, "")))
     ]
     good = f"{counted(len(groups), 'group')}: labels, taints, GPUs, disk"
     title = "The autoscaler plans the nodes of an empty group as they will be"
@@ -280,32 +282,30 @@ def _unplanned(group: SimulatedNodeGroup, pool: Pool | None) -> Iterator[str]:
     if pool is None:
         yield f"is planned without the label {POOL_LABEL}"
         return
-    late = {*group.late_labels, *(each["key"] for each in group.late_taints)}
+    late = {*group.late_labels, *(taint.key for taint in group.late_taints)}
     if unseen := late & {*pool.nodes.labels, *(taint.key for taint in pool.nodes.taints)}:
         yield f"is planned without {', '.join(sorted(unseen))}"
     if group.machine.gpus not in (group.gpus, pool.gpus.allocatable):
         yield f"is planned with {counted(group.machine.gpus, 'GPU')} a node, and has {group.gpus}"
-    if group.autoscaled and not group.machine.disk_mib:
+    if group.scaling.autoscaled and not group.machine.disk_mib:
         yield "is planned without a disk"
 
 
 def _group_differences(group: SimulatedNodeGroup, pool: Pool, storage_mib: int | None) -> Iterator[str]:
-    if group.machine.type not in pool.nodes.machine_types:
-        yield f"is of {group.machine.type}, declared {' or '.join(pool.nodes.machine_types)}"
-    if set(group.zones) != set(pool.nodes.zones):
-        yield f"is in {', '.join(group.zones)}, declared {', '.join(pool.nodes.zones)}"
-    labels = {**group.labels, **group.late_labels}
+    if group.nodes.machine_type not in pool.nodes.machine_types:
+        yield f"is of {group.nodes.machine_type}, declared {' or '.join(pool.nodes.machine_types)}"
+    if set(group.nodes.zones) != set(pool.nodes.zones):
+        yield f"is in {', '.join(group.nodes.zones)}, declared {', '.join(pool.nodes.zones)}"
+    labels = {**group.nodes.labels, **group.late_labels}
     for key, value in pool.nodes.labels.items():
         if labels.get(key) != value:
             yield f"has label {key}={labels.get(key, '(none)')}, declared {value}"
-    taints = {
-        f"{each['key']}={each.get('value') or ''}:{each['effect']}" for each in (*group.taints, *group.late_taints)
-    }
-    declared = {f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.nodes.taints}
+    taints = {str(taint) for taint in (*group.nodes.taints, *group.late_taints)}
+    declared = {str(taint) for taint in pool.nodes.taints}
     if taints != declared:
         yield f"has taints {', '.join(sorted(taints)) or '(none)'}, declared {', '.join(sorted(declared)) or '(none)'}"
-    if group.spot != pool.scaling.spot:
-        yield f"is {'spot' if group.spot else 'on-demand'}, declared {pool.scaling.capacity_type}"
+    if group.scaling.spot != pool.scaling.spot:
+        yield f"is {'spot' if group.scaling.spot else 'on-demand'}, declared {pool.scaling.capacity_type}"
     if bool(group.gpus) != bool(pool.gpus.allocatable):
         yield f"has {counted(group.gpus, 'GPU')} a node, declared {pool.gpus.allocatable}"
     mib = group.machine.disk_mib
@@ -325,19 +325,19 @@ def _memory(group: SimulatedNodeGroup, planned: int) -> Iterator[str]:
 
 
 def _sizes(group: SimulatedNodeGroup, pool: Pool) -> Iterator[str]:
-    zones = len(group.zones) if group.per_zone else 1
-    always, most = sum(group.permanent().values()), group.max_nodes * zones
-    if always != pool.scaling.min_nodes and (group.autoscaled or not pool.scaling.autoscaled):
+    zones = len(group.nodes.zones) if group.per_zone else 1
+    always, most = sum(group.permanent().values()), group.scaling.max_nodes * zones
+    if always != pool.scaling.min_nodes and (group.scaling.autoscaled or not pool.scaling.autoscaled):
         yield f"always has {counted(always, 'node')}, declared {pool.scaling.min_nodes}"
-    if group.autoscaled and group.initial_nodes > pool.nodes_per_zone:
+    if group.scaling.autoscaled and group.initial_nodes > pool.nodes_per_zone:
         yield f"starts with {counted(group.initial_nodes, 'node')} a zone, declared {pool.nodes_per_zone}"
-    if group.autoscaled and most != pool.scaling.max_nodes:
+    if group.scaling.autoscaled and most != pool.scaling.max_nodes:
         yield f"has up to {counted(most, 'node')}, declared {pool.scaling.max_nodes}"
 
 
 def _order(groups: Sequence[SimulatedNodeGroup], pools: Pools) -> Iterator[str]:
     """Of pools that differ in capacity type only, the first in the fallback order is the autoscaler's first choice."""
-    ranks = {group.labels.get(POOL_LABEL, ""): group.rank for group in groups}
+    ranks = {group.nodes.labels.get(POOL_LABEL, ""): group.rank for group in groups}
     for first in pools.gpu:
         for later in pools.gpu:
             one, other = ranks.get(first.name), ranks.get(later.name)

@@ -19,6 +19,7 @@ from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, from_config_map, written_pool
 from facts.concepts.unknown import at
 from rehearsal.cluster.api import Object
+from rehearsal.fleet.nodes import as_object
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.scenario.check import Check
 from rehearsal.simulation import SimulatedNodeGroup
@@ -179,7 +180,10 @@ _RESTRICTED: Final = {
 
 def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup]) -> Iterator[str]:
     lasting = [
-        {"metadata": {"labels": {"kubernetes.io/os": "linux", **each.labels}}, "spec": {"taints": [*each.taints]}}
+        {
+            "metadata": {"labels": {"kubernetes.io/os": "linux", **each.nodes.labels}},
+            "spec": {"taints": [*map(as_object, each.nodes.taints)]},
+        }
         for each in groups
         if sum(each.permanent().values())
     ]

@@ -117,7 +117,7 @@ class KarpenterSupervisor:
         a new group starts with."""
         group, api = template.group, self._control_plane.api
         self.add(group)
-        pools = apply_node_pools(api, template, self.types.name(group.machine), order)
+        pools = apply_node_pools(api, template, self.types.name(group), order)
         claims = initial_claims(group, pools) if new else []
         if claims:
             # A Karpenter that does not know the type yet would fail on the claim.

@@ -63,7 +63,7 @@ class ClusterAutoscalerProcess:
         if self._child is None:
             self._start(template)
         permanent = group.permanent()
-        zones = [zone for zone in group.zones for _ in range(group.initial_nodes - permanent[zone]) if new]
+        zones = [zone for zone in group.nodes.zones for _ in range(group.initial_nodes - permanent[zone]) if new]
         for zone in zones:
             api.create("/api/v1/nodes", new_node(template, zone))
         return len(zones)

@@ -99,7 +99,7 @@ class Controllers:
         """Start the controllers that the group's nodes and pods need."""
         if group.efa or (group.gpus_advertised_by != "cloud" and group.gpus):
             self._start(Drivers, self._groups.report_missing)
-        if group.autoscaled:
+        if group.scaling.autoscaled:
             self.watch_nodes()
         if group.packing is not None and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(Packer, self._groups.template)
@@ -152,4 +152,4 @@ class Controllers:
         template, autoscaler = self._groups.template(name), self._autoscaler
         if template is None or not isinstance(autoscaler, KarpenterSupervisor):
             return Late()
-        return late(template, autoscaler.types.name(template.group.machine))
+        return late(template, autoscaler.types.name(template.group))

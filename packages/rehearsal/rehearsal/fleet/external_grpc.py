@@ -70,11 +70,16 @@ def served_groups(templates: Iterable[NodeTemplate]) -> dict[str, NodeTemplate]:
     served = {}
     for template in templates:
         group, least = template.group, template.group.permanent()
-        if group.autoscaled and group.per_zone:
-            for zone in group.zones:
-                share = replace(group, zones=(zone,), per_zone=False, min_nodes=least[zone])
+        if group.scaling.autoscaled and group.per_zone:
+            for zone in group.nodes.zones:
+                share = replace(
+                    group,
+                    nodes=replace(group.nodes, zones=(zone,)),
+                    scaling=replace(group.scaling, min_nodes=least[zone]),
+                    per_zone=False,
+                )
                 served[f"{group.name}-{zone}"] = replace(template, group=share)
-        elif group.autoscaled:
+        elif group.scaling.autoscaled:
             served[group.name] = template
     return served
 
@@ -89,7 +94,7 @@ def new_node(template: NodeTemplate, zone: str) -> Object:
 def _planned(template: NodeTemplate) -> bytes:
     """The node that the autoscaler plans with while there is none, serialised."""
     group = replace(template.group, late_labels={}, late_taints=())
-    node = new_node(replace(template, group=group), group.zones[0])
+    node = new_node(replace(template, group=group), group.nodes.zones[0])
     sizes = {"capacity": capacity(group.machine), "allocatable": allocatable(group.machine)}
     quantities = {
         name: [{"key": key, "value": {"string": value}} for key, value in size.resources().items()]
@@ -103,11 +108,16 @@ def _planned(template: NodeTemplate) -> bytes:
 
 
 def _has(template: NodeTemplate, labels: Mapping[str, str]) -> bool:
-    return labels.get(GROUP_LABEL) == template.group.name and labels.get(ZONE) in template.group.zones
+    return labels.get(GROUP_LABEL) == template.group.name and labels.get(ZONE) in template.group.nodes.zones
 
 
 def _described(id: str, template: NodeTemplate) -> dict[str, Any]:
-    return {"id": id, "minSize": template.group.min_nodes, "maxSize": template.group.max_nodes, "debug": id}
+    return {
+        "id": id,
+        "minSize": template.group.scaling.min_nodes,
+        "maxSize": template.group.scaling.max_nodes,
+        "debug": id,
+    }
 
 
 class NodeGroupServer:
@@ -176,7 +186,7 @@ class NodeGroupServer:
 
     def _increase(self, request: Any) -> Mapping[str, Any]:
         template = self._find(request)
-        most, zones = template.group.max_nodes, template.group.zones
+        most, zones = template.group.scaling.max_nodes, template.group.nodes.zones
         with self._resizing:
             nodes = self._nodes(request)
             if request.delta <= 0 or len(nodes) + request.delta > most:
@@ -192,7 +202,7 @@ class NodeGroupServer:
         return {}
 
     def _delete(self, request: Any) -> Mapping[str, Any]:
-        least = self._find(request).group.min_nodes
+        least = self._find(request).group.scaling.min_nodes
         with self._resizing:
             nodes = {node["metadata"]["name"] for node in self._nodes(request)}
             names = {node.name for node in request.nodes}
@@ -219,9 +229,9 @@ class NodeGroupServer:
         if group.packing is not None:
             options.scaleDownUtilizationThreshold = group.packing.others_below
             options.ignoreDaemonSetsUtilization = group.packing.ignores_daemon_sets
-        if group.unneeded_minutes is not None:
+        if group.scaling.unneeded_minutes is not None:
             # A minute of the cloud's is a second here.
-            options.scaleDownUnneededDuration.seconds = round(group.unneeded_minutes)
+            options.scaleDownUnneededDuration.seconds = group.scaling.unneeded_minutes
         return {"nodeGroupAutoscalingOptions": options}
 
 

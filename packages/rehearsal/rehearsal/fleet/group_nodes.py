@@ -37,7 +37,7 @@ def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
         if not autoscaled:
             permanent.setdefault(zone, []).append(node["metadata"]["name"])
         # A group that now has a fixed size keeps its autoscaled nodes.
-        if not autoscaled or not group.autoscaled:
+        if not autoscaled or not group.scaling.autoscaled:
             counted[zone] = counted.get(zone, 0) + 1
     required = group.permanent()
     for zone, count in required.items():

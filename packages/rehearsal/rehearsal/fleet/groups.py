@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.fleet.drivers import MissingDriver
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
@@ -35,8 +38,27 @@ def write_report(
 
 def read_report(path: Path) -> list[SimulatedNodeGroup]:
     """The groups of a report; none where nothing was written."""
-    groups = json.loads(path.read_text())["groups"] if path.exists() else []
-    return [SimulatedNodeGroup(**{**each, "machine": NodeShape(**each["machine"]), "packing": None}) for each in groups]
+    return [_group(each) for each in (json.loads(path.read_text())["groups"] if path.exists() else [])]
+
+
+def _group(read: Mapping[str, Any]) -> SimulatedNodeGroup:
+    """A group as it was written, without its packing."""
+    nodes = {**read["nodes"], "taints": _taints(read["nodes"]["taints"])}
+    nodes |= {key: tuple(nodes[key]) for key in ("machine_types", "zones")}
+    return SimulatedNodeGroup(
+        **{
+            **read,
+            "machine": NodeShape(**read["machine"]),
+            "nodes": Nodes(**nodes),
+            "scaling": Scaling(**read["scaling"]),
+            "late_taints": _taints(read["late_taints"]),
+            "packing": None,
+        }
+    )
+
+
+def _taints(read: Iterable[Mapping[str, Any]]) -> tuple[Taint, ...]:
+    return tuple(Taint(**each) for each in read)
 
 
 class Groups:

@@ -145,10 +145,12 @@ class KarpenterFleet:
             api = self._control_plane.api
             group_nodes.apply_permanent_nodes(api, template)
             expected = sum(group.permanent().values())
-            if group.autoscaled:
-                order = node_pools.weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)
+            if group.scaling.autoscaled:
+                order = node_pools.weights(
+                    each.group for each in cluster.groups.templates() if each.group.scaling.autoscaled
+                )
                 expected += cluster.controllers.autoscaler().scale(template, order, new=before is None)
-            elif before is not None and before.group.autoscaled:
+            elif before is not None and before.group.scaling.autoscaled:
                 node_pools.stop_growth(api, group.name)
             if before is not None:
                 group_nodes.update_nodes(api, before, template)

@@ -111,27 +111,33 @@ _OVERHEAD_MILLICORES: Final = 100
 _OVERHEAD_MIB: Final = 10
 
 Offering = tuple[str, str]
+_Machine = tuple[str, NodeShape]
+
+
+def _machine(group: SimulatedNodeGroup) -> _Machine:
+    """What is one type: the cloud's machine type with what is attached to it."""
+    return group.nodes.machine_type, group.machine
 
 
 def capacity_type(group: SimulatedNodeGroup) -> str:
     """Karpenter's capacity type of the group."""
-    return "spot" if group.spot else "on-demand"
+    return "spot" if group.scaling.spot else "on-demand"
 
 
 class InstanceTypes:
     """A growing catalogue; types are never removed, so a running autoscaler remains valid when a group is deleted."""
 
     def __init__(self) -> None:
-        self._names: dict[NodeShape, str] = {}
-        self._offerings: dict[NodeShape, dict[Offering, float]] = {}
+        self._names: dict[_Machine, str] = {}
+        self._offerings: dict[_Machine, dict[Offering, float]] = {}
         self._exhausted: frozenset[tuple[str, str, str]] = frozenset()
 
     def add(self, group: SimulatedNodeGroup) -> bool:
         """Make the group's machine available in its zones; returns whether that changed the catalogue."""
-        machine = group.machine
+        machine = _machine(group)
         self._names.setdefault(machine, self._new_name(machine))
         offerings = self._offerings.setdefault(machine, {})
-        prices = {(zone, capacity_type(group)): group.hourly_usd for zone in group.zones}
+        prices = {(zone, capacity_type(group)): group.nodes.hourly_usd or 0.0 for zone in group.nodes.zones}
         news = not prices.keys() <= offerings.keys()
         self._offerings[machine] = {**prices, **offerings}
         return news
@@ -141,30 +147,31 @@ class InstanceTypes:
         before, self._exhausted = self._exhausted, frozenset(offers)
         return before != self._exhausted
 
-    def name(self, machine: NodeShape) -> str:
-        """The type's name: ``machine.type``, unless another shape already has that name."""
-        return self._names.get(machine, machine.type)
+    def name(self, group: SimulatedNodeGroup) -> str:
+        """The type's name: that of the machine type, unless another shape already has that name."""
+        return self._names.get(_machine(group), group.nodes.machine_type)
 
     def document(self) -> str:
         """The file for ``--instance-types-file-path``."""
         return json.dumps([self._entry(machine) for machine in self._names], indent=1)
 
-    def _new_name(self, machine: NodeShape) -> str:
-        taken = self._names.values()
-        if machine.type not in taken:
-            return machine.type
-        details = [machine.type, str(machine.gpus), re.sub(r"[^A-Za-z0-9]+", "-", machine.gpu_name) or "gpus"]
+    def _new_name(self, machine: _Machine) -> str:
+        (machine_type, shape), taken = machine, self._names.values()
+        if machine_type not in taken:
+            return machine_type
+        details = [machine_type, str(shape.gpus), re.sub(r"[^A-Za-z0-9]+", "-", shape.gpu_name) or "gpus"]
         name = ".".join(details)
         return name if name not in taken else f"{name}.{len(self._names)}"
 
-    def _entry(self, machine: NodeShape) -> dict[str, Any]:
-        free = allocatable(machine)
+    def _entry(self, machine: _Machine) -> dict[str, Any]:
+        _, shape = machine
+        free = allocatable(shape)
         gross = replace(
             free, cpu_millicores=free.cpu_millicores + _OVERHEAD_MILLICORES, memory_mib=free.memory_mib + _OVERHEAD_MIB
         )
         return {
             "name": self._names[machine],
-            "architecture": machine.arch,
+            "architecture": shape.arch,
             "operatingSystems": ["linux"],
             "resources": gross.resources(),
             "offerings": [

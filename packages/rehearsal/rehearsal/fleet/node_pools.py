@@ -74,7 +74,7 @@ def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
     (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md). Equal ranks
     and prices share a weight; from the hundredth place on, all groups share the lowest.
     """
-    order = {group.name: (math.inf if group.rank is None else group.rank, group.hourly_usd) for group in groups}
+    order = {group.name: (math.inf if group.rank is None else group.rank, group.nodes.hourly_usd) for group in groups}
     places = {place: index for index, place in enumerate(sorted(set(order.values())))}
     return {name: max(1, _HIGHEST_WEIGHT - places[place]) for name, place in order.items()}
 
@@ -108,9 +108,9 @@ def node_pools(template: NodeTemplate, instance_type: str, weight: int) -> list[
     if group.per_zone:
         return [
             _node_pool(f"{group.name}-{zone}", template, instance_type, weight, (zone,), permanent[zone])
-            for zone in group.zones
+            for zone in group.nodes.zones
         ]
-    return [_node_pool(group.name, template, instance_type, weight, group.zones, sum(permanent.values()))]
+    return [_node_pool(group.name, template, instance_type, weight, group.nodes.zones, sum(permanent.values()))]
 
 
 def initial_claims(group: SimulatedNodeGroup, pools: Sequence[Object]) -> list[Object]:
@@ -121,7 +121,7 @@ def initial_claims(group: SimulatedNodeGroup, pools: Sequence[Object]) -> list[O
     permanent = group.permanent()
     return [
         node_claim(pools[index if group.per_zone else 0], zone)
-        for index, zone in enumerate(group.zones)
+        for index, zone in enumerate(group.nodes.zones)
         for _ in range(group.initial_nodes - permanent[zone])
     ]
 
@@ -155,7 +155,7 @@ def _node_pool(
 ) -> Object:
     group = of.group
     # Of an atomic group Karpenter makes the first node, and rehearsal/fleet/slices.py the others.
-    room = 1 if group.atomic else max(0, group.max_nodes - permanent)
+    room = 1 if group.atomic else max(0, group.scaling.max_nodes - permanent)
     allowed = {
         key: value
         for key, value in of.planned_labels.items()

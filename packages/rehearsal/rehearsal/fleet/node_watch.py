@@ -13,7 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, beta_labels
+from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, as_object, beta_labels
 
 OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -32,9 +32,9 @@ def late(template: NodeTemplate, type_name: str) -> Late:
     group = template.group
     labels = {key: value for key, value in template.planned_labels.items() if refused_by_karpenter(key)}
     labels |= group.late_labels
-    if type_name != group.machine.type:
-        labels[INSTANCE_TYPE] = group.machine.type
-    return Late(labels, group.late_taints)
+    if type_name != group.nodes.machine_type:
+        labels[INSTANCE_TYPE] = group.nodes.machine_type
+    return Late(labels, tuple(map(as_object, group.late_taints)))
 
 
 class NodeWatch(WatchingThread):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from facts.concepts.kubernetes import Taint
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.machine_types import allocatable, capacity
 from rehearsal.simulation import MACHINE_GPUS, SimulatedNodeGroup
@@ -79,7 +80,7 @@ class NodeTemplate:
     @property
     def planned_labels(self) -> dict[str, str]:
         """The declared labels with region and membership, without the zone."""
-        return {**self.group.labels, REGION: self.cluster.region, GROUP_LABEL: self.group.name}
+        return {**self.group.nodes.labels, REGION: self.cluster.region, GROUP_LABEL: self.group.name}
 
     @property
     def labels(self) -> dict[str, str]:
@@ -89,12 +90,12 @@ class NodeTemplate:
     @property
     def planned_taints(self) -> list[dict[str, str]]:
         """In the API's form."""
-        return [_taint(taint) for taint in self.group.taints]
+        return [as_object(taint) for taint in self.group.nodes.taints]
 
     @property
     def taints(self) -> list[dict[str, str]]:
         """All taints, in the API's form."""
-        return [*self.planned_taints, *map(_taint, self.group.late_taints)]
+        return [*self.planned_taints, *map(as_object, self.group.late_taints)]
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -121,7 +122,7 @@ class NodeTemplate:
         name = f"{self.cluster.name}-{self.group.name}"[:54].rstrip("-.") + f"-{secrets.token_hex(4)}"
         labels = {
             **self.labels,
-            INSTANCE_TYPE: self.group.machine.type,
+            INSTANCE_TYPE: self.group.nodes.machine_type,
             ZONE: zone,
             "kubernetes.io/hostname": name,
             "kubernetes.io/arch": self.group.machine.arch,
@@ -139,6 +140,7 @@ class NodeTemplate:
         }
 
 
-def _taint(taint: Mapping[str, str]) -> dict[str, str]:
+def as_object(taint: Taint) -> dict[str, str]:
+    """The taint in the API's form."""
     # Karpenter's schema allows a missing value but not an empty one.
-    return {key: value for key, value in taint.items() if value}
+    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}

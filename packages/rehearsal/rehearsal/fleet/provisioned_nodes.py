@@ -72,7 +72,7 @@ class ProvisionedNodes(WatchingThread):
         if node_class is None:
             return  # its NodePool is being deleted, and the node with it
         group = self._karpenter.node(labels, node_class["spec"])
-        own: dict[str, Any] = {**group.labels, REGION: self._cluster.region, **dict.fromkeys(OF_NO_CLOUD)}
+        own: dict[str, Any] = {**group.nodes.labels, REGION: self._cluster.region, **dict.fromkeys(OF_NO_CLOUD)}
         own |= beta_labels({**labels, **own})
         completed = {"labels": own, "annotations": NodeTemplate(group, self._cluster).annotations}
         self._api.merge_if_there(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": completed})

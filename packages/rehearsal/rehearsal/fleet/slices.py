@@ -36,7 +36,7 @@ class SliceWatcher(PollingThread):
         for group in (each.group for each in self._templates()):
             if group.atomic:
                 claims = claims_of(self._api, labelSelector=f"{GROUP_LABEL}={group.name}")
-                self._act(group.name, group.zones[0], group.max_nodes, claims)
+                self._act(group.name, group.nodes.zones[0], group.scaling.max_nodes, claims)
 
     def _act(self, name: str, zone: str, size: int, claims: Sequence[Object]) -> None:
         left = [claim for claim in claims if not claim["metadata"].get("deletionTimestamp")]

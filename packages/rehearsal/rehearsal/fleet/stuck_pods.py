@@ -48,7 +48,7 @@ class StuckPods(PollingThread):
             return
         message = f"node group {group.name} fits this pod, but no autoscaler may start its nodes: "
         # Readers that know no groups identify the pool by the labels.
-        warn(self._api, pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
+        warn(self._api, pod, NOT_SCALED, message + group.not_scaled_because, group.nodes.labels)
         self._reported.add(report)
 
 
@@ -61,4 +61,4 @@ def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:
     group = template.group
     if gpu_limit(pod_spec) > max(group.gpus, group.machine.gpus):
         return False
-    return any(refusal(pod_spec, template.node(zone)) is None for zone in group.zones)
+    return any(refusal(pod_spec, template.node(zone)) is None for zone in group.nodes.zones)

@@ -153,23 +153,23 @@ class LimitedFleet:
     def limited(self, group: SimulatedNodeGroup) -> SimulatedNodeGroup:
         """The group with the maximum that the account allows, or with the reason why it gets no node."""
         always = sum(group.permanent().values())
-        most, why = group.max_nodes * (len(group.zones) if group.per_zone else 1), ""
+        most, why = group.scaling.max_nodes * (len(group.nodes.zones) if group.per_zone else 1), ""
         for shortage, room in self._quotas(group, always):
             if room < always:
                 raise ProviderError(self._refusals.at_once(shortage))
             if room < most:
                 most, why = room, self._refusals.quota(shortage)
-        if group.reservation and self._account_limits.reservations is not None:
-            reserved = self._account_limits.reservations.get(group.reservation, 0)
-            missing = group.reservation not in self._account_limits.reservations
+        if group.scaling.reservation and self._account_limits.reservations is not None:
+            reserved = self._account_limits.reservations.get(group.scaling.reservation, 0)
+            missing = group.scaling.reservation not in self._account_limits.reservations
             words = self._refusals.no_reservation if missing else self._refusals.full_reservation
             if reserved < most:
-                most, why = reserved, words(group.reservation)
-        if not why or not group.autoscaled:
+                most, why = reserved, words(group.scaling.reservation)
+        if not why or not group.scaling.autoscaled:
             return group
         if most <= always:
-            return replace(group, autoscaled=False, not_scaled_because=why)
-        return replace(group, max_nodes=most, per_zone=False)
+            return group.not_scaled(why)
+        return replace(group, scaling=replace(group.scaling, max_nodes=most), per_zone=False)
 
     def _quotas(self, group: SimulatedNodeGroup, always: int) -> Iterator[tuple[Shortage, int]]:
         """Each quota that the group counts against, if the account has a limit of it, and how many nodes it allows."""
@@ -182,7 +182,7 @@ class LimitedFleet:
             if limit is not None:
                 used = sum(other.get(name, 0) for other in others)
                 region = self._region(group)
-                yield Shortage(name, region, limit, used, count, group.spot), max(0, limit - used) // count
+                yield Shortage(name, region, limit, used, count, group.scaling.spot), max(0, limit - used) // count
 
     def _per_node(self, group: SimulatedNodeGroup) -> dict[str, int]:
         """Quota → what a node counts for. Of two that can count for spot, the account has the one that it names."""
@@ -202,22 +202,23 @@ class LimitedFleet:
                 gpu for gpu, known in self._catalog.machines.accelerators.items() if known.name == machine.gpu_name
             )
             # Shares are no GPUs, and quotas count GPUs.
-            whole = int(group.labels.get(SIZE_KEY) or machine.gpus)
+            whole = int(group.nodes.labels.get(SIZE_KEY) or machine.gpus)
             gpu = next(called, machine.gpu_name)
             gpus = Gpus(type=gpu, accelerator=machine.gpu_name, per_node=whole, resource=resource_of(gpu))
         nodes: Nodes = Nodes(
-            machine_types=(machine.type,),
-            zones=group.zones,
+            machine_types=group.nodes.machine_types,
+            zones=group.nodes.zones,
             labels={},
             image="cos",
             disk_gb=max(1, machine.disk_mib // 1024),
             # The nodes that an upgrade adds are not of this group.
             upgrade=Upgrade(max_surge=0),
         )
-        capacity_type = "spot" if group.spot else "flex-start" if group.flex_start and machine.gpus else "on-demand"
+        flex_start_cpus = group.scaling.capacity_type == "flex-start" and not machine.gpus
+        capacity_type = "on-demand" if flex_start_cpus else group.scaling.capacity_type
         scaling: Scaling = Scaling(max_nodes=1, capacity_type=capacity_type)
         return Pool(name=group.name, role="gpu" if machine.gpus else "cpu", nodes=nodes, scaling=scaling, gpus=gpus)
 
     def _region(self, group: SimulatedNodeGroup) -> str:
-        regions = (region for region, zones in self._catalog.regions.items() if set(zones) & set(group.zones))
-        return next(regions, group.zones[0] if group.zones else "")
+        regions = (region for region, zones in self._catalog.regions.items() if set(zones) & set(group.nodes.zones))
+        return next(regions, group.nodes.zones[0] if group.nodes.zones else "")

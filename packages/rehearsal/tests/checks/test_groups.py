@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from facts.concepts.parts import Nodes, Scaling
 from facts.concepts.pool import Pool
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
+from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import groups_as_declared, groups_as_planned, workloads
 from rehearsal.engine.stack import resolve
@@ -32,18 +34,23 @@ def group_of(pool: Pool, gpus: int, **changes: Any) -> SimulatedNodeGroup:
     group = SimulatedNodeGroup(
         name=pool.name,
         cluster="c",
-        machine=NodeShape(pool.nodes.machine_types[0], 4, 16, gpus=gpus),
-        zones=pool.nodes.zones,
-        labels=dict(pool.nodes.labels),
-        taints=tuple({"key": each.key, "value": each.value or "", "effect": each.effect} for each in pool.nodes.taints),
-        autoscaled=pool.scaling.autoscaled,
-        min_nodes=pool.scaling.min_nodes,
-        max_nodes=pool.scaling.max_nodes,
+        machine=NodeShape(4, 16, gpus=gpus),
+        nodes=Nodes(
+            machine_types=pool.nodes.machine_types[:1],
+            zones=pool.nodes.zones,
+            labels=dict(pool.nodes.labels),
+            taints=pool.nodes.taints,
+        ),
+        scaling=Scaling(
+            autoscaled=pool.scaling.autoscaled,
+            min_nodes=pool.scaling.min_nodes,
+            max_nodes=pool.scaling.max_nodes,
+            capacity_type="spot" if pool.scaling.spot else "on-demand",
+        ),
         initial_nodes=pool.nodes_per_zone,
-        spot=pool.scaling.spot,
         rank=float(pool.scaling.preference),
     )
-    return replace(group, **changes)
+    return changed_group(group, **changes)
 
 
 def judged(pools: Pools = POOLS, *, limited: bool = False, **changes: Any) -> str:
@@ -71,8 +78,8 @@ def test_each_difference_fails_the_check(changes: dict[str, Any], problem: str) 
 
 def test_labels_and_taints_that_the_autoscaler_does_not_know_yet_count() -> None:
     known = group_of(SPOT, 1)
-    assert judged(labels={"gpucluster.dev/pool": "t4-1"}, late_labels=known.labels) == ""
-    assert judged(taints=(), late_taints=known.taints) == ""
+    assert judged(labels={"gpucluster.dev/pool": "t4-1"}, late_labels=known.nodes.labels) == ""
+    assert judged(taints=(), late_taints=known.nodes.taints) == ""
 
 
 @pytest.mark.parametrize(
@@ -81,10 +88,10 @@ def test_labels_and_taints_that_the_autoscaler_does_not_know_yet_count() -> None
         ({}, ""),
         ({"late_labels": {"gpucluster.dev/gpu": "nvidia-t4"}}, "t4-1 is planned without gpucluster.dev/gpu"),
         ({"late_labels": {"of-the-cloud": "x"}}, ""),
-        ({"taints": (), "late_taints": group_of(SPOT, 1).taints}, "t4-1 is planned without nvidia.com/gpu"),
+        ({"taints": (), "late_taints": group_of(SPOT, 1).nodes.taints}, "t4-1 is planned without nvidia.com/gpu"),
         ({"labels": {}, "late_labels": SPOT.nodes.labels}, "t4-1 is planned without the label gpucluster.dev/pool"),
-        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=4), "offered_gpus": 2}, "t4-1 is planned with 4 GPUs"),
-        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=1, disk_mib=0)}, "t4-1 is planned without a disk"),
+        ({"machine": NodeShape(4, 16, gpus=4), "offered_gpus": 2}, "t4-1 is planned with 4 GPUs"),
+        ({"machine": NodeShape(4, 16, gpus=1, disk_mib=0)}, "t4-1 is planned without a disk"),
         ({"late_labels": SPOT.nodes.labels, "min_nodes": 1}, ""),
     ],
 )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, events, nodes, tools
 from rehearsal.cluster.api import Api, Object, condition
 from rehearsal.cluster.control_plane import ControlPlane
@@ -16,14 +18,13 @@ from rehearsal.fleet import KarpenterFleet
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
-SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+SPOT_TAINT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
 ADMIN = SimulatedNodeGroup(
     "admin",
     CLUSTER,
-    NodeShape("e2-standard-4", 4, 16),
-    ZONES[:1],
-    {"gpucluster.dev/pool": "admin"},
-    autoscaled=False,
+    NodeShape(4, 16),
+    Nodes(machine_types=("e2-standard-4",), zones=ZONES[:1], labels={"gpucluster.dev/pool": "admin"}),
+    Scaling(autoscaled=False, max_nodes=1),
     initial_nodes=1,
 )
 

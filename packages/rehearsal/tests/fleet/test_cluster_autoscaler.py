@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import grpc
 import pytest
 import yaml
 
+from facts.concepts.kubernetes import Taint
 from packages.rehearsal.tests.fleet import autoscaler_loop
 from packages.rehearsal.tests.fleet.autoscaler_loop import Provider
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, running_fleet
@@ -20,6 +20,7 @@ from packages.rehearsal.tests.simulated_cluster import (
     GPU_TAINT,
     JOBS,
     ZONES,
+    changed_group,
     eventually,
     gpu_group,
     job,
@@ -30,7 +31,7 @@ from rehearsal.cluster.processes import ProcessError
 from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.external_grpc import NodeGroupServer
 from rehearsal.fleet.groups import Groups
-from rehearsal.fleet.nodes import ClusterFacts
+from rehearsal.fleet.nodes import ClusterFacts, as_object
 from rehearsal.simulation import Packing
 
 PACKING = Packing(gpus_below=0.4, others_below=0.6, moves_system_pods=True, moves_local_storage=True)
@@ -68,7 +69,7 @@ def there() -> Nodes:
 def groups(tmp_path: Path) -> Groups:
     groups = Groups(ClusterFacts(CLUSTER, "us-central1", "1.34.4"), tmp_path / "fleet.json")
     labels = {"gpucluster.dev/pool": "t4", ACCELERATOR: "nvidia-tesla-t4"}
-    late = {"late_labels": {"late": "yes"}, "late_taints": ({"key": "late", "effect": "NoSchedule"},)}
+    late = {"late_labels": {"late": "yes"}, "late_taints": (Taint("late", None, "NoSchedule"),)}
     groups.declare(gpu_group("t4", zones=ZONES, labels=labels, packing=PACKING, unneeded_minutes=5, **late))
     groups.declare(gpu_group("each", zones=ZONES, per_zone=True, min_nodes=1))
     groups.declare(gpu_group("fixed", autoscaled=False))
@@ -115,7 +116,7 @@ def test_an_empty_group_is_planned_with_what_its_autoscaler_knows_of_it(provider
     )
     assert (labels["gpucluster.dev/pool"], labels[ACCELERATOR]) == ("t4", "nvidia-tesla-t4")
     assert "late" not in labels
-    assert node["spec"]["taints"] == [GPU_TAINT]
+    assert node["spec"]["taints"] == [as_object(GPU_TAINT)]
     # 4 cores without GKE's reservation of 6 %, 1 % and twice 0.5 %.
     assert (node["status"]["allocatable"]["nvidia.com/gpu"], node["status"]["allocatable"]["cpu"]) == ("1", "3920m")
 
@@ -246,7 +247,7 @@ def test_the_program_scales_from_zero_and_back_in_place_of_the_simulated_one(
         api.create(JOBS, job("j", pods=3, seconds=900, **selected))
         eventually("3 pods run", lambda: api.get(f"{JOBS}/j")["status"].get("ready") == 3)
         # A change of the group leaves the autoscaled nodes alone.
-        fleet.apply_group(replace(group, labels={**group.labels, "team": "a"}))
+        fleet.apply_group(changed_group(group, labels={**group.nodes.labels, "team": "a"}))
         assert len(nodes(api, "t4")) == 3
         api.delete(f"{JOBS}/j")
         eventually("the minimum", lambda: (len(nodes(api, "t4")), len(nodes(api, "t4-more"))) == (1, 0))

@@ -30,6 +30,7 @@ from packages.rehearsal.tests.simulated_cluster import (
     JOBS,
     PODS,
     ZONES,
+    changed_group,
     daemon_set,
     events,
     eventually,
@@ -46,6 +47,7 @@ from packages.rehearsal.tests.simulated_cluster import (
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.fleet import FleetError
 from rehearsal.fleet.machine_types import allocatable
+from rehearsal.fleet.nodes import as_object
 from rehearsal.simulation import NodeShape
 
 pytestmark = pytest.mark.rehearsal
@@ -79,11 +81,11 @@ def test_nodes_that_always_exist_are_ready_when_the_group_is(running: Running) -
 def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
     labels = {"gpucluster.dev/pool": "t4", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
     late = {"beta.kubernetes.io/instance-type": "n1-standard-4"}
-    group = gpu_group("t4", labels={**labels, **late}, taints=(GPU_TAINT, SPOT_TAINT), spot=True)
+    group = gpu_group("t4", labels={**labels, **late}, taints=(GPU_TAINT, SPOT_TAINT), capacity_type="spot")
     running.fleet.apply_group(group)
     assert nodes(running.api, "t4") == []
 
-    spot = {"key": SPOT_TAINT["key"], "operator": "Exists"}
+    spot = {"key": SPOT_TAINT.key, "operator": "Exists"}
     running.api.create(JOBS, job("j", pods=3, tolerations=[*TOLERATIONS, spot]))
     eventually("3 nodes with a GPU", lambda: ready_gpus(running.api, "t4") == 3)
     grown = eventually("they are part of the cluster", lambda: all_registered(nodes(running.api, "t4")))
@@ -97,7 +99,7 @@ def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
         assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("4", "15Gi")
         assert (free["cpu"], free["memory"]) == ("3920m", f"{allocatable(group.machine).memory_mib}Mi")
     # A controller takes the taint of a node that was not ready off by and by.
-    declared = taint_set([GPU_TAINT, SPOT_TAINT])
+    declared = taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)])
     eventually(
         "the declared taints", lambda: all(taint_set(n["spec"]["taints"]) == declared for n in nodes(running.api, "t4"))
     )
@@ -129,8 +131,8 @@ def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(runni
     installer = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer"
     running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
     taints = (GPU_TAINT, SPOT_TAINT)
-    running.fleet.apply_group(gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=taints, spot=True))
-    tolerations = [*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}]
+    running.fleet.apply_group(gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=taints, capacity_type="spot"))
+    tolerations = [*TOLERATIONS, {"key": SPOT_TAINT.key, "operator": "Exists"}]
     running.api.create(PODS, pod("waits", gpus=1, tolerations=tolerations))
     (missing,) = eventually("the reason", running.missing_drivers)
     assert missing["group"] == "t4-spot"
@@ -149,7 +151,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
     affinity = required("beta.kubernetes.io/instance-type", "n1-standard-4")
     plugin = daemon_set("gpus", **plugin_pod("plugin", tolerations=TOLERATIONS, affinity=affinity))
     running.fleet.apply_objects([plugin])
-    machine = NodeShape("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
+    machine = NodeShape(4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
     offered: dict[str, Any] = {"offered_gpus": 2, "gpus_advertised_by": "device-plugin"}
     running.fleet.apply_group(gpu_group("t4", machine=machine, max_nodes=1, **offered))
     api.create(PODS, pod("four", gpus=4, seconds=60))
@@ -181,7 +183,7 @@ def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running:
     assert nodes(running.api, "hidden") == []
     running.api.create(PODS, pod("intolerant", gpus=1, seconds=60))
     (node,) = eventually("the node is complete", lambda: labelled(running.api, "hidden", "team"))
-    assert taint_set([GPU_TAINT, SPOT_TAINT]) <= taint_set(node["spec"]["taints"])
+    assert taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)]) <= taint_set(node["spec"]["taints"])
     running.api.create(PODS, pod("tolerant", gpus=1, seconds=60, tolerations=[{"operator": "Exists"}]))
     eventually("the tolerant pod runs", lambda: group_of(running.api, "tolerant") == "hidden")
     assert group_of(running.api, "intolerant") is None
@@ -284,7 +286,7 @@ def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
     running.fleet.apply_group(gpu_group("t4-1", max_nodes=1, hourly_usd=5))
     running.fleet.apply_group(gpu_group("t4-4", gpus=4, taints=(GPU_TAINT, size_taint(4)), hourly_usd=1))
     running.api.create(PODS, pod("plain", seconds=60))
-    tolerated = [{"key": size_taint(4)["key"], "operator": "Exists"}]
+    tolerated = [{"key": size_taint(4).key, "operator": "Exists"}]
     running.api.create(PODS, pod("four", gpus=4, seconds=60, tolerations=tolerated))
     running.api.create(PODS, pod("one", gpus=1, seconds=60))
     running.api.create(PODS, pod("another", gpus=1, seconds=60))
@@ -315,8 +317,8 @@ def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(runni
     running.api.create(JOBS, job("j", pods=4, seconds=60))
     eventually("the first node", lambda: nodes(running.api, "t4"))
     running.api.create("/api/v1/nodes", UNCLAIMED)
-    shape = NodeShape("g2-standard-8", 8, 32, 1, "nvidia-l4")
-    running.fleet.apply_group(gpu_group("l4", machine=shape, hourly_usd=9))
+    shape = NodeShape(8, 32, 1, "nvidia-l4")
+    running.fleet.apply_group(gpu_group("l4", machine_types=("g2-standard-8",), machine=shape, hourly_usd=9))
     running.fleet.settle()
     assert nodes(running.api, "unclaimed") == []
     eventually("all pods run", lambda: running.api.get(f"{JOBS}/j")["status"].get("ready") == 4)
@@ -339,7 +341,9 @@ def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
     group = gpu_group("t4", min_nodes=1)
     running.fleet.apply_group(group)
     (before,) = nodes(running.api, "t4")
-    changed = replace(group, labels={"gpucluster.dev/pool": "t4", "team": "vision"}, taints=(GPU_TAINT, SPOT_TAINT))
+    changed = changed_group(
+        group, labels={"gpucluster.dev/pool": "t4", "team": "vision"}, taints=(GPU_TAINT, SPOT_TAINT)
+    )
     running.fleet.apply_group(changed)
     running.fleet.apply_group(changed)
     (after,) = nodes(running.api, "t4")
@@ -347,7 +351,7 @@ def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
     assert after["metadata"]["labels"]["team"] == "vision"
     # Kubernetes' own taints of a node that has just become ready go a moment later.
     own = [taint for taint in after["spec"]["taints"] if not taint["key"].startswith("node.kubernetes.io/")]
-    assert taint_set(own) == taint_set([GPU_TAINT, SPOT_TAINT])
+    assert taint_set(own) == taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)])
 
 
 def test_there_is_one_cluster_at_a_time(running: Running) -> None:

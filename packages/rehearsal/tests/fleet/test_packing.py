@@ -24,7 +24,7 @@ from packages.rehearsal.tests.simulated_cluster import (
 )
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
-from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, as_object
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
 
@@ -36,7 +36,7 @@ OWNER = {"kind": "Job", "controller": True}
 def node(name: str, gpus: int = 0, **fields: Any) -> Object:
     allocatable = {"cpu": "4", "memory": "16Gi", "pods": "10", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     ready = [{"type": "Ready", "status": "True"}]
-    spec = {"taints": [GPU_TAINT] if gpus else [], **fields}
+    spec = {"taints": [as_object(GPU_TAINT)] if gpus else [], **fields}
     status = {"allocatable": allocatable, "conditions": ready}
     return {"metadata": {"name": name, "labels": {"on": name}}, "spec": spec, "status": status}
 
@@ -70,7 +70,9 @@ def test_pods_go_only_where_they_all_fit() -> None:
     three = [running(1), *(running(cpu="10m") for _ in range(9))]
     assert not emptied(three), "ten pods beside one would be eleven on a node for ten"
     assert emptied(three[:-1])
-    assert not emptied([running(1)], taints=[GPU_TAINT, {"key": "team", "value": "a", "effect": "NoSchedule"}])
+    assert not emptied(
+        [running(1)], taints=[as_object(GPU_TAINT), {"key": "team", "value": "a", "effect": "NoSchedule"}]
+    )
 
 
 @pytest.mark.parametrize("moves", [True, False])
@@ -118,7 +120,7 @@ def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Runn
         return len([each for each in pods if each["spec"].get("nodeName")]) == count
 
     for name, packing in groups.items():
-        machine = NodeShape("n1-standard-16", 16, 60, 4)
+        machine = NodeShape(16, 60, 4)
         fleet.fleet.apply_group(gpu_group(name, 4, machine=machine, packing=packing))
         for index in range(2):
             filler = pod(f"filler-{name}-{index}", 3, seconds=600, tolerations=TOLERATIONS, nodeSelector=pool(name))
@@ -146,7 +148,7 @@ def test_an_idle_node_stays_if_daemon_sets_count_and_reach_the_threshold(fleet: 
     api, low = fleet.api, replace(PACKING, others_below=0.00001)
     groups = {"counted": low, "ignored": replace(low, ignores_daemon_sets=True)}
     for name, packing in groups.items():
-        machine = NodeShape("n1-standard-4", 4, 15)
+        machine = NodeShape(4, 15)
         fleet.fleet.apply_group(gpu_group(name, 0, machine=machine, packing=packing))
         agents = daemon_set(name, nodeSelector=pool(name), tolerations=[{"operator": "Exists"}])
         agents["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
+from facts.concepts.kubernetes import Taint
+from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, changed_group, gpu_group, pod_spec
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, missing
-from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, as_object, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.proportional import Proportional, replicas, targets
 from rehearsal.fleet.stuck_pods import would_fit
@@ -28,13 +29,13 @@ FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
 # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
 @cases
 def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_mib: int) -> None:
-    free = allocatable(NodeShape("m", cpu, memory_gib))
+    free = allocatable(NodeShape(cpu, memory_gib))
     assert free.cpu_millicores == free_millicores
     assert abs(free.memory_mib - free_mib) <= 1
 
 
 def test_each_reserved_amount_of_a_machine_replaces_the_formula() -> None:
-    plain = NodeShape("m", 4, 16)
+    plain = NodeShape(4, 16)
     reported = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
     assert (allocatable(reported).cpu_millicores, allocatable(reported).memory_mib) == (3920, 16384 - 1000)
     only_memory = allocatable(replace(reported, reserved_milli_cpu=None))
@@ -44,8 +45,8 @@ def test_each_reserved_amount_of_a_machine_replaces_the_formula() -> None:
 
 
 def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
-    assert capacity(NodeShape("m", 4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
-    assert "nvidia.com/gpu" not in capacity(NodeShape("m", 4, 16)).resources(gpus=0)
+    assert capacity(NodeShape(4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
+    assert "nvidia.com/gpu" not in capacity(NodeShape(4, 16)).resources(gpus=0)
 
 
 def test_an_exhausted_offer_is_gone_until_it_is_not() -> None:
@@ -58,9 +59,9 @@ def test_an_exhausted_offer_is_gone_until_it_is_not() -> None:
     types.add(group)
     everything = offers()
     zone, market = sorted(everything)[0]
-    assert types.exhaust({(group.machine.type, zone, market)})
+    assert types.exhaust({(group.nodes.machine_type, zone, market)})
     assert offers() == everything - {(zone, market)}
-    assert not types.exhaust({(group.machine.type, zone, market)})
+    assert not types.exhaust({(group.nodes.machine_type, zone, market)})
     assert types.exhaust(())
     assert offers() == everything
 
@@ -70,18 +71,18 @@ def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
     one, two = gpu_group("one"), gpu_group("two", gpus=2)
     assert types.add(one)
     assert types.add(two)
-    assert types.name(one.machine) == "n1-standard-4"
-    assert types.name(two.machine) == "n1-standard-4.2.nvidia-tesla-t4"
-    assert [entry["name"] for entry in json.loads(types.document())] == [types.name(g.machine) for g in (one, two)]
+    assert types.name(one) == "n1-standard-4"
+    assert types.name(two) == "n1-standard-4.2.nvidia-tesla-t4"
+    assert [entry["name"] for entry in json.loads(types.document())] == [types.name(g) for g in (one, two)]
 
 
 def test_only_a_new_shape_zone_or_way_of_buying_is_news() -> None:
     types = InstanceTypes()
     group = gpu_group("one")
     assert types.add(group)
-    assert not types.add(replace(group, name="other", max_nodes=9, hourly_usd=9.0))
-    assert types.add(replace(group, zones=ZONES))
-    assert types.add(replace(group, spot=True))
+    assert not types.add(changed_group(group, name="other", max_nodes=9, hourly_usd=9.0))
+    assert types.add(changed_group(group, zones=ZONES))
+    assert types.add(changed_group(group, capacity_type="spot"))
     assert types.add(replace(group, machine=replace(group.machine, memory_gib=16)))
 
 
@@ -104,7 +105,7 @@ def test_ranks_go_before_prices_and_groups_without_a_rank_come_last() -> None:
     assert equal["cheap"] > equal["dear"] == equal["same"]
 
 
-LATE_LABEL, LATE_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
+LATE_LABEL, LATE_TAINT = {"team": "vision"}, Taint("dedicated", "vision", "NoSchedule")
 
 
 def template(**fields: Any) -> dict[str, Any]:
@@ -116,11 +117,11 @@ def template(**fields: Any) -> dict[str, Any]:
 def test_the_autoscaler_does_not_plan_with_what_it_cannot_see_but_holds_the_node_back() -> None:
     unseen = template(late_labels=LATE_LABEL, late_taints=(LATE_TAINT,))
     assert unseen["metadata"]["labels"].keys().isdisjoint(LATE_LABEL)
-    assert unseen["spec"]["taints"] == [GPU_TAINT]
+    assert unseen["spec"]["taints"] == [as_object(GPU_TAINT)]
     assert [taint["effect"] for taint in unseen["spec"]["startupTaints"]] == ["NoSchedule"]
     visible = template(labels=LATE_LABEL, taints=(GPU_TAINT, LATE_TAINT))
     assert visible["metadata"]["labels"].items() >= LATE_LABEL.items()
-    assert visible["spec"]["taints"] == [GPU_TAINT, LATE_TAINT]
+    assert visible["spec"]["taints"] == [as_object(GPU_TAINT), as_object(LATE_TAINT)]
     assert "startupTaints" not in visible["spec"]
 
 
@@ -135,17 +136,17 @@ HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
 def held_back(**labels: str) -> dict[str, Any]:
     return {
         "metadata": {"name": "n", "labels": labels, "resourceVersion": "7"},
-        "spec": {"taints": [dict(GPU_TAINT), dict(HELD_BACK)]},
+        "spec": {"taints": [as_object(GPU_TAINT), dict(HELD_BACK)]},
     }
 
 
 def test_a_held_back_node_is_released_with_everything_at_once() -> None:
-    late = Late(LATE_LABEL, (LATE_TAINT,))
+    late = Late(LATE_LABEL, (as_object(LATE_TAINT),))
     patch = missing(held_back(), late)
     # On an older version of the node this patch would undo what others changed since.
     metadata = {"labels": LATE_LABEL, "resourceVersion": "7"}
-    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, LATE_TAINT]}}
-    expected = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": [GPU_TAINT]}}
+    assert patch == {"metadata": metadata, "spec": {"taints": [as_object(GPU_TAINT), as_object(LATE_TAINT)]}}
+    expected = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": [as_object(GPU_TAINT)]}}
     assert missing(held_back(**LATE_LABEL), Late(LATE_LABEL)) == expected
 
 
@@ -218,7 +219,7 @@ MAX_PODS = 29
 
 
 def limits(**fields: Any) -> dict[str, int]:
-    machine = NodeShape("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
+    machine = NodeShape(4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
     group = gpu_group("pool", zones=ZONES, machine=machine, **fields)
     pools = node_pools(NodeTemplate(group, FACTS), "type", 50)
     for pool in pools:
@@ -235,10 +236,10 @@ def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> 
     group = gpu_group("pool", zones=ZONES, min_nodes=3)
     assert group.permanent() == {ZONES[0]: 2, ZONES[1]: 1}
     assert replace(group, per_zone=True).permanent() == {ZONES[0]: 3, ZONES[1]: 3}
-    fixed = replace(group, autoscaled=False)
+    fixed = changed_group(group, autoscaled=False)
     assert replace(fixed, initial_nodes=2).permanent() == {ZONES[0]: 2, ZONES[1]: 2}
     assert replace(fixed, initial_nodes=1).permanent() == {ZONES[0]: 2, ZONES[1]: 1}
-    assert replace(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
+    assert changed_group(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
 
 
 @cases
@@ -249,7 +250,9 @@ def test_labels_that_karpenter_refuses(key: str, refused: bool) -> None:
 SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
 NODE = {
     "metadata": {"labels": {"gpu": "t4", "count": "4"}},
-    "spec": {"taints": [GPU_TAINT, SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]},
+    "spec": {
+        "taints": [as_object(GPU_TAINT), SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]
+    },
 }
 
 
@@ -260,7 +263,8 @@ def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: s
 
 @cases
 def test_what_a_group_takes(gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool) -> None:
-    assert would_fit(pod_spec(gpus, **pod_fields), NodeTemplate(gpu_group("pool", **group_fields), FACTS)) is fits
+    changes = {**group_fields, "late_taints": tuple(Taint(**each) for each in group_fields.get("late_taints", ()))}
+    assert would_fit(pod_spec(gpus, **pod_fields), NodeTemplate(gpu_group("pool", **changes), FACTS)) is fits
 
 
 class Recorded(Api):

@@ -117,7 +117,7 @@ def test_groups_grow(played: Running, lane: str) -> None:
 def _group(lane: str, name: str, gpus: int = 1, disk_mib: int = 100 * 1024, **fields: Any) -> Any:
     full = f"{lane}-{name}"
     labels = {"gpucluster.dev/pool": full, "lane": lane, **fields.pop("labels", {})}
-    machine = NodeShape("n1-standard-4", 4, 15, gpus, "nvidia-tesla-t4" if gpus else "", disk_mib=disk_mib)
+    machine = NodeShape(4, 15, gpus, "nvidia-tesla-t4" if gpus else "", disk_mib=disk_mib)
     lists = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
     return gpu_group(full, gpus, machine=machine, labels=labels, **lists)
 

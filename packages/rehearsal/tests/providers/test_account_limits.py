@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +14,13 @@ import yaml
 from components.settings import from_stack_file
 from components.settings.quotas import quotas
 from facts import catalog
+from facts.concepts.parts import Nodes, Scaling
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
+from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.account_limits import AccountFileError, AccountLimits, LimitedFleet, read
 from rehearsal.providers.base import ProviderError
@@ -48,9 +50,10 @@ class Case:
     forbidden: str
 
     def group(self, **changes: Any) -> SimulatedNodeGroup:
-        machine = NodeShape(self.machine, 4, 15, gpus=1, gpu_name=self.gpu)
-        inputs: dict[str, Any] = {"spot": True, "max_nodes": 4, "zones": (self.zone,), **changes}
-        return SimulatedNodeGroup(name="t4", cluster="gpu", machine=machine, **inputs)
+        machine = NodeShape(4, 15, gpus=1, gpu_name=self.gpu)
+        nodes: Nodes = Nodes(machine_types=(self.machine,), zones=(self.zone,), labels={})
+        scaling = Scaling(max_nodes=4, capacity_type="spot")
+        return changed_group(SimulatedNodeGroup("t4", "gpu", machine, nodes, scaling), **changes)
 
     def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
         refusals = import_module(f"rehearsal.providers.{self.cloud}").REFUSALS
@@ -72,12 +75,12 @@ every_cloud = pytest.mark.parametrize("case", CASES, ids=lambda case: case.cloud
 @pytest.mark.parametrize("spot", [False, True])
 def test_a_pool_gets_no_node_without_quota_and_as_many_as_the_quota_allows(case: Case, spot: bool) -> None:
     name, other = (case.spot, case.on_demand) if spot else (case.on_demand, case.spot)
-    group = case.group(spot=spot)
+    group = case.group(capacity_type="spot" if spot else "on-demand")
     none = case.limited(group, quotas={name: case.per_node - 1})
     assert case.words.format(name=name, limit=case.per_node - 1) in none.not_scaled_because
-    assert not none.autoscaled
+    assert not none.scaling.autoscaled
     two = case.limited(group, quotas={name: 2 * case.per_node})
-    assert (two.max_nodes, two.autoscaled, two.not_scaled_because) == (2, True, "")
+    assert (two.scaling.max_nodes, two.scaling.autoscaled, two.not_scaled_because) == (2, True, "")
     # There is enough of it, or it counts for the other kind of machine alone.
     assert case.limited(group, quotas={name: 4 * case.per_node}) == group
     if case.cloud != "gke":  # where spot counts against the standard quota unless the project has the other
@@ -96,7 +99,7 @@ def test_flex_start_on_gke_counts_against_the_preemptible_quota(tmp_path: Path) 
 
 @every_cloud
 def test_nodes_that_a_pool_starts_with_need_quota_at_once(case: Case) -> None:
-    group = case.group(spot=False, min_nodes=1, autoscaled=False)
+    group = case.group(capacity_type="on-demand", min_nodes=1, autoscaled=False)
     with pytest.raises(ProviderError, match=r"[Qq]uota|vCPU limit"):
         case.limited(group, quotas={case.on_demand: 0})
     assert case.limited(group, quotas={case.on_demand: case.per_node}) == group
@@ -107,21 +110,21 @@ def test_two_pools_share_a_quota(case: Case) -> None:
     refusals = import_module(f"rehearsal.providers.{case.cloud}").REFUSALS
     fleet, account_limits = NotingFleet(), AccountLimits(quotas={case.on_demand: 3 * case.per_node})
     limited = LimitedFleet(cast("Fleet", fleet), account_limits, catalog.of(case.cloud), refusals)
-    always = case.group(spot=False, min_nodes=2, autoscaled=False)
+    always = case.group(capacity_type="on-demand", min_nodes=2, autoscaled=False)
     limited.apply_group(always)
-    second = SimulatedNodeGroup(**{**vars(case.group(spot=False)), "name": "second"})
+    second = replace(case.group(capacity_type="on-demand"), name="second")
     limited.apply_group(second)
-    assert fleet.groups["second"].max_nodes == 1
+    assert fleet.groups["second"].scaling.max_nodes == 1
     limited.delete_group("gpu", "t4")
     limited.apply_group(second)
-    assert fleet.groups["second"].max_nodes == 3
+    assert fleet.groups["second"].scaling.max_nodes == 3
 
 
 @every_cloud
 @cases
 def test_a_reservation_exists_and_gives_what_it_holds(case: Case, held: Mapping[str, int], most: int, why: str) -> None:
     limited = case.limited(case.group(reservation="mine"), reservations=held)
-    assert (limited.max_nodes if limited.autoscaled else 0) == most
+    assert (limited.scaling.max_nodes if limited.scaling.autoscaled else 0) == most
     assert bool(limited.not_scaled_because) is bool(why)
     assert case.limited(case.group(), reservations=held) == case.group()
 

@@ -97,7 +97,7 @@ def _simulated(cloud: str, row: Mapping[str, Any], path: Path) -> tuple[Properti
     account, group = _MADE[cloud](row, path)
     try:
         facts = ClusterFacts("gpu-dev", "region", "1.35.0")
-        node = NodeTemplate(group, facts).node(group.zones[0])
+        node = NodeTemplate(group, facts).node(group.nodes.zones[0])
         fleet = account.fleet
         return node, [*fleet.clusters["gpu-dev"].get("system_objects", ()), *fleet.applied]
     finally:

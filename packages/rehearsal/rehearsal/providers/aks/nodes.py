@@ -12,13 +12,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from facts import catalog
 from facts.catalog.aks.nodes import MAX_PODS, disk_mib, reserved_mib, reserved_milli_cpu
 from facts.catalog.model import Machine
 from facts.concepts import durations
-from facts.concepts.kubernetes import resource_of
+from facts.concepts.kubernetes import Effect, Taint, resource_of
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.providers.aks.cloud import CLUSTER, Subscription, bad_request
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
@@ -163,23 +164,28 @@ def node_group(
         machine=replace(
             _machine(cloud, machine, max_pods(cluster, pool), disk_gb), gpus=(planned := _planned_gpus(machine, pool))
         ),
-        zones=zones,
-        labels=node_labels(cluster, name, pool, machine, made_in),
-        taints=tuple(map(taint, effective_taints(pool))),
-        autoscaled=autoscaled,
-        min_nodes=low,
-        max_nodes=int(pool.get("maxCount") or 0) if autoscaled else count,
+        nodes=Nodes(
+            machine_types=(machine.type,),
+            zones=zones,
+            labels=node_labels(cluster, name, pool, machine, made_in),
+            taints=tuple(map(taint, effective_taints(pool))),
+            # A spot machine costs no more than the same machine on demand.
+            hourly_usd=min(cloud.hourly_usd(machine, region, spot=each) for each in {is_spot(pool), False}),
+        ),
+        scaling=Scaling(
+            autoscaled=autoscaled,
+            min_nodes=low,
+            max_nodes=int(pool.get("maxCount") or 0) if autoscaled else count,
+            capacity_type="spot" if is_spot(pool) else "on-demand",
+            reservation=pool.get("capacityReservationGroupID") or None,
+            unneeded_minutes=None if unneeded is None else round(unneeded / 60),
+        ),
         # A count is for all zones. A remainder is left to the minimum.
         initial_nodes=count // len(zones) if autoscaled else 0,
-        spot=is_spot(pool),
-        # A spot machine costs no more than the same machine on demand.
-        hourly_usd=min(cloud.hourly_usd(machine, region, spot=each) for each in {is_spot(pool), False}),
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
         offered_gpus=machine.gpus * MIG_SLICES.get(slices or "", 1) if slices or planned != machine.gpus else None,
-        reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
-        unneeded_minutes=unneeded and unneeded / 60,
         renewal=_renewal(pool) if renews_images(cluster) else "",
         # Such nodes stay registered: https://learn.microsoft.com/azure/aks/scale-down-mode
         removal="deallocate"
@@ -212,16 +218,15 @@ def _packing(cluster: Properties) -> Packing:
     )
 
 
-def taint(text: str) -> dict[str, str]:
-    """A taint ``key=value:Effect`` as a Kubernetes object."""
+def taint(text: str) -> Taint:
+    """A taint ``key=value:Effect``."""
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
-    return {"key": key, "effect": effect, **({"value": value} if value else {})}
+    return Taint(key, value or None, cast("Effect", effect))
 
 
 def _machine(cloud: Subscription, machine: Machine, pods: int, disk_gb: int) -> NodeShape:
     return NodeShape(
-        type=machine.type,
         cpu=machine.vcpus,
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
@@ -345,11 +350,12 @@ def karpenter(cloud: Subscription, cluster: Record) -> ManagedKarpenter:
 
     def node(labels: Mapping[str, str], spec: Mapping[str, Any]) -> SimulatedNodeGroup:
         group = _group(cloud, cluster, labels[_TYPE], spec, spot=labels[_MARKET] == "spot")
-        own = {key: value for key, value in group.labels.items() if key not in _NOT_THERE}
+        own = {key: value for key, value in group.nodes.labels.items() if key not in _NOT_THERE}
         # https://github.com/Azure/karpenter-provider-azure/blob/v1.14.2/pkg/providers/labels/labels.go
-        priority = "spot" if group.spot else "regular"
+        priority = "spot" if group.scaling.spot else "regular"
         own |= {f"{PREFIX}scalesetpriority": priority, f"{PREFIX}priority": priority}
-        return replace(group, labels={**own, "karpenter.azure.com/sku-name": group.machine.type}, renewal="")
+        own["karpenter.azure.com/sku-name"] = group.nodes.machine_type
+        return replace(group, nodes=replace(group.nodes, labels=own), renewal="")
 
     agent_taint = _AGENT_TAINT if _has_cilium(cluster.inputs) else None
     return ManagedKarpenter(_NODE_CLASS, definition, tuple(_offers(cloud, cluster)), node, agent_taint)
@@ -363,7 +369,8 @@ def _offers(cloud: Subscription, cluster: Record) -> Iterator[SimulatedNodeGroup
         zones = tuple(zone for zone in cloud.catalog.regions[region] if having is None or zone in having)
         for spot in (False, True) if zones else ():
             spec = {"osDiskSizeGB": _PLANNED_DISK_GB, "maxPods": MAX_PODS}
-            yield replace(_group(cloud, cluster, name, spec, spot=spot), zones=zones)
+            group = _group(cloud, cluster, name, spec, spot=spot)
+            yield replace(group, nodes=replace(group.nodes, zones=zones))
 
 
 def _group(

@@ -78,7 +78,7 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
     if unread is not None:
         return f"Taint '{unread}' is invalid: write key=value:NoSchedule, PreferNoSchedule or NoExecute."
     parsed = [taint(text) for text in taints]
-    return bad_taints(parsed) or _reserved("Taint", [(each["key"], each.get("value")) for each in parsed])
+    return bad_taints(map(vars, parsed)) or _reserved("Taint", [(each.key, each.value) for each in parsed])
 
 
 def _reserved(what: str, pairs: Iterable[tuple[str, Any]]) -> str | None:

@@ -253,7 +253,7 @@ def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     if (problem := nodes.node_problem(cloud, cluster.inputs, sent)) is not None:
         if first := sum(group.permanent().values()):
             raise not_registered(first, problem)
-        group = replace(group, autoscaled=False, not_scaled_because=problem)
+        group = group.not_scaled(problem)
     cloud.machines().apply_group(group)
     if before is not None and changed(before, pool, NODES_RECREATED):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
@@ -337,7 +337,7 @@ def ordered(group: SimulatedNodeGroup, cloud: SimulatedCloud) -> SimulatedNodeGr
 
     A pool that none names is not scaled. A pool without a class, or of one that does not exist, keeps Google's order.
     """
-    name = group.labels.get(nodes.CLASS_LABEL, "")
+    name = group.nodes.labels.get(nodes.CLASS_LABEL, "")
     known = classes(cloud) if name else {}
     if name not in known:
         return group
@@ -347,5 +347,4 @@ def ordered(group: SimulatedNodeGroup, cloud: SimulatedCloud) -> SimulatedNodeGr
         return replace(group, rank=place)
     if known[name].get("whenUnsatisfiable") == "ScaleUpAnyway":
         return replace(group, rank=len(priorities))
-    why = f"no priority of ComputeClass {name} names the pool"
-    return replace(group, autoscaled=False, not_scaled_because=why)
+    return group.not_scaled(f"no priority of ComputeClass {name} names the pool")

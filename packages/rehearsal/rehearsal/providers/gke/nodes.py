@@ -21,6 +21,8 @@ import yaml
 
 from facts.catalog.gke.nodes import allocatable, disk_mib
 from facts.catalog.model import Machine
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record, SimulatedCloud
 from rehearsal.providers.gke.cloud import SELF_LINK, region_of
@@ -38,7 +40,11 @@ DEFAULT_MACHINE: Final = "e2-medium"
 _DISK_GB: Final = 100
 """https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks"""
 
-EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
 MAX_PODS: Final = 110
 """Of a node, if neither pool nor cluster says otherwise."""
@@ -234,7 +240,6 @@ def node_group(
         name=pool["name"],
         cluster=cluster["name"],
         machine=NodeShape(
-            type=machine.type,
             cpu=machine.vcpus,
             memory_gib=machine.memory_gib,
             gpus=gpus.offered if gpus else 0,
@@ -245,20 +250,24 @@ def node_group(
             max_pods=pods,
             disk_mib=disk_mib("cos", int(at(config, "bootDisk.sizeGb") or config.get("diskSizeGb") or _DISK_GB)),
         ),
-        zones=zones,
-        labels=node_labels(cluster, pool, machine, gpus, topology),
-        taints=tuple({**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints),
-        autoscaled=bool(scaling),
-        min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
-        max_nodes=int(scaling.get(high) or 0) if scaling else initial,
+        nodes=Nodes(
+            machine_types=(machine.type,),
+            zones=zones,
+            labels=node_labels(cluster, pool, machine, gpus, topology),
+            taints=tuple(Taint(each["key"], each.get("value") or None, EFFECTS[each["effect"]]) for each in taints),
+            hourly_usd=usd,
+        ),
+        scaling=Scaling(
+            autoscaled=bool(scaling),
+            min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
+            max_nodes=int(scaling.get(high) or 0) if scaling else initial,
+            capacity_type="spot" if spot else "flex-start" if config.get("flexStart") else "on-demand",
+            reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), None),
+        ),
         per_zone=per_zone,
         initial_nodes=initial,
-        spot=spot,
-        flex_start=bool(config.get("flexStart")),
-        hourly_usd=usd,
         rank=choice_rank(config, usd),
         gpus_advertised_by="cloud" if gpus is None else gpus.advertised_by,
-        reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
         packing=_PACKING if scaling and not atomic else None,
         atomic=atomic,
         # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms

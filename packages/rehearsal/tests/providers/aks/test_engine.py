@@ -86,12 +86,12 @@ def test_a_pool_through_the_engine(azure: Azure) -> None:
     azure.write({"availabilityZones": ["3"]}, replace_on_changes=["availabilityZones"], delete_before_replace=True)
     replaced = azure.project.up()
     assert "1 replaced" in replaced
-    assert azure.fleet.groups["t4spot"].zones == ("eastus-3",)
+    assert azure.fleet.groups["t4spot"].nodes.zones == ("eastus-3",)
 
     azure.write({"availabilityZones": ["3"], "vmSize": "Standard_NC8as_T4_v3"})
     resized = azure.project.up()
     assert "1 replaced" in resized
-    assert azure.fleet.groups["t4spot"].machine.type == "Standard_NC8as_T4_v3"
+    assert azure.fleet.groups["t4spot"].nodes.machine_type == "Standard_NC8as_T4_v3"
 
     azure.project.destroy()
     assert azure.fleet.groups == {}
@@ -109,7 +109,7 @@ def test_a_size_that_is_ignored_is_sent_as_it_was_recorded_and_refused(azure: Az
 
     azure.write({"maxCount": 5, "count": 1}, ignore_changes=[])
     azure.project.up()
-    assert azure.fleet.groups["t4spot"].max_nodes == 5
+    assert azure.fleet.groups["t4spot"].scaling.max_nodes == 5
 
 
 def test_a_pool_that_the_state_has_not_is_imported_by_command_and_stays_as_it_is(azure: Azure) -> None:

@@ -214,7 +214,7 @@ def test_a_region_without_zones_has_pools_without_zones(azure: aks.Microsoft) ->
     restarted.create(aks.CLUSTER, aks.cluster())
     restarted.refuses(aks.POOL, aks.gpu_pool(), "AvailabilityZoneNotSupported")
     restarted.create(aks.POOL, aks.gpu_pool(availabilityZones=None))
-    assert restarted.fleet.groups["t4spot"].zones == ("0",)
+    assert restarted.fleet.groups["t4spot"].nodes.zones == ("0",)
 
 
 def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the_cluster(azure: aks.Microsoft) -> None:

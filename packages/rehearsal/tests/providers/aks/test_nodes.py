@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from facts.catalog import of
+from facts.concepts.kubernetes import Taint
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.tables import cases
 from rehearsal.fleet.machine_types import allocatable
@@ -17,7 +18,7 @@ from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
 
-SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
+SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 A100: Properties = {"vmSize": "Standard_NC48ads_A100_v4", **REGULAR}
 
@@ -31,7 +32,7 @@ def group(azure: aks.Microsoft, **changes: Any) -> SimulatedNodeGroup:
 @pytest.mark.parametrize("declared", [[], [SPOT_TAINT]])
 def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: aks.Microsoft, declared: list[str]) -> None:
     made = group(azure, nodeTaints=declared)
-    assert made.taints == (SPOT,)
+    assert made.nodes.taints == (SPOT,)
     answer = azure.read(aks.POOL, f"{aks.CLUSTER_ID}/agentPools/t4spot")
     assert answer.state["nodeTaints"] == [SPOT_TAINT]
     assert answer.state["nodeLabels"]["kubernetes.azure.com/scalesetpriority"] == "spot"
@@ -45,9 +46,9 @@ def test_an_update_leaves_the_labels_alone_that_it_names(azure: aks.Microsoft, d
     spot = "kubernetes.azure.com/scalesetpriority"
     labels = {"team": "vision", **({spot: "spot"} if declared else {})}
     pool = azure.create(aks.POOL, aks.gpu_pool(nodeLabels=labels))
-    assert azure.fleet.groups["t4spot"].labels[spot] == "spot"
+    assert azure.fleet.groups["t4spot"].nodes.labels[spot] == "spot"
     azure.update(aks.POOL, pool, aks.gpu_pool(nodeLabels=labels, maxCount=9))
-    assert (spot in azure.fleet.groups["t4spot"].labels) == declared
+    assert (spot in azure.fleet.groups["t4spot"].nodes.labels) == declared
     assert azure.read(aks.POOL, pool.id).state["nodeLabels"] == labels
 
 
@@ -61,14 +62,14 @@ def test_the_autoscaler_does_not_know_of_slices(azure: aks.Microsoft, profile: s
 def test_the_pool_that_comes_with_the_cluster(azure: aks.Microsoft) -> None:
     azure.cluster(agentPoolProfiles=[aks.system_pool(enableAutoScaling=True, count=1, minCount=1, maxCount=3)])
     made = azure.fleet.groups["system"]
-    assert (made.autoscaled, made.min_nodes, made.max_nodes) == (True, 1, 3)
-    assert made.labels["kubernetes.azure.com/mode"] == "system"
+    assert (made.scaling.autoscaled, made.scaling.min_nodes, made.scaling.max_nodes) == (True, 1, 3)
+    assert made.nodes.labels["kubernetes.azure.com/mode"] == "system"
 
 
 def test_a_changed_cluster_changes_its_pool(azure: aks.Microsoft) -> None:
     created = azure.cluster()
     azure.update(aks.CLUSTER, created, aks.cluster(agentPoolProfiles=[aks.system_pool(count=2)]))
-    assert azure.fleet.groups["system"].min_nodes == 2
+    assert azure.fleet.groups["system"].scaling.min_nodes == 2
 
 
 def test_a_changed_pool_changes_its_machines(azure: aks.Microsoft) -> None:
@@ -76,8 +77,8 @@ def test_a_changed_pool_changes_its_machines(azure: aks.Microsoft) -> None:
     pool = azure.create(aks.POOL, aks.gpu_pool())
     azure.update(aks.POOL, pool, aks.gpu_pool(maxCount=9, nodeLabels={"team": "speech"}))
     made = azure.fleet.groups["t4spot"]
-    assert made.max_nodes == 9
-    assert made.labels["team"] == "speech"
+    assert made.scaling.max_nodes == 9
+    assert made.nodes.labels["team"] == "speech"
 
 
 @pytest.mark.parametrize("size", ["Standard_D2s_v5", "Standard_NC4as_T4_v3", "Standard_ND96isr_H100_v5"])
@@ -114,7 +115,7 @@ def test_pods_per_node_without_overlay(azure: aks.Microsoft) -> None:
 def test_spot_costs_no_more_than_on_demand(azure: aks.Microsoft) -> None:
     spot = group(azure)
     azure.create(aks.POOL, aks.gpu_pool(agentPoolName="t4", **REGULAR))
-    assert 0 < spot.hourly_usd <= azure.fleet.groups["t4"].hourly_usd < 10
+    assert 0 < (spot.nodes.hourly_usd or 0) <= (azure.fleet.groups["t4"].nodes.hourly_usd or 0) < 10
 
 
 def test_a_cluster_brings_its_system_pods(azure: aks.Microsoft) -> None:
@@ -200,11 +201,11 @@ def test_an_update_sends_the_size_an_autoscaled_pool_has(azure: aks.Microsoft, n
     has(azure, t4spot=nodes, other=7)
     if sent in (None, nodes):
         azure.update(aks.POOL, pool, aks.gpu_pool(maxCount=9, count=sent))
-        assert azure.fleet.groups["t4spot"].max_nodes == 9
+        assert azure.fleet.groups["t4spot"].scaling.max_nodes == 9
     else:
         with pytest.raises(ProviderError, match=r'Status=400 Code="InvalidParameter" Message="Cannot manually scale'):
             azure.update(aks.POOL, pool, aks.gpu_pool(maxCount=9, count=sent))
-        assert azure.fleet.groups["t4spot"].max_nodes == 4
+        assert azure.fleet.groups["t4spot"].scaling.max_nodes == 4
 
 
 @pytest.mark.parametrize(("sent", "refused"), [(1, True), (3, False)])

@@ -100,7 +100,7 @@ def test_the_simulated_provider_accepts_the_whole_program(run: Run, stack: str) 
     assert pools < set(azure.fleet.groups)
     empty = [group for group in azure.fleet.groups.values() if group.machine.gpus]
     assert empty
-    assert all(group.min_nodes == group.initial_nodes == 0 and group.autoscaled for group in empty)
+    assert all(group.scaling.min_nodes == group.initial_nodes == 0 and group.scaling.autoscaled for group in empty)
 
 
 def test_the_provider_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

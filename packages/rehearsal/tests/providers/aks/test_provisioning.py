@@ -26,21 +26,21 @@ def test_a_cluster_without_it_has_none(azure: aks.Microsoft) -> None:
 
 def test_each_size_is_offered_in_its_zones_and_both_markets(azure: aks.Microsoft) -> None:
     offers = karpenter(azure).offers
-    t4 = [offer for offer in offers if offer.machine.type == "Standard_NC4as_T4_v3"]
-    assert [offer.spot for offer in t4] == [False, True]
+    t4 = [offer for offer in offers if offer.nodes.machine_type == "Standard_NC4as_T4_v3"]
+    assert [offer.scaling.spot for offer in t4] == [False, True]
     assert {offer.machine.gpus for offer in t4} == {1}
-    assert t4[0].hourly_usd >= t4[1].hourly_usd > 0
-    assert set(t4[0].zones) <= {"eastus-1", "eastus-2", "eastus-3"}
-    assert {"Standard_D4s_v5", "Standard_ND96isr_H100_v5"} <= {offer.machine.type for offer in offers}
+    assert (t4[0].nodes.hourly_usd or 0) >= (t4[1].nodes.hourly_usd or 0) > 0
+    assert set(t4[0].nodes.zones) <= {"eastus-1", "eastus-2", "eastus-3"}
+    assert {"Standard_D4s_v5", "Standard_ND96isr_H100_v5"} <= {offer.nodes.machine_type for offer in offers}
 
 
 def test_a_node_is_what_its_node_class_and_machine_say(azure: aks.Microsoft) -> None:
     node = karpenter(azure).node(LABELS, {"osDiskSizeGB": 200, "maxPods": 110})
     assert (node.machine.disk_mib // 1024, node.machine.max_pods, node.gpus) == (174, 110, 1)
     assert (node.gpus_advertised_by, node.renewal) == ("device-plugin", "")
-    assert node.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
-    assert node.labels["kubernetes.azure.com/accelerator"] == "nvidia"
-    assert "agentpool" not in node.labels
+    assert node.nodes.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
+    assert node.nodes.labels["kubernetes.azure.com/accelerator"] == "nvidia"
+    assert "agentpool" not in node.nodes.labels
     without = azure.fleet.karpenters["gpu-dev"].node(LABELS, {"gpu": {"mode": "None"}})
     assert without.gpus_advertised_by == "daemonset"
     assert without.machine.max_pods == 250

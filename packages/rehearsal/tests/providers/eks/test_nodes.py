@@ -9,6 +9,7 @@ import pytest
 
 from components.clouds.eks.node_template import divided_gpus
 from facts.catalog import of
+from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
@@ -54,17 +55,17 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> 
     (group,) = declared_groups(amazon.account)
     machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
     assert catalogued is not None
-    assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
+    assert (group.base.nodes.machine_type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
     allocatable = of("eks").nodes.allocatable(catalogued)
     assert machine.reserved_milli_cpu == 1000 * catalogued.vcpus - allocatable.milli_cpu
-    assert group.base.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
-    assert group.base.labels["eks.amazonaws.com/nodegroup"] == "t4-1"
-    assert group.base.labels["eks.amazonaws.com/capacityType"] == "SPOT"
-    assert group.base.labels["node.kubernetes.io/instance-type"] == "g4dn.xlarge"
-    assert group.base.labels["team"] == "vision"
-    assert group.base.zones == ("us-west-2a", "us-west-2b", "us-west-2c")
-    assert group.base.spot
-    assert not group.base.autoscaled
+    assert group.base.nodes.taints == (Taint("nvidia.com/gpu", "present", "NoSchedule"),)
+    assert group.base.nodes.labels["eks.amazonaws.com/nodegroup"] == "t4-1"
+    assert group.base.nodes.labels["eks.amazonaws.com/capacityType"] == "SPOT"
+    assert group.base.nodes.labels["node.kubernetes.io/instance-type"] == "g4dn.xlarge"
+    assert group.base.nodes.labels["team"] == "vision"
+    assert group.base.nodes.zones == ("us-west-2a", "us-west-2b", "us-west-2c")
+    assert group.base.scaling.spot
+    assert not group.base.scaling.autoscaled
     assert (group.min_size, group.max_size, group.desired) == (0, 4, 0)
     assert (dict(group.labels), dict(group.nodegroup_tags)) == ({"team": "vision"}, {"cost": "research"})
 
@@ -72,7 +73,7 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> 
 def test_no_gpu_taint_unless_it_is_declared(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.node_group(taints=[])
-    assert declared_groups(amazon.account)[0].base.taints == ()
+    assert declared_groups(amazon.account)[0].base.nodes.taints == ()
 
 
 @cases
@@ -97,7 +98,7 @@ def test_a_node_has_the_slices_that_bottlerockets_settings_make(amazon: eks.Amaz
 def test_a_group_with_nodes_gets_them_at_once(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.admin_group()
-    assert amazon.fleet.groups["admin"].min_nodes == 2
+    assert amazon.fleet.groups["admin"].scaling.min_nodes == 2
     assert len(asg_of(amazon, amazon.made[-1][1])["Instances"]) == 2
 
 
@@ -118,7 +119,7 @@ def test_a_group_changes_in_place(amazon: eks.Amazon) -> None:
     assert [taint["value"] for taint in described["taints"]] == ["yes"]
     asg = asg_of(amazon, group)
     assert (asg["MinSize"], asg["MaxSize"], asg["DesiredCapacity"]) == (1, 6, 1)
-    assert amazon.fleet.groups["t4-1"].labels["team"] == "speech"
+    assert amazon.fleet.groups["t4-1"].nodes.labels["team"] == "speech"
     amazon.delete(eks.NODE_GROUP, group)
 
 

@@ -51,7 +51,7 @@ def test_a_pool_that_no_priority_names_is_not_scaled(google: Google) -> None:
     google.fleet.objects[PATH] = [of_pools(["a"])]
     google.cluster()
     google.create(POOL, in_class("b"))
-    assert not google.fleet.groups["b"].autoscaled
+    assert not google.fleet.groups["b"].scaling.autoscaled
     assert google.fleet.groups["b"].not_scaled_because == "no priority of ComputeClass t4 names the pool"
     google.provider.close()
 

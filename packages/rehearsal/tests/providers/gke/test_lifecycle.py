@@ -69,7 +69,7 @@ def test_a_slice_of_tpu7x_needs_a_policy_of_its_region_and_topology_and_keeps_it
         google.refuses(gke.POOL, refused, "is no HIGH_THROUGHPUT policy of 2x2x")
     made = google.create(gke.POOL, pool("ring"))
     (group,) = google.fleet.groups.values()
-    assert (group.atomic, group.max_nodes, group.machine.gpus) == (True, 2, 4)
+    assert (group.atomic, group.scaling.max_nodes, group.machine.gpus) == (True, 2, 4)
     with pytest.raises(ProviderError, match="is already being used by"):
         google.delete(gke.POLICY, ring)
     google.delete(gke.POOL, made)

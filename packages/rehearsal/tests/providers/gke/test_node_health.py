@@ -53,7 +53,7 @@ def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) 
     with_roles(google)
     google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": EMAIL}))
     group = google.fleet.groups["t4-1"]
-    assert not group.autoscaled
+    assert not group.scaling.autoscaled
     assert "lacks roles/container.defaultNodeServiceAccount" in group.not_scaled_because
 
 

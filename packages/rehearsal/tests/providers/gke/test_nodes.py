@@ -36,7 +36,7 @@ def test_spot_is_cheaper_than_on_demand(google: Google) -> None:
     google.cluster()
     spot = group(google, gpu_pool())
     on_demand = group(google, gpu_pool(name="on-demand", nodeConfig={"spot": False}))
-    assert 0 < spot.hourly_usd < on_demand.hourly_usd
+    assert 0 < (spot.nodes.hourly_usd or 0) < (on_demand.nodes.hourly_usd or 0)
 
 
 FLEX_START = {"spot": False, "flexStart": True, "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
@@ -89,7 +89,7 @@ def test_a_declared_taint_is_not_doubled(google: Google) -> None:
 
 def test_the_default_pool_runs_unless_it_is_removed(google: Google) -> None:
     google.cluster(removeDefaultNodePool=False, nodeConfig={"machineType": "e2-standard-4"})
-    assert google.fleet.groups["default-pool"].machine.type == "e2-standard-4"
+    assert google.fleet.groups["default-pool"].nodes.machine_type == "e2-standard-4"
     assert google.fleet.groups["default-pool"].initial_nodes == 1
 
 
@@ -195,7 +195,7 @@ def test_a_minimum_raised_later_makes_no_node(google: Google) -> None:
 
     made = google.create(POOL, sized(1))
     google.update(POOL, made, sized(3))
-    assert google.fleet.groups["admin"].min_nodes == 1
+    assert google.fleet.groups["admin"].scaling.min_nodes == 1
 
 
 def test_the_autoscaler_takes_reservations_then_any_spot_then_the_cheapest_on_demand(google: Google) -> None:
@@ -203,7 +203,7 @@ def test_the_autoscaler_takes_reservations_then_any_spot_then_the_cheapest_on_de
 
     def rank(name: str, **config: Any) -> tuple[float | None, float]:
         made = group(google, gpu_pool(name=name, nodeConfig=config))
-        return made.rank, made.hourly_usd
+        return made.rank, made.nodes.hourly_usd or 0
 
     def named(value: str) -> Properties:
         key = "compute.googleapis.com/reservation-name"

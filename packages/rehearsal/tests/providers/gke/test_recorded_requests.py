@@ -159,7 +159,7 @@ def test_a_declared_network_block_makes_nodes_public_unless_it_says_otherwise(
     google.cluster(privateClusterConfig={"enablePrivateNodes": True})
     google.create(POOL, gpu_pool(networkConfig=network))
     (group,) = google.fleet.groups.values()
-    assert group.labels["cloud.google.com/private-node"] == str(public is False).lower()
+    assert group.nodes.labels["cloud.google.com/private-node"] == str(public is False).lower()
     problems = list(google.provider.problems() or ())
     assert [each for each in problems if "have public addresses" in each] == problems
     assert bool(problems) is bool(public)

@@ -70,7 +70,7 @@ class AutoscalerSimulation(PollingThread):
                 # A deletion may have begun since the decision.
                 if not is_leaving(self._account, group.cluster, group.name):
                     self._tell(group)
-            self._resize({(group.cluster, group.name) for group in decided if group.autoscaled})
+            self._resize({(group.cluster, group.name) for group in decided if group.scaling.autoscaled})
             self._withdraw({(each.base.cluster, each.base.name) for each in self._declared})
 
     def _decisions(self) -> Iterator[SimulatedNodeGroup]:

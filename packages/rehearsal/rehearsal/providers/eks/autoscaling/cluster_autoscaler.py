@@ -236,14 +236,19 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     # Of a machine type it knows NVIDIA's GPUs alone.
     gpus = int(counted) if counted.isdigit() else base.machine.gpus if resource == GPU else 0
     # A group that always has nodes is planned with after them.
-    known_disk = resources.get("ephemeral-storage") or base.min_nodes
-    known = {key for key, value in base.labels.items() if key in _GENERIC or labels.get(key) == value}
+    known_disk = resources.get("ephemeral-storage") or base.scaling.min_nodes
+    known = {key for key, value in base.nodes.labels.items() if key in _GENERIC or labels.get(key) == value}
     planned = tuple(
-        each for each in base.taints if described or (each["key"], each.get("value") or "", each["effect"]) in tagged
+        each for each in base.nodes.taints if described or (each.key, each.value or "", each.effect) in tagged
     )
     return replace(
         base,
-        zones=base.zones if base.min_nodes else group.asg_zones[:1],
+        nodes=replace(
+            base.nodes,
+            zones=base.nodes.zones if base.scaling.min_nodes else group.asg_zones[:1],
+            labels={key: value for key, value in base.nodes.labels.items() if key in known},
+            taints=planned,
+        ),
         # No instance type tells of EFA's devices.
         machine=replace(
             base.machine,
@@ -254,10 +259,8 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and gpus != base.machine.gpus
         else base.offered_gpus,
-        labels={key: value for key, value in base.labels.items() if key in known},
-        late_labels={key: value for key, value in base.labels.items() if key not in known},
-        taints=planned,
-        late_taints=tuple(taint for taint in base.taints if taint not in planned),
+        late_labels={key: value for key, value in base.nodes.labels.items() if key not in known},
+        late_taints=tuple(taint for taint in base.nodes.taints if taint not in planned),
     )
 
 
@@ -323,11 +326,11 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
     """
     flags = "" if group.min_size == group.max_size else _flags(snapshot)
     if isinstance(flags, str):
-        return replace(group.base, autoscaled=False, not_scaled_because=flags)
+        return group.base.not_scaled(flags)
     tags = resource_tags(group.asg_tags, "autoscaling")
     problem = why_unseen(flags, group.asg_name, group.asg_tags) or snapshot.lacks(*WRITES, on=group.asg_arn, **tags)
     if problem:
-        return replace(group.base, autoscaled=False, not_scaled_because=problem)
+        return group.base.not_scaled(problem)
     place, unneeded = None, durations.seconds(group.asg_tags.get(_UNNEEDED, flags.unneeded))
     if flags.ordered and not isinstance(snapshot.priorities, str):
         place = rank(group.asg_name, snapshot.priorities)
@@ -335,13 +338,16 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
         place = 1.0 if place is None else place
     scaled = replace(
         group.base,
-        autoscaled=True,
-        min_nodes=group.min_size,
-        max_nodes=group.max_size,
+        scaling=replace(
+            group.base.scaling,
+            autoscaled=True,
+            min_nodes=group.min_size,
+            max_nodes=group.max_size,
+            unneeded_minutes=None if unneeded is None else round(unneeded / 60),
+        ),
         per_zone=False,
         rank=place,
         not_scaled_because="",
-        unneeded_minutes=unneeded and unneeded / 60,
         packing=_packing(flags, group.asg_tags),
     )
     group = replace(group, base=scaled)

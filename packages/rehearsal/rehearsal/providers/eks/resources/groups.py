@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from facts.catalog.eks.nodes import disk_mib, max_pods
 from facts.catalog.model import Machine
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
@@ -19,7 +21,11 @@ from rehearsal.providers.eks.resources.scaling_group import types_of
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 
-EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
 _PREFIX: Final = "eks.amazonaws.com/"
 _DEFAULT_DISK_GB: Final = 20
 
@@ -45,20 +51,25 @@ def node_group(
         cluster=inputs["clusterName"],
         machine=replace(_machine(account, machine, disk), efa=efa),
         efa=efa,
-        zones=zones,
-        labels=node_labels(inputs, machine, template),
-        taints=tuple(
-            {"key": taint["key"], "value": taint.get("value") or "", "effect": EFFECTS[taint["effect"]]}
-            for taint in inputs.get("taints") or []
+        nodes=Nodes(
+            machine_types=(machine.type,),
+            zones=zones,
+            labels=node_labels(inputs, machine, template),
+            taints=tuple(
+                Taint(taint["key"], taint.get("value") or None, EFFECTS[taint["effect"]])
+                for taint in inputs.get("taints") or []
+            ),
+            hourly_usd=account.hourly_usd(machine, account.region, spot=spot),
         ),
-        autoscaled=False,
-        min_nodes=desired,
-        max_nodes=desired,
-        spot=spot,
-        hourly_usd=account.hourly_usd(machine, account.region, spot=spot),
+        scaling=Scaling(
+            autoscaled=False,
+            min_nodes=desired,
+            max_nodes=desired,
+            capacity_type="spot" if spot else "on-demand",
+            reservation=reserved or None,
+        ),
         gpus_advertised_by=advertiser(ami, machine.gpus),
         offered_gpus=_offered(account, inputs, ami, machine, str(data.get("UserData") or "")),
-        reservation=reserved or "",
     )
 
 
@@ -127,7 +138,6 @@ def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
     allocatable = account.catalog.nodes.allocatable(machine)
     accelerator = account.catalog.machines.accelerators.get(machine.gpu or "")
     return NodeShape(
-        type=machine.type,
         cpu=machine.vcpus,
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,

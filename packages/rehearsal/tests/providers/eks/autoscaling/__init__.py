@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from facts.concepts.kubernetes import Taint
+from facts.concepts.parts import Nodes, Scaling
 from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     READS,
@@ -27,7 +29,7 @@ OWN: Final = f"k8s.io/cluster-autoscaler/{CLUSTER}"
 FLAGS: Final = ("--cloud-provider=aws", f"--node-group-auto-discovery=asg:tag={ENABLED},{OWN}")
 EKS_TAGS: Final = {"eks:cluster-name": CLUSTER, "eks:nodegroup-name": "gpu-1", ENABLED: "true", OWN: "owned"}
 LABELS: Final = {"nvidia.com/gpu.present": "true", "gpucluster.dev/pool": "gpu"}
-TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+TAINT: Final = Taint("nvidia.com/gpu", "present", "NoSchedule")
 TEMPLATE_TAGS: Final = {
     **{f"{TEMPLATE}label/{key}": value for key, value in LABELS.items()},
     f"{TEMPLATE}taint/nvidia.com/gpu": "present:NoSchedule",
@@ -86,12 +88,15 @@ def declared(**changes: Any) -> DeclaredGroup:
     base = SimulatedNodeGroup(
         name="gpu-1",
         cluster=CLUSTER,
-        machine=NodeShape("g6.xlarge", 4, 16, gpus=1, gpu_name="nvidia-l4"),
-        zones=("us-west-2a",),
-        labels={**LABELS, "node.kubernetes.io/instance-type": "g6.xlarge", "eks.amazonaws.com/nodegroup": "gpu-1"},
-        taints=(TAINT,),
-        autoscaled=False,
-        hourly_usd=0.8,
+        machine=NodeShape(4, 16, gpus=1, gpu_name="nvidia-l4"),
+        nodes=Nodes(
+            machine_types=("g6.xlarge",),
+            zones=("us-west-2a",),
+            labels={**LABELS, "node.kubernetes.io/instance-type": "g6.xlarge", "eks.amazonaws.com/nodegroup": "gpu-1"},
+            taints=(TAINT,),
+            hourly_usd=0.8,
+        ),
+        scaling=Scaling(autoscaled=False, max_nodes=0),
         gpus_advertised_by="device-plugin",
     )
     arn = f"arn:aws:autoscaling:{REGION}:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/{ASG}"

@@ -108,11 +108,11 @@ def test_every_pool_of_the_program_scales_with_all_its_labels_and_taints(stage: 
     assert {"t4-1", "t4-4-spot", "cpu"} <= groups.keys()
     for name in ("t4-1", "t4-4-spot", "cpu"):
         group = groups[name]
-        assert (group.autoscaled, group.not_scaled_because, group.min_nodes) == (True, "", 0)
-        assert group.max_nodes > 0
+        assert (group.scaling.autoscaled, group.not_scaled_because, group.scaling.min_nodes) == (True, "", 0)
+        assert group.scaling.max_nodes > 0
         assert {key for key in group.late_labels if not key.startswith(("eks.amazonaws.com/", "beta."))} == set()
         assert group.late_taints == ()
-        assert len(group.zones) == 1, "the autoscaler plans with the first zone"
+        assert len(group.nodes.zones) == 1, "the autoscaler plans with the first zone"
     assert groups["t4-4-spot"].machine.gpus == 4
 
 
@@ -130,14 +130,14 @@ def test_the_priority_expander_orders_the_programs_pools(stage: Stage) -> None:
     [("Deployment", "cluster-autoscaler", "no autoscaler runs"), ("DaemonSet", AGENT, f"no pod of {AGENT} is ready")],
 )
 def test_what_the_cluster_lacks_turns_groups_off_and_on(stage: Stage, kind: str, name: str, reason: str) -> None:
-    assert stage.groups()["t4-1"].autoscaled
+    assert stage.groups()["t4-1"].scaling.autoscaled
     taken = stage.one(kind, name)
     stage.remove(kind, name)
-    assert not stage.groups()["t4-1"].autoscaled
+    assert not stage.groups()["t4-1"].scaling.autoscaled
     assert reason in stage.groups()["t4-1"].not_scaled_because
     stage.fleet.objects[_PATHS[kind]].append(taken)
     group = stage.groups()["t4-1"]
-    assert (group.autoscaled, group.not_scaled_because) == (True, "")
+    assert (group.scaling.autoscaled, group.not_scaled_because) == (True, "")
 
 
 def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage: Stage) -> None:
@@ -146,15 +146,15 @@ def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage
     tag = {"ResourceId": asg, "ResourceType": "auto-scaling-group", "Key": key}
     stage.account.call("autoscaling", "DeleteTags", Tags=[tag])
     try:
-        assert "nvidia.com/gpu.present" in stage.groups()["t4-1"].labels, "DescribeNodegroup tells it"
+        assert "nvidia.com/gpu.present" in stage.groups()["t4-1"].nodes.labels, "DescribeNodegroup tells it"
         stage.fleet.with_history.add("t4-1")
         group = stage.groups()["t4-1"]
         assert group.late_labels["nvidia.com/gpu.present"] == "true"
-        assert "nvidia.com/gpu.present" not in group.labels
+        assert "nvidia.com/gpu.present" not in group.nodes.labels
     finally:
         whole = {**tag, "Value": "true", "PropagateAtLaunch": False}
         stage.account.call("autoscaling", "CreateOrUpdateTags", Tags=[whole])
-    assert "nvidia.com/gpu.present" in stage.groups()["t4-1"].labels
+    assert "nvidia.com/gpu.present" in stage.groups()["t4-1"].nodes.labels
 
 
 def test_a_boundary_takes_what_the_policy_gives(stage: Stage) -> None:
@@ -167,7 +167,7 @@ def test_a_boundary_takes_what_the_policy_gives(stage: Stage) -> None:
         assert "no permissions boundary allows the" in stage.groups()["t4-1"].not_scaled_because
     finally:
         stage.account.call("iam", "DeleteRolePermissionsBoundary", RoleName=role)
-    assert stage.groups()["t4-1"].autoscaled
+    assert stage.groups()["t4-1"].scaling.autoscaled
 
 
 def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
@@ -216,7 +216,7 @@ def test_a_group_that_nothing_scales_keeps_its_size(stage: Stage) -> None:
     has(stage)
     assert sizes(stage)["t4-1"] == 2
     group = stage.fleet.groups["t4-1"]
-    assert (group.autoscaled, group.min_nodes) == (False, 2), "nobody ends what runs, nor starts more"
+    assert (group.scaling.autoscaled, group.scaling.min_nodes) == (False, 2), "nobody ends what runs, nor starts more"
     stage.fleet.objects[_PATHS["Deployment"]].append(taken)
     assert sizes(stage)["t4-1"] == 0
 

@@ -27,6 +27,7 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     role,
     snapshot,
 )
+from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.fleet.packing import Used, unneeded
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
@@ -53,9 +54,9 @@ def view(tags: dict[str, str], *, described: bool = False, **changes: Any) -> Si
 def test_with_all_tags_only_the_clouds_own_labels_are_unknown_to_the_autoscaler() -> None:
     group = view(TEMPLATE_TAGS)
     assert group.late_labels == HIDDEN
-    assert {**group.labels, **HIDDEN} == declared().base.labels
-    assert not group.labels.keys() & HIDDEN.keys()
-    assert (group.taints, group.late_taints) == ((TAINT,), ())
+    assert {**group.nodes.labels, **HIDDEN} == declared().base.nodes.labels
+    assert not group.nodes.labels.keys() & HIDDEN.keys()
+    assert (group.nodes.taints, group.late_taints) == ((TAINT,), ())
 
 
 @pytest.mark.parametrize("key", sorted(LABELS))
@@ -68,7 +69,7 @@ def test_a_label_without_its_tag_is_unknown_to_the_autoscaler(key: str) -> None:
 @cases
 def test_a_taint_is_known_by_value_and_effect(text: str, known: bool) -> None:
     group = view({**TEMPLATE_TAGS, f"{TEMPLATE}taint/nvidia.com/gpu": text})
-    assert (group.taints, group.late_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
+    assert (group.nodes.taints, group.late_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
 
 
 def test_describe_nodegroup_tells_what_tags_do_not() -> None:
@@ -107,8 +108,8 @@ def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
     ("minimum", "zones"), [(0, ("us-west-2b",)), (1, ("us-west-2a", "us-west-2b")), (3, ("us-west-2a", "us-west-2b"))]
 )
 def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
-    base = replace(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
-    assert view(TEMPLATE_TAGS, base=base, asg_zones=("us-west-2b", "us-west-2a")).zones == zones
+    base = changed_group(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
+    assert view(TEMPLATE_TAGS, base=base, asg_zones=("us-west-2b", "us-west-2a")).nodes.zones == zones
 
 
 def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
@@ -130,8 +131,8 @@ def always() -> bool:
 
 def test_with_everything_in_place_the_group_scales() -> None:
     group = evaluate(snapshot(), declared(), never)
-    assert group.autoscaled
-    assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
+    assert group.scaling.autoscaled
+    assert (group.scaling.min_nodes, group.scaling.max_nodes, group.not_scaled_because) == (0, 4, "")
     assert (group.rank, group.late_taints) == (None, ())
 
 
@@ -152,7 +153,7 @@ def test_with_everything_in_place_the_group_scales() -> None:
 )
 def test_what_is_missing_is_named(change: dict[str, Any], reason: str) -> None:
     group = evaluate(snapshot(**change), declared(), never)
-    assert not group.autoscaled
+    assert not group.scaling.autoscaled
     assert reason in group.not_scaled_because
     assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
 
@@ -170,7 +171,7 @@ def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
 @cases
 def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
     group = evaluate(snapshot(role=role(policy(**condition))), declared(), never)
-    assert group.autoscaled is scales
+    assert group.scaling.autoscaled is scales
     assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
 
 
@@ -193,9 +194,9 @@ def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a
     used = evaluate(snapshot(), untagged, always)
     assert LABELS.items() & fresh.late_labels.items() == set()
     assert LABELS.items() <= used.late_labels.items()
-    assert (fresh.late_taints, used.late_taints) == ((), declared().base.taints)
-    assert {**used.labels, **used.late_labels} == declared().base.labels, "a node has them all the same"
-    assert used.autoscaled, "it scales for pods that ask for none of these labels"
+    assert (fresh.late_taints, used.late_taints) == ((), declared().base.nodes.taints)
+    assert {**used.nodes.labels, **used.late_labels} == declared().base.nodes.labels, "a node has them all the same"
+    assert used.scaling.autoscaled, "it scales for pods that ask for none of these labels"
     assert evaluate(snapshot(), declared(), always) == evaluate(snapshot(), declared(), never)
 
 
@@ -203,7 +204,7 @@ def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None
     document = policy()
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
     group = evaluate(snapshot(role=role(document)), declared(asg_tags=EKS_TAGS), never)
-    assert group.autoscaled
+    assert group.scaling.autoscaled
     assert LABELS.items() <= group.late_labels.items()
 
 
@@ -228,14 +229,14 @@ def test_priorities_become_ranks() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "tag", "minutes"),
-    [([], None, 10), (["--scale-down-unneeded-time=4m"], None, 4), (["--scale-down-unneeded-time=4m"], "1m30s", 1.5)],
+    [([], None, 10), (["--scale-down-unneeded-time=4m"], None, 4), (["--scale-down-unneeded-time=4m"], "1m30s", 2)],
 )
-def test_nodes_go_after_the_time_of_their_group(flags: list[str], tag: str | None, minutes: float) -> None:
+def test_nodes_go_after_the_time_of_their_group(flags: list[str], tag: str | None, minutes: int) -> None:
     own = {} if tag is None else {f"{TEMPLATE}autoscaling-options/scaledownunneededtime": tag}
     group = evaluate(
         snapshot(installation=installed(*FLAGS, *flags)), declared(asg_tags={**EKS_TAGS, **TEMPLATE_TAGS, **own}), never
     )
-    assert group.unneeded_minutes == minutes
+    assert group.scaling.unneeded_minutes == minutes
     assert group.packing == Packing(
         gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=False
     )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from facts.concepts.parts import Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.kubernetes_cluster import Resource, interrupted
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
@@ -55,7 +56,8 @@ NODE_CLASS: dict[str, Any] = {
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     assert _HELM is not None
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_HELM).parent) as running:
-        group = SimulatedNodeGroup("admin", "demo", NodeShape("m6i.large", 2, 8), ("us-west-2a",), autoscaled=False)
+        nodes: Nodes = Nodes(machine_types=("m6i.large",), zones=("us-west-2a",), labels={})
+        group = SimulatedNodeGroup("admin", "demo", NodeShape(2, 8), nodes, Scaling(autoscaled=False, max_nodes=0))
         node = NodeTemplate(group, ClusterFacts("demo", "us-west-2", "1.35.0")).node("us-west-2a")
         running.api.create("/api/v1/nodes", node)
         yield running
