@@ -114,6 +114,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
         # The provider sends a block without enablePrivateNodes as one of public nodes.
         inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
+    elif "networkConfig" in pool.raw:
+        inputs["networkConfig"] = {"enablePrivateNodes": True}
     if pool.nodes.image_streaming is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
         # https://github.com/pulumi/pulumi-gcp/issues/1072
@@ -134,7 +136,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     raw_config = pool.raw.get("nodeConfig") or {}
     immutable = [path for path in _IMMUTABLE if path.rpartition(".")[2] not in raw_config]
     running = context.deployed.outputs("gcp:container/nodePool:NodePool", name).get("networkConfig") or {}
-    if running.get("acceleratorNetworkProfile") and not running.get("enablePrivateNodes"):
+    if running and "networkConfig" in inputs and not running.get("enablePrivateNodes"):
         # Whether Google makes the nodes again for this, with the jobs on them, is not known.
         immutable.append("networkConfig.enablePrivateNodes")
         pulumi.warn(_PUBLIC_NODES.format(pool=pool.name, entry=pool.declared_at))

@@ -238,7 +238,7 @@ def _group(
     machine = text(at(config, "machineType"))
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
     initial = _times(amount(coalesce(pool.get("nodeCount"), pool.get("initialNodeCount"))), per_zone)
-    own_private = at(pool, "networkConfig", "enablePrivateNodes")
+    network = pool.get("networkConfig")
     return NodeGroup(
         name=name,
         cloud=CLOUD,
@@ -258,7 +258,9 @@ def _group(
             dearest_hourly_usd=node_hourly_usd(config, region, spot),
         ),
         region=region,
-        private=None if own_private is None else flag(own_private),
+        # The provider sends a declared block without it as false, whatever the cluster has:
+        # https://github.com/GoogleCloudPlatform/magic-modules (resource_container_node_pool.go.tmpl, expandNodeNetworkConfig)
+        private=None if network is None else flag(at(network, "enablePrivateNodes")),
         pods_as_nodes=_pods_as_nodes(config),
         verified_boot=_verified_boot(config),
         default_identity=_default_account(config),

@@ -160,6 +160,33 @@ def test_a_running_pool_with_a_fabric_keeps_the_addresses_of_its_nodes(running: 
     assert any("pool near-8 have public addresses" in call.args[0] for call in warn.call_args_list) is kept
 
 
+# The provider sends a block without the key as one of public nodes (resource_container_node_pool.go.tmpl of
+# https://github.com/GoogleCloudPlatform/magic-modules, expandNodeNetworkConfig).
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"podRange": "more-pods"},
+        {"additionalNodeNetworkConfigs": [{"network": "gvnic-1", "subnetwork": "gvnic-1"}]},
+        {"networkPerformanceConfig": {"totalEgressBandwidthTier": "TIER_1"}},
+    ],
+)
+@pytest.mark.parametrize("fabric", [{}, {"fabric": "rdma"}])
+def test_a_declared_network_of_nodes_says_that_they_are_private(raw: dict[str, Any], fabric: dict[str, str]) -> None:
+    pools = [{**H200, **fabric, "maxNodes": 2, "raw": {"networkConfig": raw}}]
+    pool = run_with(config("gke", gpuPools=pools), "one").named("near-8-pool")
+    assert pool.inputs["networkConfig"]["enablePrivateNodes"] is True
+    assert pool.inputs["networkConfig"].items() >= raw.items()
+    assert "networkConfig.enablePrivateNodes" not in pool.ignore_changes
+
+
+def test_a_running_pool_keeps_its_addresses_when_raw_gets_a_network() -> None:
+    deployed = run_with(config("gke", gpuPools=[{**H200, "maxNodes": 2}]), "one")
+    deployed.states[deployed.named("near-8-pool").urn]["networkConfig"] = {"enablePrivateNodes": False}
+    pools = [{**H200, "maxNodes": 2, "raw": {"networkConfig": {"podRange": "more-pods"}}}]
+    updated = run_with(config("gke", gpuPools=pools), "one", deployed=deployed).named("near-8-pool")
+    assert "networkConfig.enablePrivateNodes" in updated.ignore_changes
+
+
 def test_google_makes_the_networks_and_people_claim_the_devices() -> None:
     pools = [{**H200, "fabric": "rdma", "maxNodes": 2}, {**H200, "name": "plain", "maxNodes": 1}]
     recording = run_with(config("gke", gpuPools=pools), "one")
