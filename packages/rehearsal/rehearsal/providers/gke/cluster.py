@@ -23,7 +23,7 @@ from rehearsal.providers.gke import rules
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, chosen, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted, service_agent
 from rehearsal.providers.gke.network import network_of, subnetwork_of
-from rehearsal.providers.gke.node_pool import CLUSTER, POOL
+from rehearsal.providers.gke.node_pool import CLUSTER, POOL, move
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
@@ -158,6 +158,9 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     (https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637, https://github.com/fluxcd/flux2/issues/5896).
     """
     inputs = cluster.inputs
+    zones = rules.cluster_zones(inputs, cloud)
+    if before is not None and rules.cluster_zones(before.inputs, cloud) != zones:
+        move(cloud, cluster.id, zones)
     if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
         return cluster
     for pool in _inline_pools(inputs) if before is None else ():
@@ -167,7 +170,7 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
         inputs["name"],
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
-        zones=rules.cluster_zones(inputs, cloud),
+        zones=zones,
         system_objects=system_objects(inputs),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}

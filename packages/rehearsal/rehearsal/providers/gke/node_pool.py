@@ -243,6 +243,20 @@ def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
     return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
 
 
+def move(cloud: SimulatedCloud, cluster: str, zones: tuple[str, ...]) -> None:
+    """Move all pools of a cluster to its new zones, whatever zones they declare.
+
+    "Changing cluster locations will update the NodePool.Locations of all node pools and will result in nodes being added
+    and/or removed": https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/ClusterUpdate
+    """
+    for pool in pools_of(cloud, cluster):
+        moved = replace(pool, outputs={**pool.outputs, "nodeLocations": list(zones)})
+        cloud.store.put(moved)
+        start(cloud, moved, None)
+        if not {*pool.outputs["nodeLocations"]} <= {*zones}:
+            cloud.machines().recreate_nodes(last_part(cluster), pool.inputs["name"])
+
+
 def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     """Start the pool's machines, or change them to the pool's current inputs."""
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)

@@ -46,6 +46,22 @@ def test_ranges_accounts_and_zones_that_are_named_must_exist(google: gke.Google)
     google.refuses(gke.POOL, gke.gpu_pool(nodeLocations=["europe-west4-a"]), "is not a zone of region")
 
 
+@pytest.mark.parametrize(
+    ("further", "recreated"), [(["us-central1-b"], ["t4-1"]), (["us-central1-c", "us-central1-f"], [])]
+)
+def test_another_zone_of_a_cluster_moves_all_its_pools(
+    google: gke.Google, further: list[str], recreated: list[str]
+) -> None:
+    google.network()
+    cluster = google.create(gke.CLUSTER, gke.cluster(nodeLocations=["us-central1-f"]))
+    pool = google.create(gke.POOL, gke.gpu_pool(nodeLocations=["us-central1-c"]))
+    google.update(gke.CLUSTER, cluster, gke.cluster(nodeLocations=further))
+    zones = ["us-central1-a", *further]
+    assert list(google.fleet.groups["t4-1"].nodes.zones) == zones
+    assert google.read(gke.POOL, pool.id).state["nodeLocations"] == zones
+    assert google.fleet.recreated == recreated
+
+
 def test_a_slice_of_tpu7x_needs_a_policy_of_its_region_and_topology_and_keeps_it(google: gke.Google) -> None:
     def pool(policy: str, topology: str = "2x2x2") -> Properties:
         machine = {"machineType": "tpu7x-standard-4t", "diskType": "hyperdisk-balanced", "guestAccelerators": []}
