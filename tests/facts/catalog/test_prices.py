@@ -22,7 +22,7 @@ def test_prices_are_positive_dated_and_sourced(cloud: str, gpu: str) -> None:
     asked = itertools.product(known.regions, machines, (False, True))
     prices = [price for region, each, spot in asked if (price := known.prices.machine(region, each, spot=spot))]
     # Google lists no price of the GPUs that it sells by reservation alone.
-    assert prices or cloud == "gke"
+    assert prices or cloud == "gke", f"facts/catalog/{cloud}/data/machine_prices.csv has no machine with {gpu}"
     for price in prices:
         assert price.usd > 0
         assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
