@@ -15,7 +15,9 @@ from facts.concepts.parts import Nodes, Scaling
 MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
 """Annotation of a node whose machine has GPUs, usable or not: how many."""
 
-Advertiser = Literal["cloud", "daemonset", "partitioner", "device-plugin", "neuron-plugin", "amd-plugin"]
+Advertiser = Literal[
+    "cloud", "daemonset", "partitioner", "device-plugin", "installer-and-plugin", "neuron-plugin", "amd-plugin"
+]
 
 Renewal = Literal["", "cordon", "schedule", "force"]
 """Of a node that cannot be drained in time: it stays cordoned, takes pods again, or is renewed with what runs there."""

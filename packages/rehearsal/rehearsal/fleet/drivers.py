@@ -5,6 +5,7 @@ The group names the kind of DaemonSet (``gpus_advertised_by``):
 - ``daemonset``: a driver installer.
 - ``partitioner``: a driver installer that also partitions the GPUs.
 - ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
+- ``installer-and-plugin``: both of them, each in a pod of its own.
 - ``neuron-plugin``: AWS's device plugin for its own chips.
 - ``amd-plugin``: AMD's device plugin, in a pod that installs the driver first.
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -86,35 +87,42 @@ class _Kind:
         return any(self.name in name for name in names) or self.problem(template["spec"]) is None
 
 
-_KINDS: Final = {
-    "daemonset": _Kind(
-        _INSTALLER, installer_problem, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
-    ),
-    "partitioner": _Kind(
-        _INSTALLER, partitioner_problem, NO_DRIVER, "the node has no partitioned GPU", "no DaemonSet partitions them"
-    ),
-    "device-plugin": _Kind(
-        PLUGIN,
-        plugin_problem,
-        NO_DEVICE_PLUGIN,
-        "the node advertises no GPU",
-        "no DaemonSet runs NVIDIA's device plugin",
-    ),
-    "neuron-plugin": _Kind(
-        NEURON_PLUGIN,
-        neuron_problem,
-        NO_DEVICE_PLUGIN,
-        "the node advertises no chip",
-        "no DaemonSet runs AWS's Neuron device plugin",
-    ),
-    "amd-plugin": _Kind(
-        AMD_PLUGIN,
-        amd_problem,
-        NO_DEVICE_PLUGIN,
-        "the node advertises no GPU",
-        "no DaemonSet installs AMD's driver and runs its device plugin",
-    ),
+_NVIDIA_DRIVER: Final = _Kind(
+    _INSTALLER, installer_problem, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
+)
+_PARTITIONER: Final = _Kind(
+    _INSTALLER, partitioner_problem, NO_DRIVER, "the node has no partitioned GPU", "no DaemonSet partitions them"
+)
+_NVIDIA_PLUGIN: Final = _Kind(
+    PLUGIN,
+    plugin_problem,
+    NO_DEVICE_PLUGIN,
+    "the node advertises no GPU",
+    "no DaemonSet runs NVIDIA's device plugin",
+)
+_NEURON_PLUGIN: Final = _Kind(
+    NEURON_PLUGIN,
+    neuron_problem,
+    NO_DEVICE_PLUGIN,
+    "the node advertises no chip",
+    "no DaemonSet runs AWS's Neuron device plugin",
+)
+_AMD_PLUGIN: Final = _Kind(
+    AMD_PLUGIN,
+    amd_problem,
+    NO_DEVICE_PLUGIN,
+    "the node advertises no GPU",
+    "no DaemonSet installs AMD's driver and runs its device plugin",
+)
+_NEEDED: Final[Mapping[str, tuple[_Kind, ...]]] = {
+    "daemonset": (_NVIDIA_DRIVER,),
+    "partitioner": (_PARTITIONER,),
+    "device-plugin": (_NVIDIA_PLUGIN,),
+    "installer-and-plugin": (_NVIDIA_DRIVER, _NVIDIA_PLUGIN),
+    "neuron-plugin": (_NEURON_PLUGIN,),
+    "amd-plugin": (_AMD_PLUGIN,),
 }
+"""Who advertises a group's GPUs → what has to be Ready on each node."""
 
 
 class Drivers(PollingThread):
@@ -144,7 +152,7 @@ class Drivers(PollingThread):
         if nodes:
             daemon_sets = self._api.list("/apis/apps/v1/daemonsets")
             for name in sorted({_advertiser(node) for node in nodes}):
-                self._serve([node for node in nodes if _advertiser(node) == name], _KINDS[name], daemon_sets)
+                self._serve([node for node in nodes if _advertiser(node) == name], _NEEDED[name], daemon_sets)
         resolved = self._missing.keys() - self._waiting_since.keys()
         if resolved:
             for name in resolved:
@@ -159,13 +167,17 @@ class Drivers(PollingThread):
             if (name := node["metadata"]["name"]) in pods:
                 self._api.merge(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {EFA_PLUGIN: "ready"}}})
 
-    def _serve(self, nodes: list[Object], kind: _Kind, daemon_sets: list[Object]) -> None:
-        mine = [each for each in daemon_sets if kind.matches(each)]
-        pods = self._ready_pods([each for each in mine if kind.problem(each["spec"]["template"]["spec"]) is None])
+    def _serve(self, nodes: list[Object], kinds: Sequence[_Kind], daemon_sets: list[Object]) -> None:
+        named = {kind: [each for each in daemon_sets if kind.matches(each)] for kind in kinds}
+        pods = {
+            kind: self._ready_pods([each for each in mine if kind.problem(each["spec"]["template"]["spec"]) is None])
+            for kind, mine in named.items()
+        }
         config_map = functools.cache(self._config_map)
         for node in nodes:
             name = node["metadata"]["name"]
-            pod = pods.get(name)
+            kind = next((each for each in kinds if name not in pods[each]), kinds[-1])
+            pod = pods[kind].get(name)
             problem = None
             if pod is not None:
                 now = time.monotonic()
@@ -180,7 +192,7 @@ class Drivers(PollingThread):
                     continue
                 except PluginError as error:
                     problem = f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']} {error}"
-            reason = problem or _reason(node, kind, mine)
+            reason = problem or _reason(node, kind, named[kind])
             patience = _PATIENCE_SECONDS if reason else _LONG_PATIENCE_SECONDS
             if time.monotonic() - self._waiting_since[name] > patience:
                 self._complain(node, kind, reason or "its DaemonSet's pod is not Ready on the node")
@@ -212,8 +224,10 @@ class Drivers(PollingThread):
 
 def missing(node: Object, advertiser: str, daemon_sets: Iterable[Object]) -> str:
     """Why none of the cluster's ``daemon_sets`` makes a node's GPUs usable; empty if one does, or none has to."""
-    kind = _KINDS.get(advertiser)
-    return _reason(node, kind, [each for each in daemon_sets if kind.matches(each)]) if kind else ""
+    declared = [*daemon_sets]
+    kinds = _NEEDED.get(advertiser, ())
+    reasons = (_reason(node, kind, [each for each in declared if kind.matches(each)]) for kind in kinds)
+    return next(filter(None, reasons), "")
 
 
 def _advertiser(node: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from components.clouds.eks.fabric import device_plugin
 from components.driver_daemon_set import daemon_set
 from facts.concepts.parts import Fabric
 from packages.rehearsal.tests.providers.eks.autoscaling import declared
+from packages.rehearsal.tests.simulated_cluster import daemon_set as daemon
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Object
@@ -200,6 +201,61 @@ def test_a_node_offers_them_once_the_plugin_is_ready_there(ready: bool) -> None:
     Drivers(api, lambda _: None).look()
     annotations = {"metadata": {"annotations": {"rehearsal.gpucluster.dev/efa-plugin": "ready"}}}
     assert api.merged == ([("/api/v1/nodes/n", annotations)] if ready else [])
+
+
+class Gpus:
+    """A node with two GPUs that waits for driver and device plugin, and the DaemonSets whose pods are Ready on it."""
+
+    def __init__(self, *daemon_sets: Object) -> None:
+        self.daemon_sets = daemon_sets
+        self.annotations = {
+            "rehearsal.gpucluster.dev/driver": "missing",
+            "rehearsal.gpucluster.dev/gpus": "2",
+            "rehearsal.gpucluster.dev/gpus-advertised-by": "installer-and-plugin",
+        }
+        self.events: list[Object] = []
+
+    def list(self, path: str, **query: Any) -> list[Object]:
+        status = {"conditions": [{"type": "Ready", "status": "True"}]}
+        if path.endswith("nodes"):
+            metadata = {"name": "n", "uid": "n", "labels": {}, "annotations": self.annotations}
+            return [{"metadata": metadata, "spec": {}, "status": status}]
+        if path.endswith("daemonsets"):
+            return [*self.daemon_sets]
+        mine = (each for each in self.daemon_sets if query["labelSelector"] == f"k8s-app={each['metadata']['name']}")
+        pods = ({**each["spec"]["template"]["spec"], "nodeName": "n"} for each in mine)
+        metadata = {"creationTimestamp": "now", "name": "pod", "namespace": "kube-system"}
+        return [{"metadata": metadata, "spec": spec, "status": status} for spec in pods]
+
+    def merge(self, path: str, body: Any) -> None:
+        self.annotations |= body["metadata"]["annotations"]
+
+    def create(self, path: str, body: Object) -> None:
+        self.events.append(body)
+
+
+INSTALLER = daemon("installer", **installer_pod())
+NVIDIA_PLUGIN = daemon("plugin", **plugin_pod(None))
+
+
+@pytest.mark.parametrize(
+    ("daemon_sets", "reason"),
+    [
+        ((INSTALLER,), "DevicePluginMissing"),
+        ((NVIDIA_PLUGIN,), "DriverMissing"),
+        ((INSTALLER, NVIDIA_PLUGIN), ""),
+    ],
+)
+def test_a_node_whose_cloud_installs_neither_needs_both_driver_and_plugin(
+    daemon_sets: tuple[Object, ...], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api: Any = Gpus(*daemon_sets)
+    drivers = Drivers(api, lambda _: None)
+    for seconds in (0.0, 10.0):
+        monkeypatch.setattr("rehearsal.fleet.drivers.time.monotonic", lambda seconds=seconds: seconds)
+        drivers.look()
+    assert api.annotations["rehearsal.gpucluster.dev/driver"] == ("missing" if reason else "ready")
+    assert {each["reason"] for each in api.events} == ({reason} if reason else set())
 
 
 NEURON = "aws.amazon.com/neuron"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +52,7 @@ _MANY_PODS_MILLI_CPU: Final = 400
 """What the kubelet keeps for more: ``reserved.go`` of https://github.com/GoogleCloudPlatform/cluster-autoscaler"""
 CLASS_LABEL: Final = "cloud.google.com/compute-class"
 PREFIX: Final = "cloud.google.com/"
+_NO_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 
 PARTITIONS: Final[Mapping[str, Mapping[str, int]]] = yaml.safe_load(
     Path(__file__).with_name("partitions.yaml").read_text("utf-8")
@@ -94,9 +95,12 @@ class GpusOfConfig:
         """
         return self.driver != "INSTALLATION_DISABLED"
 
-    @property
-    def advertised_by(self) -> Advertiser:
-        """Who makes them allocatable."""
+    def advertised_by(self, labels: Collection[str]) -> Advertiser:
+        """Who makes them allocatable on a node with these labels. One of them keeps Google's device plugin away:
+        https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html
+        """
+        if _NO_PLUGIN in labels and self.resource == GPU_RESOURCE:
+            return "device-plugin" if self.managed else "installer-and-plugin"
         return "cloud" if self.managed else "partitioner" if self.partition else "daemonset"
 
 
@@ -267,7 +271,7 @@ def node_group(
         per_zone=per_zone,
         initial_nodes=initial,
         rank=choice_rank(config, usd),
-        gpus_advertised_by="cloud" if gpus is None else gpus.advertised_by,
+        gpus_advertised_by="cloud" if gpus is None else gpus.advertised_by(config.get("labels") or {}),
         packing=_PACKING if scaling and not atomic else None,
         atomic=atomic,
         # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
