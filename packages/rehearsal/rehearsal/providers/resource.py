@@ -233,10 +233,6 @@ class Table(Generic[CloudT]):
         """The inputs of a pool of machines of which a change has the cloud replace every node."""
         return tuple(_paths(self._resources[token]["recreates"]))
 
-    def sends(self, token: str) -> dict[str, Any]:
-        """How the inputs of a type become requests."""
-        return dict(self._resources[token]["sends"])
-
     def sent(self, token: str, inputs: Properties) -> Properties:
         """``inputs`` with what the provider adds to declared blocks when it sends them."""
         return _with_values(copy.deepcopy(inputs), self._resources[token].get("sent", {}))
@@ -251,9 +247,9 @@ class Table(Generic[CloudT]):
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
-        - ``rules``: their name in ``rules.yaml``; ``recreates``, ``sends``: see there; ``sent``: input path →
-          what the provider sends if it is omitted in a declared block; ``recorded``: whether a test
-          holds the type to what the cloud or its provider was seen to answer or send.
+        - ``rules``: their name in ``rules.yaml``; ``recreates``: see there; ``sent``: input path → what the provider
+          sends if it is omitted in a declared block; ``recorded``: whether a test holds the type to what the cloud or
+          its provider was seen to answer or send.
         """
         return SimulatedResource(token=token, **self.fields(token, code))
 
@@ -277,7 +273,7 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        for other in ("rules", "recreates", "recorded", "sends", "sent"):
+        for other in ("rules", "recreates", "recorded", "sent"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
         return {**entry, **lists, **code}

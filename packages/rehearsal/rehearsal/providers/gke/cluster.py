@@ -164,7 +164,7 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
         return cluster
     for pool in _inline_pools(inputs) if before is None else ():
-        if (problem := node_problem(cloud, inputs, pool.inputs)) is not None:
+        if (problem := node_problem(cloud, inputs, TABLE.sent(POOL, pool.inputs))) is not None:
             raise not_registered(1, problem)
     endpoint = cloud.machines().create_cluster(
         inputs["name"],

@@ -82,13 +82,15 @@ def test_scopes_of_nodes(google: gke.Google, scopes: list[str], lacking: str) ->
     assert bool(because) is bool(lacking)
 
 
-def in_network(google: gke.Google, gateway: dict[str, Any] | None, *, private_access: bool, nodes: bool = True) -> None:
+def in_network(
+    google: gke.Google, gateway: dict[str, Any] | None, *, private_access: bool, nodes: bool = True, **cluster: Any
+) -> None:
     google.create(gke.NETWORK, {"name": "net", "autoCreateSubnetworks": False})
     google.create(gke.SUBNETWORK, gke.subnetwork(privateIpGoogleAccess=private_access))
     google.create(gke.ROUTER, {"name": "router", "network": "net"})
     if gateway is not None:
         google.create(gke.NAT, gke.nat(**gateway))
-    google.create(gke.CLUSTER, gke.cluster(privateClusterConfig={"enablePrivateNodes": nodes}))
+    google.create(gke.CLUSTER, gke.cluster(privateClusterConfig={"enablePrivateNodes": nodes}, **cluster))
 
 
 @cases
@@ -104,6 +106,28 @@ def test_private_nodes_without_a_way_out_do_not_register(
 ) -> None:
     with pytest.raises(ProviderError, match=f"0 nodes out of 1 have registered.*{because}"):
         in_network(google, gateway, private_access=private_access)
+
+
+@pytest.mark.parametrize(
+    ("network", "registers"),
+    [
+        (None, False),
+        ({"createPodRange": False}, True),
+        ({"createPodRange": False, "enablePrivateNodes": False}, True),
+        ({"createPodRange": False, "enablePrivateNodes": True}, False),
+    ],
+)
+def test_a_pool_inside_its_cluster_is_sent_as_one_of_its_own(
+    google: gke.Google, network: dict[str, Any] | None, registers: bool
+) -> None:
+    """Public nodes need no other way out: ``enablePrivateNodes`` is sent as false where the block leaves it out."""
+    pool = {"name": "inline", "nodeCount": 1, **({} if network is None else {"networkConfig": network})}
+    inside = {"nodePools": [pool], "removeDefaultNodePool": False}
+    if registers:
+        in_network(google, None, private_access=False, **inside)
+        return
+    with pytest.raises(ProviderError, match="0 nodes out of 1 have registered"):
+        in_network(google, None, private_access=False, **inside)
 
 
 @pytest.mark.parametrize("off", ["autoUpgrade", "autoRepair"])

@@ -17,8 +17,8 @@ from typing import Any, Final
 import pytest
 
 from packages.rehearsal.tests.providers.gke.account import POOL, Google, cpu_pool, gpu_pool
+from packages.rehearsal.tests.providers.gke.requests import requests
 from rehearsal.providers.base import CallContext, Previous, Properties
-from rehearsal.providers.gke.requests import requests
 
 FOLDER: Final = Path(__file__).parent / "recorded"
 RESOURCES: Final[list[dict[str, Any]]] = json.loads((FOLDER / "requests.json").read_text("utf-8"))

@@ -1,5 +1,4 @@
-"""What Google's provider sends to create a resource: its inputs, in the API's words, as ``sends`` in ``resources.yaml``
-says by type.
+"""What Google's provider sends to create a resource: its inputs, in the API's words, as ``sends.yaml`` says by type.
 
 The provider leaves out zero values, unless its own code forces one to be sent. A declared block is sent even if all in
 it are zero.
@@ -10,12 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.gke.cloud import TABLE, region_of
 
+_SENDS: Final = yaml.safe_load((Path(__file__).parent / "sends.yaml").read_text("utf-8"))
 _INPUTS: Final = "$inputs"
 _MAPS: Final = ("labels", "resourceLabels", "metadata")
 
@@ -63,7 +66,7 @@ def requests(token: str, inputs: Properties) -> list[dict[str, Any]]:
 
 
 def _sends(token: str) -> Sends:
-    entry = TABLE.sends(token)
+    entry = _SENDS[token]
     return Sends(**{**entry, "calls": [CreationRequest(**call) for call in entry["calls"]]})
 
 
