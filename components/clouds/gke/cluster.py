@@ -142,8 +142,8 @@ def _ignored_changes(settings: Settings) -> list[str]:
     """Inputs that keep the value of the cluster's creation.
 
     Those of the temporary pool, which no longer exists; and the dataplane, unless the stack file sets it: a change
-    replaces the cluster, and clusters older than the setting have the legacy one. And the zones: every pool declares its
-    own, and another zone of the cluster moves all of them, with what runs there:
+    replaces the cluster, and clusters older than the setting have the legacy one. And the zones: every pool declares
+    its own, and another zone of the cluster moves all of them, with what runs there:
     https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/ClusterUpdate (desiredLocations)
     """
     temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]

@@ -258,8 +258,8 @@ def _group(
             dearest_hourly_usd=node_hourly_usd(config, region, spot),
         ),
         region=region,
-        # The provider sends a declared block without it as false, whatever the cluster has:
-        # https://github.com/GoogleCloudPlatform/magic-modules (resource_container_node_pool.go.tmpl, expandNodeNetworkConfig)
+        # The provider sends a declared block without it as false, whatever the cluster has: expandNodeNetworkConfig in
+        # https://github.com/GoogleCloudPlatform/magic-modules (resource_container_node_pool.go.tmpl)
         private=None if network is None else flag(at(network, "enablePrivateNodes")),
         pods_as_nodes=_pods_as_nodes(config),
         verified_boot=_verified_boot(config),

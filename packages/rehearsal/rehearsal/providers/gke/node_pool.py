@@ -246,8 +246,8 @@ def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
 def move(cloud: SimulatedCloud, cluster: str, zones: tuple[str, ...]) -> None:
     """Move all pools of a cluster to its new zones, whatever zones they declare.
 
-    "Changing cluster locations will update the NodePool.Locations of all node pools and will result in nodes being added
-    and/or removed": https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/ClusterUpdate
+    "Changing cluster locations will update the NodePool.Locations of all node pools and will result in nodes being
+    added and/or removed": https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/ClusterUpdate
     """
     for pool in pools_of(cloud, cluster):
         moved = replace(pool, outputs={**pool.outputs, "nodeLocations": list(zones)})
