@@ -18,7 +18,7 @@ from components.clouds.eks.encryption import refuse_other_key, secrets_key
 from components.clouds.eks.endpoint import kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
-from components.clouds.eks.karpenter import Karpenter, node_role_arn
+from components.clouds.eks.karpenter import NODE_POOL, Karpenter, node_role_arn
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_cluster import running_cluster
 from components.clouds.eks.running_groups import RunningGroups
@@ -30,6 +30,7 @@ from components.clouds.eks.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from components.settings import Settings
+from facts.catalog.eks.subnets import cluster_zones
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ class EksCluster(CloudCluster):
             access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, running)
         zones = running.zones if running else ()
-        network = (
-            ExistingNetwork(settings, parent, zones)
-            if settings.network.existing
-            else Network(name, settings, parent, zones)
-        )
+        there = {pool.name for pool in settings.pools if deployed.outputs(NODE_POOL, f"{pool.name}-pool")}
+        network: ExistingNetwork | Network
+        if settings.network.existing:
+            network, planes = ExistingNetwork(settings, parent, zones, there), zones
+        else:
+            in_use = deployed.ends("aws:ec2/subnet:Subnet", f"{name}-private-", "cidrBlock")
+            network = Network(name, settings, parent, zones, in_use, there)
+            planes = zones or cluster_zones(settings.region, settings.zones)
         nodes = node_role(name, settings, account, parent)
         role = ServiceRole(
             f"{name}-control-plane-role",
@@ -78,7 +82,7 @@ class EksCluster(CloudCluster):
                     (minor, support_type(settings, minor, running)),
                     role.arn,
                     key,
-                    vpc_config(name, settings, network, parent, zones),
+                    vpc_config(name, settings, network, parent, planes),
                 ),
                 settings.raw,
                 "raw",

@@ -6,7 +6,7 @@ Subnets shared by another account are looked up in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.data_lookup import look_up, refuse
-from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
+from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER, warn_of_no_subnet
 from components.settings import Settings
 from components.settings.fields.problems import Problem
 from components.settings.limits import common
@@ -74,12 +74,18 @@ class ExistingNetwork:
         pulumi.RunError: not found or unsuitable; lists all problems, before any resource is created.
     """
 
-    def __init__(self, settings: Settings, parent: pulumi.Resource, zones: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        parent: pulumi.Resource,
+        zones: Sequence[str] = (),
+        deployed: Collection[str] = (),
+    ) -> None:
         existing = settings.network.existing
         assert existing is not None
         vpc = look_up(_VPC, {"id": existing.network}, parent, f"network.existing.network: '{existing.network}'")
         subnets = _subnets(parent, existing.network, existing.subnets)
-        refuse(_problems(settings, vpc, subnets, zones), settings)
+        refuse(_problems(settings, vpc, subnets, zones, deployed), settings)
         self.vpc: pulumi.Output[str] = pulumi.Output.from_input(existing.network)
         self.ranges: Sequence[str] = _ranges(vpc)
         self.private_subnets: Mapping[str, pulumi.Input[str]] = {each.zone: each.id for each in subnets}
@@ -104,7 +110,11 @@ def _subnets(parent: pulumi.Resource, vpc: str, ids: Sequence[str]) -> list[_Sub
 
 
 def _problems(
-    settings: Settings, vpc: Mapping[str, Any], subnets: Sequence[_Subnet], control_plane: Sequence[str]
+    settings: Settings,
+    vpc: Mapping[str, Any],
+    subnets: Sequence[_Subnet],
+    control_plane: Sequence[str],
+    deployed: Collection[str],
 ) -> Iterator[Problem]:
     yield from _names(vpc)
     ranges = _ranges(vpc)
@@ -122,7 +132,7 @@ def _problems(
             )
         else:
             yield from _way_out(subnet)
-    yield from _zones(settings, subnets, control_plane)
+    yield from _zones(settings, subnets, control_plane, deployed)
     yield from _room(settings, subnets, new=not control_plane)
 
 
@@ -157,7 +167,9 @@ def _way_out(subnet: _Subnet) -> Iterator[Problem]:
     )
 
 
-def _zones(settings: Settings, subnets: Sequence[_Subnet], control_plane: Sequence[str]) -> Iterator[Problem]:
+def _zones(
+    settings: Settings, subnets: Sequence[_Subnet], control_plane: Sequence[str], deployed: Collection[str]
+) -> Iterator[Problem]:
     by_zone: dict[str, list[_Subnet]] = {}
     for subnet in subnets:
         by_zone.setdefault(subnet.zone, []).append(subnet)
@@ -171,6 +183,16 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet], control_plane: Sequen
             has = ", ".join(sorted(by_zone))
             yield Problem(
                 _HERE, f"no subnet is in {zone}, where the stack has nodes; they are in {has}", f"Add one in {zone}"
+            )
+    for pool in settings.pools:
+        missing = [zone for zone in pool.nodes.zones if zone not in {*by_zone, *settings.zones}]
+        if missing and pool.name in deployed:
+            warn_of_no_subnet(pool, missing)
+        elif missing:
+            yield Problem(
+                f"{pool.declared_at}.zones",
+                f"no subnet of network.existing is in {', '.join(missing)}; they are in {', '.join(sorted(by_zone))}",
+                "Write zones that have one, or add one to network.existing.subnets",
             )
     if missing := [zone for zone in control_plane if zone not in by_zone]:
         yield Problem(

@@ -23,6 +23,9 @@ from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
 
+NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
+"""The type of the resource that is a pool."""
+
 NAMESPACE: Final = "kube-system"
 NAME: Final = "karpenter"
 """Of the chart and of the service account."""
@@ -146,7 +149,12 @@ class Karpenter:
                 karpenter_objects.node_class(
                     pool,
                     instance_profile=profile.outputs["name"],
-                    subnets=[context.network.private_subnets[zone] for zone in context.settings.zones],
+                    # More of them make no node drift: https://karpenter.sh/docs/concepts/disruption/#drift
+                    subnets=[
+                        context.network.private_subnets[zone]
+                        for zone in context.settings.node_zones
+                        if zone in context.network.private_subnets
+                    ],
                     security_group=context.security_group,
                     tags=context.settings.labels,
                     disk_key=context.settings.security.disk_key,

@@ -5,7 +5,9 @@ https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from ipaddress import IPv4Network
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -14,6 +16,7 @@ from components.clouds.declare import eks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 from facts.catalog.eks import subnets
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -28,15 +31,25 @@ class Network:
 
     ``ranges`` are its addresses. ``public_subnets`` are those of NAT gateways and, with the addon, of load balancers.
     With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all. A control
-    plane that exists stays in its ``zones``, which so have subnets, too.
+    plane that exists stays in its ``zones``, which so have subnets, too. So has every zone of a pool. ``in_use`` are
+    the deployed private subnets: zone → range.
 
     Raises:
-        pulumi.RunError: a zone that the stack adds would change the addresses of the others.
+        pulumi.RunError: a zone that the stack or a pool adds would change addresses in use. A pool that is ``deployed``
+            keeps such a zone without a subnet, with a warning.
     """
 
-    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource, zones: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        parent: pulumi.Resource,
+        zones: Sequence[str] = (),
+        in_use: Mapping[str, str] = MappingProxyType({}),
+        deployed: Collection[str] = (),
+    ) -> None:
         self._name, self._settings, self._parent = name, settings, parent
-        self._ranges = _ranges(settings, zones)
+        self._ranges = _ranges(settings, zones, in_use, deployed)
         vpc = declare(
             "aws:ec2/vpc:Vpc",
             f"{self._name}-vpc",
@@ -181,13 +194,49 @@ class Network:
         return pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
 
 
-def _ranges(settings: Settings, zones: Sequence[str]) -> Mapping[str, subnets.ZoneRanges]:
-    cidr, region = settings.network.node_cidr, settings.region
-    every = subnets.ranges(cidr, region, tuple(dict.fromkeys((*settings.zones, *zones))))
-    if zones and any(every[zone] != before for zone, before in subnets.ranges(cidr, region, zones).items()):
-        added = ", ".join(zone for zone in settings.zones if zone not in zones)
-        raise pulumi.RunError(
-            f"zones: with {added} the subnets of {', '.join(zones)} would be smaller, but they are in use. "
-            f"Write zones among {', '.join(zones)}, or make another cluster."
-        )
+def _ranges(
+    settings: Settings, zones: Sequence[str], in_use: Mapping[str, str], deployed: Collection[str]
+) -> Mapping[str, subnets.ZoneRanges]:
+    """The addresses of each zone of the stack, its pools and its control plane; those ``in_use`` stay."""
+
+    def parts(*more: str) -> dict[str, subnets.ZoneRanges]:
+        every = tuple(dict.fromkeys((*settings.zones, *zones, *more)))
+        return subnets.ranges(settings.network.node_cidr, settings.region, every)
+
+    running = subnets.ranges(settings.network.node_cidr, settings.region, zones) if zones else {}
+    there = {zone: each.private for zone, each in running.items()} | {
+        zone: IPv4Network(in_use[zone]) for zone in in_use
+    }
+
+    def kept(ranges: Mapping[str, subnets.ZoneRanges]) -> bool:
+        return all(each.private == there.get(zone, each.private) for zone, each in ranges.items())
+
+    # A zone of a former pool keeps its subnet where the others would grow without it.
+    every = parts() if kept(parts()) else parts(*there)
+    if not kept(every):
+        raise _refusal("zones", [zone for zone in settings.zones if zone not in there], [*there])
+    for pool in settings.pools:
+        added = [zone for zone in pool.nodes.zones if zone not in every]
+        wider = parts(*every, *added)
+        if kept(wider):
+            every = wider
+        elif pool.name in deployed:
+            warn_of_no_subnet(pool, added)
+        else:
+            raise _refusal(f"{pool.declared_at}.zones", added, [*every])
     return every
+
+
+def _refusal(key: str, added: Sequence[str], among: Sequence[str]) -> pulumi.RunError:
+    return pulumi.RunError(
+        f"{key}: with {', '.join(added)} the subnets of {', '.join(among)} would be smaller, but they are in use. "
+        f"Write zones among {', '.join(among)}, or make another cluster."
+    )
+
+
+def warn_of_no_subnet(pool: Pool, zones: Sequence[str]) -> None:
+    """A pool that is deployed, whose zones have no subnet, is left as it is: it never had a node there."""
+    pulumi.warn(
+        f"{pool.declared_at}.zones: pool {pool.name} gets no node in {', '.join(zones)}, where the cluster has no "
+        "subnet. Write zones that have one."
+    )

@@ -216,6 +216,11 @@ class Settings:
         return (*self.gpu_pools, *self.cpu_pools)
 
     @property
+    def node_zones(self) -> tuple[str, ...]:
+        """The stack's zones, then the others of its pools."""
+        return tuple(dict.fromkeys((*self.zones, *(zone for pool in self.pools for zone in pool.nodes.zones))))
+
+    @property
     def pool_names(self) -> list[tuple[str, list[str]]]:
         """Path of each entry of ``gpuPools`` and ``cpuPools``, with the names of its pools."""
         named = []

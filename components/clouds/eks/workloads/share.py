@@ -78,7 +78,8 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
             {"fileSystemId": files.id, "subnetId": context.network.private_subnets[zone], "securityGroups": [group.id]},
             pulumi.ResourceOptions(parent=parent),
         )
-        for zone in settings.zones
+        for zone in settings.node_zones
+        if zone in context.network.private_subnets
     ]
     # By TLS, which is the driver's default, and as the driver's role.
     # https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/parameters.md

@@ -70,12 +70,13 @@ def _room(settings: Settings) -> Iterator[Problem]:
             "Write for example 10.0.0.0/16",
         )
         return
-    full = _full(settings, settings.zones, whole)
+    every = (*subnets.cluster_zones(settings.region, settings.zones), *settings.node_zones)
+    full = _full(settings, every, whole)
     if full is None:
         return
     zone, part, room, nodes = full
     larger = (whole.supernet(new_prefix=each) for each in range(whole.prefixlen - 1, subnets.VPC_PREFIXES[0] - 1, -1))
-    enough = next((each for each in larger if _full(settings, settings.zones, each) is None), None)
+    enough = next((each for each in larger if _full(settings, every, each) is None), None)
     # A part of the range for each zone, in a power of two of equal parts.
     fewer = next((n for n in range(len(settings.zones) - 1, 0, -1) if _least_room(settings, n, whole) >= nodes), None)
     ways = [

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
+from unittest import mock
 
 import pulumi
 import pytest
 
 from facts import catalog
 from facts.catalog.eks import subnets
-from tests import eks_answers, recorder
+from tests import eks_answers, one_stack, recorder
 from tests.components import eks_specs
+from tests.stacks import run_with
 
 SUBNET = "aws:ec2/subnet:Subnet"
 ROUTE = "aws:ec2/route:Route"
@@ -103,6 +105,74 @@ def test_a_zone_that_would_move_the_subnets_of_a_running_cluster_is_refused(runn
     running("abc")
     with pytest.raises(pulumi.RunError, match=r"^zones: with us-west-2d .*among us-west-2a, us-west-2b, us-west-2c"):
         eks_specs.run(admin=eks_specs.admin_pool(zones=(A, D)), cluster={"zones": (A, D)})
+
+
+T4 = {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}
+
+
+def stack(*pool_zones: str, deployed: recorder.Recording | None = None, **changes: Any) -> recorder.Recording:
+    """A stack of one zone whose pools are in these."""
+    pools = [{**T4, "name": f"t4{zone[-1]}", "zones": [zone]} for zone in pool_zones]
+    config = one_stack.config("eks", zones=[A], gpuPools=pools, cpuPools=[], adminPool={}, **changes)
+    return run_with(config, "one", deployed=deployed)
+
+
+def private_subnets(recording: recorder.Recording) -> dict[str, str]:
+    """Zone → range."""
+    subnets = [one.inputs for one in recording.of_type(SUBNET) if "-private-" in one.name]
+    return {each["availabilityZone"]: each["cidrBlock"] for each in subnets}
+
+
+@pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autoscaler"])
+@pytest.mark.parametrize(("zone", "spans"), [(A, (A, B, C)), (C, (A, B, C)), (D, (A, B, C, D))])
+def test_a_pool_has_a_subnet_in_each_of_its_zones(autoscaler: str, zone: str, spans: tuple[str, ...]) -> None:
+    recording = stack(zone, autoscaling={"autoscaler": autoscaler})
+    assert tuple(sorted(private_subnets(recording))) == spans
+    own = f"cluster-private-{zone}-id"
+    if autoscaler == "karpenter":
+        (node_class,) = (one for one in recording.resources if one.name == "autoscaler-t4" + zone[-1] + "-1")
+        assert {"id": own} in node_class.inputs["spec"]["subnetSelectorTerms"]
+    else:
+        assert recording.named(f"t4{zone[-1]}-1-pool").inputs["subnetIds"] == [own]
+    routes = ways_out(recording)
+    assert {f"cluster-private-{each}" for each in spans} <= routes.keys()
+
+
+def test_a_zone_of_nodes_alone_is_none_of_the_control_planes() -> None:
+    """AWS has zones without control planes: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
+    planes = stack(D).only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"]
+    assert planes == [f"cluster-private-{zone}-id" for zone in (A, B, C)]
+
+
+def test_a_shared_volume_is_mounted_in_the_zones_of_pools_too() -> None:
+    recording = stack(D, workloads={"sharedVolume": {"sizeGib": 100}})
+    targets = {one.inputs["subnetId"] for one in recording.of_type("aws:efs/mountTarget:MountTarget")}
+    assert targets == {f"cluster-private-{zone}-id" for zone in (A, D)}
+
+
+def test_no_update_changes_a_subnet_for_a_pools_zone(running: Callable[[str], None]) -> None:
+    first, with_d = stack(A), stack(A, D)
+    running("abc")
+    # Made with D, the cluster keeps these subnets, with the pool and without it.
+    for after in (stack(A, D, deployed=with_d), stack(A, deployed=with_d)):
+        assert private_subnets(after) == private_subnets(with_d)
+    # One of the first three zones has a part already.
+    assert private_subnets(stack(A, C, deployed=first)) == private_subnets(first)
+    with pytest.raises(pulumi.RunError, match=r"^gpuPools\[1\]\.zones: with us-west-2d .*among us-west-2a, us-west-2b"):
+        stack(A, D, deployed=first)
+
+
+def test_a_deployed_pool_without_a_subnet_stays_with_a_warning(running: Callable[[str], None]) -> None:
+    """The first version of the program made such pools with Karpenter, and no node of them ever started."""
+    first, name = stack(A), "t4d-1-pool"
+    pool = stack(D).named(name)
+    released = recorder.Recording([*first.resources, pool], states={**first.states, pool.urn: pool.inputs})
+    running("abc")
+    with mock.patch("pulumi.warn") as warn:
+        updated = stack(A, D, deployed=released)
+    assert private_subnets(updated) == private_subnets(first)
+    assert updated.named(name).inputs["spec"] == pool.inputs["spec"]
+    assert "pool t4d-1 gets no node in us-west-2d" in " ".join(call.args[0] for call in warn.call_args_list)
 
 
 @pytest.mark.parametrize(
