@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 import yaml
 
-from rehearsal.providers.base import Properties, at
+from rehearsal.providers.base import Properties, at, merged
 from rehearsal.providers.cloud import Record, SimulatedCloud
 from rehearsal.providers.rules import Check, ServerRule, declared_rule, no_check
 
@@ -243,7 +243,7 @@ class Table(Generic[CloudT]):
         An entry has the fields of ``SimulatedResource``, and:
 
         - ``outputs`` that are not text are constants; those of ``code`` come on top;
-        - ``answers``: outputs that are the input, or this value if it is omitted;
+        - ``answers``: outputs that are the input, or this value if it is omitted; a block completes the input's;
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
@@ -300,7 +300,11 @@ def _reference(text: str) -> Reference:
 
 
 def _answer(key: str, default: Any) -> Callable[[Pending[Any]], Any]:
-    return lambda pending: pending.inputs.get(key) or default
+    def answer(pending: Pending[Any]) -> Any:
+        declared = pending.inputs.get(key)
+        return default if declared in (None, "") else merged(default, declared)
+
+    return answer
 
 
 def _paths(paths: list[Any]) -> Iterator[Any]:

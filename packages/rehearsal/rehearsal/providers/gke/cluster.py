@@ -9,6 +9,7 @@ and RBAC knows them by their address) and https://cloud.google.com/kubernetes-en
 from __future__ import annotations
 
 import copy
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from rehearsal.providers.gke import rules
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, bad_request, chosen, not_registered, region_of
 from rehearsal.providers.gke.iam import require_account, require_granted, service_agent
 from rehearsal.providers.gke.network import network_of, subnetwork_of
-from rehearsal.providers.gke.node_pool import CLUSTER, POOL, move
+from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, move
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
@@ -115,6 +116,44 @@ def _range(pending: Pending[SimulatedCloud], name: str, block: str) -> str | Non
     return ranges.get(policy.get(name)) or policy.get(block)
 
 
+_PODS: Final = "10.112.0.0/14"
+_SERVICES: Final = "34.118.224.0/20"
+"""GKE's own range: https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips"""
+
+
+def _pods(pending: Pending[SimulatedCloud]) -> str:
+    """The range of the pods: of a named secondary range, or one of GKE's choice of the length that is asked for."""
+    declared = _range(pending, "clusterSecondaryRangeName", "clusterIpv4CidrBlock") or ""
+    return _PODS.partition("/")[0] + declared if declared.startswith("/") else declared or _PODS
+
+
+def _services(pending: Pending[SimulatedCloud]) -> str:
+    declared = _range(pending, "servicesSecondaryRangeName", "servicesIpv4CidrBlock") or ""
+    return _SERVICES if declared in ("", "/20") else declared
+
+
+def _addresses(pending: Pending[SimulatedCloud]) -> Properties:
+    policy = pending.inputs.get("ipAllocationPolicy") or {}
+    return {
+        "clusterSecondaryRangeName": f"gke-{pending.inputs['name']}-pods-{zlib.crc32(pending.id.encode()):08x}",
+        "networkTierConfig": {"networkTier": "NETWORK_TIER_DEFAULT"},
+        "stackType": "IPV4",
+        **policy,
+        "clusterIpv4CidrBlock": _pods(pending),
+        "servicesIpv4CidrBlock": _services(pending),
+    }
+
+
+def _own_subnetwork(pending: Pending[SimulatedCloud]) -> str:
+    """The subnetwork; a network in auto mode has one of its name in each region."""
+    inputs = pending.inputs
+    if inputs.get("subnetwork"):
+        return subnetwork_of(pending.cloud, inputs).id
+    network = network_of(pending.cloud, inputs)
+    project, name = network.id.split("/")[1], last_part(network.id)
+    return f"projects/{project}/regions/{region_of(inputs['location'])}/subnetworks/{name}"
+
+
 def _version(pending: Pending[SimulatedCloud]) -> str | None:
     return rules.resolve(pending.inputs.get("minMasterVersion"))
 
@@ -139,6 +178,12 @@ def _endpoints(pending: Pending[SimulatedCloud]) -> Properties:
             "endpoint": known,
         },
     }
+
+
+def _private(pending: Pending[SimulatedCloud]) -> Properties:
+    known = pending.before.outputs["privateClusterConfig"] if pending.before else {}
+    addresses = {key: known.get(key) for key in ("privateEndpoint", "publicEndpoint")}
+    return without_none({**(pending.inputs.get("privateClusterConfig") or {}), **addresses})
 
 
 def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
@@ -178,7 +223,13 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     by_name = ways["dnsEndpointConfig"]
     by_name["endpoint"] = endpoint.name if by_name["allowExternalTraffic"] else endpoint.nowhere
     address = endpoint.private if at(inputs, "privateClusterConfig.enablePrivateEndpoint") else endpoint.host
-    reached = {"endpoint": address, "controlPlaneEndpointsConfig": ways, "masterAuth": auth}
+    addresses = {"privateEndpoint": endpoint.private, "publicEndpoint": endpoint.host}
+    reached = {
+        "endpoint": address,
+        "controlPlaneEndpointsConfig": ways,
+        "masterAuth": auth,
+        "privateClusterConfig": {**cluster.outputs["privateClusterConfig"], **addresses},
+    }
     return replace(cluster, outputs={**cluster.outputs, **reached})
 
 
@@ -195,20 +246,25 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         CLUSTER,
         outputs={
-            "clusterIpv4Cidr": lambda pending: _range(pending, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
+            "clusterIpv4Cidr": _pods,
             "controlPlaneEndpointsConfig": _endpoints,
+            "ipAllocationPolicy": _addresses,
             "endpoint": lambda pending: pending.before.outputs["endpoint"] if pending.before else "",
             "masterAuth": _master_auth,
             "masterVersion": _version,
+            "nodeConfig": lambda pending: (
+                None
+                if pending.inputs.get("removeDefaultNodePool")
+                else answered_config(pending.inputs.get("nodeConfig") or {})
+            ),
             "network": lambda pending: network_of(pending.cloud, pending.inputs).id,
             "nodeLocations": lambda pending: sorted(
                 {*rules.cluster_zones(pending.inputs, pending.cloud)} - {pending.inputs["location"]}
             ),
             "nodeVersion": lambda pending: pending.inputs.get("nodeVersion") or _version(pending),
-            "servicesIpv4Cidr": lambda pending: _range(pending, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
-            "subnetwork": lambda pending: (
-                subnetwork_of(pending.cloud, pending.inputs).id if pending.inputs.get("subnetwork") else None
-            ),
+            "privateClusterConfig": _private,
+            "servicesIpv4Cidr": _services,
+            "subnetwork": _own_subnetwork,
         },
         recomputed=_moved,
         derive_inputs=_completed,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from rehearsal.providers.base import Properties, at, without_none
+from rehearsal.providers.base import Properties, at, merged, without_none
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
 from rehearsal.providers.gke import nodes, rules
 from rehearsal.providers.gke.cloud import TABLE, bad_request, not_registered, region_of
@@ -23,6 +23,7 @@ from rehearsal.simulation import SimulatedNodeGroup
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
+_MODEL: Final = "goog-gke-node-pool-provisioning-model"
 _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
 NODES_RECREATED: Final = TABLE.recreates(POOL)
 
@@ -135,10 +136,7 @@ def as_answered(pool: Record) -> Record:
 
     https://github.com/crossplane-contrib/provider-upjet-gcp/issues/1028
     """
-    if not _lent(pool.inputs):
-        return pool
-    settings = {"strategy": "SHORT_LIVED", "maxSurge": 0, "maxUnavailable": 0}
-    return replace(pool, inputs={**pool.inputs, "upgradeSettings": settings})
+    return replace(pool, inputs={**pool.inputs, "upgradeSettings": _LENT_UPGRADES}) if _lent(pool.inputs) else pool
 
 
 def made_public(cloud: SimulatedCloud) -> list[str]:
@@ -218,6 +216,55 @@ def _managers(pending: Pending[SimulatedCloud]) -> list[str]:
     return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(pending)]
 
 
+# As GKE answered in 2026: recorded/ in the tests.
+_SCOPES: Final = ("devstorage.read_only", "logging.write", "monitoring", "service.management.readonly")
+_CONFIG: Final[Properties] = {
+    "imageType": "COS_CONTAINERD",
+    "kubeletConfig": {"insecureKubeletReadonlyPortEnabled": "FALSE", "maxParallelImagePulls": 2},
+    "machineType": "e2-medium",
+    "metadata": {"disable-legacy-endpoints": "true"},
+    "oauthScopes": [f"https://www.googleapis.com/auth/{each}" for each in (*_SCOPES, "servicecontrol", "trace.append")],
+    "serviceAccount": "default",
+    "shieldedInstanceConfig": {"enableIntegrityMonitoring": True},
+}
+_LENT_UPGRADES: Final = {"strategy": "SHORT_LIVED", "maxSurge": 0, "maxUnavailable": 0}
+
+
+def answered_config(config: Properties) -> Properties:
+    """A configuration of nodes with what GKE completes."""
+    disk = config.get("bootDisk") or {}
+    size = config.get("diskSizeGb") or disk.get("sizeGb") or 100
+    type = config.get("diskType") or disk.get("diskType") or "pd-balanced"
+    model = {} if any(map(config.get, ("spot", "preemptible", "flexStart"))) else {_MODEL: "on-demand"}
+    return {
+        **merged(_CONFIG, config),
+        "bootDisk": {**disk, "sizeGb": size, "diskType": type},
+        "diskSizeGb": size,
+        "diskType": type,
+        "resourceLabels": {**model, **(config.get("resourceLabels") or {})},
+    }
+
+
+def _pool_network(pending: Pending[SimulatedCloud]) -> Properties:
+    cluster = _cluster_of(pending.cloud, pending.id)
+    policy = cluster.outputs.get("ipAllocationPolicy") or {}
+    network = {
+        "enablePrivateNodes": bool(nodes.private(cluster.inputs, TABLE.sent(POOL, pending.inputs))),
+        "podIpv4CidrBlock": policy.get("clusterIpv4CidrBlock"),
+        "podRange": policy.get("clusterSecondaryRangeName"),
+        "subnetwork": cluster.outputs.get("subnetwork"),
+    }
+    return merged(without_none(network), pending.inputs.get("networkConfig") or {})
+
+
+def _upgrades(pending: Pending[SimulatedCloud]) -> Properties:
+    if _lent(pending.inputs):
+        return _LENT_UPGRADES
+    declared = pending.inputs.get("upgradeSettings") or {}
+    surge = {"strategy": "SURGE", "maxSurge": 1} if declared.get("strategy") in (None, "SURGE") else {}
+    return {**surge, **declared}
+
+
 def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
     """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
     cloud, cluster, config = pending.cloud, _cluster_of(pending.cloud, pending.id), _config(pending)
@@ -227,7 +274,8 @@ def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
     else:
         others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != pending.id]
         beside_cpu = any(nodes.gpus_of(cloud, other) is None for other in others)
-    return {**config, "effectiveTaints": nodes.effective_taints(config, nodes.gpus_of(cloud, config), beside_cpu)}
+    taints = nodes.effective_taints(config, nodes.gpus_of(cloud, config), beside_cpu)
+    return {**answered_config(config), "effectiveTaints": taints}
 
 
 def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
@@ -293,7 +341,13 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "managedInstanceGroupUrls": lambda pending: [
                 url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(pending)
             ],
+            "initialNodeCount": lambda pending: pending.inputs.get("initialNodeCount", pending.inputs.get("nodeCount")),
+            "maxPodsPerNode": lambda pending: nodes.max_pods(
+                _cluster_of(pending.cloud, pending.id).inputs, pending.inputs
+            ),
+            "networkConfig": _pool_network,
             "nodeConfig": _node_config,
+            "upgradeSettings": _upgrades,
             "nodeLocations": lambda pending: list(_zones(pending)),
             "version": lambda pending: (
                 pending.inputs.get("version") or _cluster_of(pending.cloud, pending.id).outputs["masterVersion"]
