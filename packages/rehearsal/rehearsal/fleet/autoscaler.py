@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,7 @@ _ENVIRONMENT: Final = {
 
 
 _NODE_CLASS_VARIABLES: Final = ("NODE_CLASS_GROUP", "NODE_CLASS_VERSION", "NODE_CLASS_KIND")
+_ZONE_LABELS: Final = "ZONE_LABELS"
 """Of the edited Karpenter: ``rehearsal/tools/karpenter/module.json``."""
 
 
@@ -55,8 +56,14 @@ class KarpenterSupervisor:
     """
 
     def __init__(
-        self, control_plane: ControlPlane, tools: Path, folder: Path, own: ManagedKarpenter | None = None
+        self,
+        control_plane: ControlPlane,
+        tools: Path,
+        folder: Path,
+        own: ManagedKarpenter | None = None,
+        zone_labels: Sequence[str] = (),
     ) -> None:
+        """``zone_labels`` are labels that mean the zone, beside the common one."""
         missing = [name for name in ("karpenter", *CRDS) if not (tools / name).exists()]
         if missing:
             raise ProcessError(f"{tools} lacks {', '.join(missing)}. Run `make tools` to build the autoscaler.")
@@ -65,6 +72,7 @@ class KarpenterSupervisor:
         self._control_plane = control_plane
         self._tools = tools
         self._own = own
+        self._zone_labels = " ".join(zone_labels)
         self._file = folder / "instance-types.json"
         self._child: Child | None = None
         self._changed = threading.Condition()
@@ -202,7 +210,7 @@ class KarpenterSupervisor:
                 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
                 f"--preference-policy={'Respect' if own else 'Ignore'}",
             ],
-            env={**_ENVIRONMENT, **own, "KUBECONFIG": str(kubeconfig)},
+            env={**_ENVIRONMENT, **own, _ZONE_LABELS: self._zone_labels, "KUBECONFIG": str(kubeconfig)},
         )
         deadline = time.monotonic() + _START_SECONDS
         while _STARTED not in child.output():

@@ -23,6 +23,7 @@ from rehearsal.fleet.proportional import Proportional, targets
 from rehearsal.fleet.provisioned_nodes import ProvisionedNodes, offers_of, remove_nodes
 from rehearsal.fleet.slices import SliceWatcher
 from rehearsal.fleet.stuck_pods import StuckPods
+from rehearsal.fleet.volumes import Volumes
 from rehearsal.simulation import Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet, programs
@@ -66,14 +67,14 @@ class Controllers:
             if path := cluster_autoscaler.program():
                 self._autoscaler = ClusterAutoscalerProcess(self._control_plane, path, folder, self._groups)
             else:
-                self._autoscaler = KarpenterSupervisor(self._control_plane, self._tools, folder)
+                self._autoscaler = self._karpenter()
                 self._autoscaler.install()
         return self._autoscaler
 
     def provision(self, karpenter: ManagedKarpenter) -> None:
         """Run the cloud's own Karpenter."""
         if self._autoscaler is None:
-            autoscaler = KarpenterSupervisor(self._control_plane, self._tools, self._run_dir / "autoscaler", karpenter)
+            autoscaler = self._karpenter(karpenter)
             autoscaler.install()
             for offer in karpenter.offers:
                 autoscaler.add(offer)
@@ -91,7 +92,8 @@ class Controllers:
             self._autoscaler.exhaust(offers_of(self._api, self._provisioned, pools))
 
     def serve_system(self, objects: Sequence[Object]) -> None:
-        """Start what scales the cluster's own Deployments, if something does."""
+        """Start what makes volumes, and what scales the cluster's own Deployments, if something does."""
+        self._start(Volumes)
         if scaled := tuple(targets(objects)):
             self._start(Proportional, scaled)
 
@@ -141,6 +143,10 @@ class Controllers:
         """Remove the nodes of the cloud's own Karpenter, which is closed."""
         if self._provisioned is not None:
             remove_nodes(self._api)
+
+    def _karpenter(self, own: ManagedKarpenter | None = None) -> KarpenterSupervisor:
+        folder, zone_labels = self._run_dir / "autoscaler", self._groups.cluster.zone_labels
+        return KarpenterSupervisor(self._control_plane, self._tools, folder, own, zone_labels)
 
     def _start(self, kind: Callable[..., Watcher], *arguments: Any) -> None:
         if kind not in self._watchers:

@@ -16,6 +16,7 @@ from rehearsal.fleet.controllers import Controllers
 from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.groups import Groups, write_report
 from rehearsal.fleet.nodes import ClusterFacts, kubelet_version
+from rehearsal.fleet.volumes import zone_labels
 from rehearsal.simulation import Endpoint, Injection, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 
 _KIND_SECONDS: Final = 240.0
@@ -89,7 +90,8 @@ class KarpenterFleet:
                     self._control_plane.start()
                     self._stopped = False
                 api = self._control_plane.api
-                self._cluster = self._new(ClusterFacts(name, region, kubelet_version(version, api.version())))
+                kubelet = kubelet_version(version, api.version())
+                self._cluster = self._new(ClusterFacts(name, region, kubelet, zone_labels(system_objects)))
                 try:
                     apply_system_objects(api, system_objects)
                     self._cluster.controllers.serve_system(system_objects)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, as_object, beta_labels
+from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, as_object, repeating_labels
 
 OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -21,10 +21,12 @@ OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 
 @dataclass(frozen=True)
 class Late:
-    """Final labels and taints of a group's nodes; ``taints`` replace the one that keeps pods off a new node."""
+    """Final labels and taints of a group's nodes; ``taints`` replace the one that keeps pods off a new node.
+    ``zone_labels`` are further labels with a node's zone."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
+    zone_labels: tuple[str, ...] = ()
 
 
 def late(template: NodeTemplate, type_name: str) -> Late:
@@ -34,7 +36,7 @@ def late(template: NodeTemplate, type_name: str) -> Late:
     labels |= group.late_labels
     if type_name != group.nodes.machine_type:
         labels[INSTANCE_TYPE] = group.nodes.machine_type
-    return Late(labels, tuple(map(as_object, group.late_taints)))
+    return Late(labels, tuple(map(as_object, group.late_taints)), template.cluster.zone_labels)
 
 
 class NodeWatch(WatchingThread):
@@ -78,7 +80,7 @@ class NodeWatch(WatchingThread):
 def missing(node: Object, late: Late) -> Object | None:
     """A merge patch that completes the node, or ``None`` if nothing is missing."""
     labels: Mapping[str, Any] = node["metadata"].get("labels", {})
-    final = {**late.labels, **beta_labels({**labels, **late.labels})}
+    final = {**late.labels, **repeating_labels({**labels, **late.labels}, late.zone_labels)}
     lacking: dict[str, str | None] = {key: value for key, value in final.items() if labels.get(key) != value}
     lacking |= dict.fromkeys(key for key in OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -46,16 +46,19 @@ LATE_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """Properties that all nodes of a cluster share. ``version`` is the kubelet's, without ``v``."""
+    """Properties that all nodes of a cluster share. ``version`` is the kubelet's, without ``v``. ``zone_labels`` are
+    the further labels with the zone, of the cluster's disk drivers."""
 
     name: str
     region: str
     version: str
+    zone_labels: tuple[str, ...] = ()
 
 
-def beta_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """The deprecated labels of a node that has these."""
-    return {old: labels[new] for old, new in BETA_LABELS.items() if new in labels}
+def repeating_labels(labels: Mapping[str, str], zone_labels: Iterable[str] = ()) -> dict[str, str]:
+    """The labels that repeat others of a node: deprecated ones, and those of disk drivers."""
+    repeated = {**BETA_LABELS, **dict.fromkeys(zone_labels, ZONE)}
+    return {key: labels[of] for key, of in repeated.items() if of in labels}
 
 
 def kubelet_version(requested: str, server: str) -> str:
@@ -133,7 +136,7 @@ class NodeTemplate:
             "kind": "Node",
             "metadata": {
                 "name": name,
-                "labels": {**labels, **beta_labels(labels)},
+                "labels": {**labels, **repeating_labels(labels, self.cluster.zone_labels)},
                 "annotations": self.annotations,
             },
             "spec": {"taints": self.taints, "providerID": f"simulated://{zone}/{name}"},

@@ -14,7 +14,7 @@ from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.machine_types import CAPACITY_TYPE, ZONE
 from rehearsal.fleet.node_pools import pool_path
 from rehearsal.fleet.node_watch import OF_NO_CLOUD
-from rehearsal.fleet.nodes import INSTANCE_TYPE, PREFIX, REGION, ClusterFacts, NodeTemplate, beta_labels
+from rehearsal.fleet.nodes import INSTANCE_TYPE, PREFIX, REGION, ClusterFacts, NodeTemplate, repeating_labels
 from rehearsal.simulation import ManagedKarpenter
 
 _POOL: Final = "karpenter.sh/nodepool"
@@ -73,7 +73,7 @@ class ProvisionedNodes(WatchingThread):
             return  # its NodePool is being deleted, and the node with it
         group = self._karpenter.node(labels, node_class["spec"])
         own: dict[str, Any] = {**group.nodes.labels, REGION: self._cluster.region, **dict.fromkeys(OF_NO_CLOUD)}
-        own |= beta_labels({**labels, **own})
+        own |= repeating_labels({**labels, **own}, self._cluster.zone_labels)
         completed = {"labels": own, "annotations": NodeTemplate(group, self._cluster).annotations}
         self._api.merge_if_there(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": completed})
 

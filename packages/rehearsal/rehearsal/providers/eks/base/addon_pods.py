@@ -67,6 +67,11 @@ def needs_nodes(name: str) -> bool:
     return any(each["kind"] == "Deployment" for each in manifests(_FOLDER, name))
 
 
+def cluster_storage() -> list[dict[str, Any]]:
+    """The StorageClass of every new cluster, with or without add-ons."""
+    return manifests(_FOLDER, "cluster-storage")
+
+
 def workloads(name: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """An add-on's objects in the order in which they can be applied.
 

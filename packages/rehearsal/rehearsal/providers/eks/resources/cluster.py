@@ -11,7 +11,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
+from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, cluster_storage, workloads
 from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.iam import require_role
@@ -125,7 +125,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         version=record.outputs["version"],
         region=account.region,
         zones=tuple(sorted({subnet["AvailabilityZone"] for subnet in placed})),
-        system_objects=[each for name in bootstrapped for each in workloads(name)],
+        system_objects=[*cluster_storage(), *(each for name in bootstrapped for each in workloads(name))],
     )
     authority = {"data": endpoint.ca_pem_base64}
     # With private access alone the endpoint's name leads to addresses in the VPC:

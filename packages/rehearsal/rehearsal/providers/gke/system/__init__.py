@@ -24,6 +24,9 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     components = at(cluster, "monitoringConfig.enableComponents")
     if prometheus if components is None else "DCGM" in components:
         files.append("gpu_metrics")
+    # On unless a program says otherwise: https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/gce-pd-csi-driver
+    if at(cluster, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled") is not False:
+        files.append("storage")
     # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
     if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
         files.append("filestore")
