@@ -145,7 +145,7 @@ def test_a_zone_of_nodes_alone_is_none_of_the_control_planes() -> None:
 
 
 def test_a_shared_volume_is_mounted_in_the_zones_of_pools_too() -> None:
-    recording = stack(D, workloads={"sharedVolume": {"sizeGib": 100}})
+    recording = stack(D, workloads={"sharedVolume": {}})
     targets = {one.inputs["subnetId"] for one in recording.of_type("aws:efs/mountTarget:MountTarget")}
     assert targets == {f"cluster-private-{zone}-id" for zone in (A, D)}
 
