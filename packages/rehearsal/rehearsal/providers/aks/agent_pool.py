@@ -226,8 +226,13 @@ def start_nodes(cloud: Subscription, pool: Record) -> None:
     name = last_part(pool.id)
     rank = rank_of(cloud, cluster, name)
     made_in = cluster.outputs["nodeResourceGroup"]
-    inputs = {**pool.inputs, "nodeLabels": pool.outputs.get("nodeLabels")}
+    inputs = {**pool.inputs, "nodeLabels": pool.outputs.get("nodeLabels"), "vmSize": pool.outputs["vmSize"]}
     cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, inputs, made_in, rank))
+
+
+def image(pool: Properties) -> str:
+    """The image of the pool's nodes."""
+    return f"AKS{pool.get('osSKU') or 'Ubuntu'}-rehearsal"
 
 
 def _start(cloud: Subscription, pool: Record, before: Record | None) -> Record:
@@ -254,7 +259,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "maxPods": lambda pending: max_pods(
                 require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs
             ),
-            "nodeImageVersion": lambda pending: f"AKS{pending.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
+            "nodeImageVersion": lambda pending: image(pending.inputs),
             "nodeLabels": lambda pending: effective_labels(pending.inputs, new=pending.before is None) or None,
             "nodeTaints": lambda pending: effective_taints(pending.inputs) or None,
             "orchestratorVersion": lambda pending: pending.inputs.get("orchestratorVersion") or _runs(pending),

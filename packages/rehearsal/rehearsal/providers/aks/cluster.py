@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from rehearsal.providers.aks import agent_pool
 from rehearsal.providers.aks import cloud as azure
 from rehearsal.providers.aks import identity as identities
 from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_default_route, require_nat, subnets_of
-from rehearsal.providers.aks.nodes import karpenter, provisions, require_one_autoscaler
+from rehearsal.providers.aks.nodes import is_overlay, karpenter, max_pods, provisions, require_one_autoscaler
 from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_by
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, at, merged, without_none
@@ -34,15 +34,7 @@ DEFAULT_RANGES: Final = {"podCidr": "10.244.0.0/16", "serviceCidr": "10.0.0.0/16
 CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
 
-# What Azure answers where a request says nothing: ``recorded/`` in the tests, clusters of 2025 and 2026.
-_ANSWERED: Final[Properties] = {
-    "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
-    "bootstrapProfile": {"artifactSource": "Direct"},
-    "enableRBAC": True,
-    "sku": {"name": "Base", "tier": "Free"},
-    "storageProfile": {key: {"enabled": True} for key in ("diskCSIDriver", "fileCSIDriver", "snapshotController")},
-    "supportPlan": "KubernetesOfficial",
-}
+# What Azure answers where a request says nothing, beside ``answers`` in ``resources.yaml``.
 _AZURE_NETWORK: Final[Properties] = {
     "ipFamilies": ["IPv4"],
     "loadBalancerSku": "standard",
@@ -56,9 +48,12 @@ _OWN_POOL: Final[Properties] = {
     "kubeletDiskType": "OS",
     "osDiskType": "Managed",
     "osSKU": "Ubuntu",
+    "powerState": {"code": "Running"},
+    "provisioningState": "Succeeded",
     "scaleDownMode": "Delete",
     "type": "VirtualMachineScaleSets",
     "upgradeSettings": {"maxSurge": "10%", "maxUnavailable": "0"},
+    "vmSize": "Standard_D4ds_v5",
 }
 
 
@@ -67,9 +62,7 @@ def _network_profile(pending: Pending[azure.Subscription]) -> Properties:
     declared = pending.inputs.get("networkProfile") or {}
     if declared.get("networkPlugin") not in (None, "azure"):
         return declared
-    own_subnet = any(pool.get("podSubnetID") for pool in pending.inputs.get("agentPoolProfiles") or ())
-    without_mode = "networkPlugin" in declared and not declared.get("networkPluginMode")
-    overlay = {} if own_subnet or without_mode else _OVERLAY
+    overlay = _OVERLAY if is_overlay(pending.inputs) else {}
     profile = {**_AZURE_NETWORK, **overlay, "serviceCidr": "10.0.0.0/16", "dnsServiceIP": "10.0.0.10", **declared}
     policy = "cilium" if profile["networkDataplane"] == "cilium" else "none"
     ranges = {f"{key}s": [profile[key]] for key in ("podCidr", "serviceCidr") if profile.get(key)}
@@ -77,12 +70,18 @@ def _network_profile(pending: Pending[azure.Subscription]) -> Properties:
     return {"networkPolicy": policy, **ranges, **balancer, **profile}
 
 
-def _answered(key: str) -> Callable[[Pending[azure.Subscription]], Any]:
-    return lambda pending: merged(_ANSWERED[key], pending.inputs.get(key, _ANSWERED[key]))
-
-
 def _own_pools(pending: Pending[azure.Subscription]) -> list[Properties]:
-    return [merged(_OWN_POOL, pool) for pool in pending.inputs.get("agentPoolProfiles") or ()]
+    return [_own_pool(pending, pool) for pool in pending.inputs.get("agentPoolProfiles") or ()]
+
+
+def _own_pool(pending: Pending[azure.Subscription], pool: Properties) -> Properties:
+    chosen = {
+        "currentOrchestratorVersion": _runs(pending),
+        "maxPods": max_pods(pending.inputs, pool),
+        "nodeImageVersion": agent_pool.image(pool),
+        "orchestratorVersion": _runs(pending),
+    }
+    return merged({**_OWN_POOL, **chosen}, pool)
 
 
 def _pools(cluster: Properties) -> Iterator[NestedResource]:
@@ -350,7 +349,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     azure.TABLE.row(
         azure.CLUSTER,
         outputs={
-            **{key: _answered(key) for key in _ANSWERED},
             "agentPoolProfiles": _own_pools,
             "networkProfile": _network_profile,
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",

@@ -119,7 +119,7 @@ def node_labels(
         **storage,
         **{f"{PREFIX}{key}": value for key, value in storage.items()},
     }
-    if at(cluster, "networkProfile.networkPluginMode") == "overlay":
+    if is_overlay(cluster):
         labels |= {f"{PREFIX}podnetwork-type": "overlay", f"{PREFIX}azure-cni-overlay": "true"}
     if machine.gpus:
         # https://learn.microsoft.com/azure/aks/cluster-autoscaler: the label by which the autoscaler knows GPU nodes.
@@ -137,7 +137,16 @@ def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
     """Pods on a node of the pool."""
     if pool.get("maxPods"):
         return int(pool["maxPods"])
-    return OVERLAY_PODS if at(cluster, "networkProfile.networkPluginMode") == "overlay" else SUBNET_PODS
+    return OVERLAY_PODS if is_overlay(cluster) else SUBNET_PODS
+
+
+def is_overlay(cluster: Properties) -> bool:
+    """Whether pods have addresses of an overlay, which Azure takes where a cluster names neither plugin nor subnet."""
+    network = cluster.get("networkProfile") or {}
+    if network.get("networkPluginMode"):
+        return bool(network["networkPluginMode"] == "overlay")
+    own_subnet = any(pool.get("podSubnetID") for pool in cluster.get("agentPoolProfiles") or ())
+    return network.get("networkPlugin") is None and not own_subnet
 
 
 def node_group(
