@@ -179,16 +179,20 @@ _USERS: Final = {
 class ControlPlane:
     """One control plane in one folder. A context manager: ready inside the block, gone after it.
 
-    ``tools`` is the folder with the programs. ``processes`` starts the children; without one the control plane makes
-    (and closes) its own. Raises ProcessError: a program is missing, dies, or is not ready in time; the message ends
-    with its log.
+    ``admission`` is the file with a cloud's configuration of the API server's admission
+    (https://kubernetes.io/docs/reference/config-api/apiserver-config.v1/), ``tools`` the folder with the programs.
+    ``processes`` starts the children; without one the control plane makes (and closes) its own. Raises ProcessError: a
+    program is missing, dies, or is not ready in time; the message ends with its log.
     """
 
-    def __init__(self, run_dir: Path, *, tools: Path, processes: Processes | None = None) -> None:
+    def __init__(
+        self, run_dir: Path, *, tools: Path, processes: Processes | None = None, admission: Path | None = None
+    ) -> None:
         missing = [name for name in _PROGRAMS if not os.access(tools / name, os.X_OK)]
         if missing:
             raise ProcessError(f"{tools} lacks {', '.join(missing)}. Run `make tools` to build the control plane.")
         self._tools = tools.absolute()
+        self._admission = admission
         self._folder = private_folder((run_dir / "control-plane").absolute())
         self._owns_processes = processes is None
         self.processes = processes or Processes(run_dir / "logs")
@@ -307,6 +311,8 @@ class ControlPlane:
     def _run(self, name: str) -> Child:
         values = {**asdict(self._certificates), "folder": self._folder, "port": self.port, "name": NAME}
         flags = [flag.format_map(values) for flag in _FLAGS[name]]
+        if name == "kube-apiserver" and self._admission is not None:
+            flags.append(f"--admission-control-config-file={self._admission}")
         child = self.processes.start(name, [self._tools / name, *flags], folder=self._folder)
         self._children.append(child)
         return child

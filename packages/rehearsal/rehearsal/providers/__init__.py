@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -39,3 +39,9 @@ def cloud_provider(
     provider = provider_class(run_dir / provider_class.folder, fleet)
     provider.limit(account_limits)
     return provider
+
+
+def admission_file(plugins: Iterable[str]) -> Path | None:
+    """How the first of these clouds that does so configures the admission of its API servers."""
+    files = (Path(__file__).parent / _CLOUDS[plugin] / "admission.yaml" for plugin in plugins if plugin in _CLOUDS)
+    return next((file for file in files if file.is_file()), None)

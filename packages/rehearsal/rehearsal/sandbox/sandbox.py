@@ -22,7 +22,7 @@ from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.broken_gpus import break_gpu
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
-from rehearsal.providers import account_limits, cloud_provider
+from rehearsal.providers import account_limits, admission_file, cloud_provider
 from rehearsal.providers.call_faults import CallFault, CallFaults
 
 if TYPE_CHECKING:
@@ -204,7 +204,10 @@ class Sandbox:
         if self._tools is None:
             return None
         self._processes = started.enter_context(Processes(self._run_dir / "logs"))
-        self._control_plane = ControlPlane(self._run_dir, tools=self._tools, processes=self._processes)
+        admission = admission_file(self._clouds)
+        self._control_plane = ControlPlane(
+            self._run_dir, tools=self._tools, processes=self._processes, admission=admission
+        )
         started.callback(self._control_plane.close)
         write_credential_plugins(self._plugins, self._control_plane.user_token)
         ready = _in_background(self._control_plane.start)

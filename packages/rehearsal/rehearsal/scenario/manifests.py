@@ -148,6 +148,8 @@ def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -
         return True, ""
     pods = one.pods(timeline, until)
     if not pods:
+        if refused := timeline.why_no_pod(one.kind, one.name):
+            return False, f"it created no pod: {refused}"
         replicas = (one.manifest.get("spec") or {}).get("replicas", 1)
         if one.kind == "DaemonSet":
             return True, "no pod: no node matched its node selector and tolerations"

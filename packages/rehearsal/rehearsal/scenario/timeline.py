@@ -29,6 +29,8 @@ _STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unsee
 _PREEMPTION: Final = re.compile(r" (no new claims to deallocate|preemption: )")
 """What the scheduler appends to the reason why a pod fits nowhere:
 https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go#L787 (``FitError.Error``)."""
+_NO_POD: Final = "FailedCreate"
+"""https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/controller_utils.go"""
 _STANDING_REASONS: Final = frozenset({NO_NODE, PROGRAM_FAILED})
 """Problems that are reported even if their pod or node does not exist."""
 
@@ -278,6 +280,17 @@ class Timeline:
         warnings = [event for event in self.events if event.name == pod and event.type == "Warning"]
         warnings = [event for event in warnings if event.machines] or warnings
         return _PREEMPTION.split(warnings[-1].message)[0] if warnings else ""
+
+    def why_no_pod(self, kind: str, name: str) -> str:
+        """Why a controller's last attempt to create a pod was refused; empty if none was. A Deployment's are made by a
+        ReplicaSet, whose name ends in digits of its own."""
+        made_by = "ReplicaSet" if kind == "Deployment" else kind
+
+        def is_own(event: EventRecord) -> bool:
+            return event.name.rpartition("-")[0] == name if kind == "Deployment" else event.name == name
+
+        refusals = [e.message for e in self.events if e.reason == _NO_POD and e.kind == made_by and is_own(e)]
+        return refusals[-1] if refusals else ""
 
     def why_failed(self, pod: str) -> str:
         """Why a pod's program did not do what it should, although the pod ran; empty if nothing is known of that."""

@@ -87,6 +87,26 @@ def test_no_pod_is_right_only_where_none_is_asked_for(cluster: Cluster, manifest
     assert where_it_ran(applied(manifest), cluster.timeline)[0] is passed
 
 
+@pytest.mark.parametrize(
+    ("manifest", "maker", "passed"),
+    [
+        (deployment(), ("ReplicaSet", "server-5d8f9c"), False),
+        (daemon_set("agent"), ("DaemonSet", "agent"), False),
+        (job("j", 1), ("Job", "j"), False),
+        (daemon_set("agent"), ("DaemonSet", "agent-2"), True),
+        (deployment(replicas=0), ("ReplicaSet", "other-server-5d8f9c"), True),
+    ],
+)
+def test_pods_that_may_not_be_created_are_reported_with_the_reason(
+    cluster: Cluster, manifest: dict[str, Any], maker: tuple[str, str], passed: bool
+) -> None:
+    kind, name = maker
+    cluster.warning(name, "insufficient quota to match these scopes", kind=kind, reason="FailedCreate")
+    ran, why = where_it_ran(applied(manifest), cluster.timeline)
+    assert ran is passed
+    assert ("it created no pod: insufficient quota" in why) is not passed
+
+
 def test_what_is_refused_fails_and_what_makes_no_pods_needs_none(cluster: Cluster) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     assert list(checks([applied(config)], cluster.timeline)) == []

@@ -12,7 +12,7 @@ from rehearsal.providers.resource import manifests
 
 def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     """Every object of the new cluster's system, in the order in which they can be applied."""
-    files = ["deployments", "nodes", "gpus", "compute_classes"]
+    files = ["quota", "deployments", "nodes", "gpus", "compute_classes"]
     files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
     if at(cluster, "addonsConfig.dnsCacheConfig.enabled") is not False:
         files.append("dns_cache")
