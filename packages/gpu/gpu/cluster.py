@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, from_config_map
 from facts.concepts.rest import admission_warnings, failure, resource_path
+from gpu.api.kubeconfig import IN_CLUSTER, KubeconfigError, Kubeconfigs, KubeContext, of_user, text
 
 if TYPE_CHECKING:
-    from kubernetes.client import ApiClient
+    import urllib3
+
+    from gpu.api.connection import Connection
 
 Object = dict[str, Any]
 
-_TIMEOUT: Final = (10, 60)
+_TIMEOUT: Final = (10.0, 60.0)
 """Seconds to connect, and between two bytes."""
-_RETRIES: Final = 1
-"""urllib3's own three would take 40 seconds until a cluster counts as unreachable."""
-_JSON: Final = "application/json"
+_ANONYMOUS: Final = 'User "system:anonymous"'
+_COMPLETION: Final = "_GPU_COMPLETE"
+"""What the shell sets while it completes a word: nobody is asked anything."""
 
 
 class ClusterError(Exception):
@@ -40,17 +43,12 @@ class Reply:
     warnings: tuple[str, ...] = ()
 
 
-def _contexts() -> tuple[list[Object], Object]:
-    """All contexts of the kubeconfig, and the current one. Raises ClusterError."""
-    # Imported late: it takes a second to load, and `gpu --help` does not need it.
-    from kubernetes import config
-
+def _kubeconfigs() -> Kubeconfigs:
+    """Raises ClusterError."""
     try:
-        listed: Any = config.list_kube_config_contexts()
-    except (config.ConfigException, OSError) as error:
-        raise ClusterError(f"no usable kubeconfig: {error}; set KUBECONFIG to the stack's kubeconfig") from error
-    contexts, current = listed
-    return contexts, current
+        return of_user(os.environ)
+    except KubeconfigError as error:
+        raise ClusterError(str(error)) from error
 
 
 def all_clusters(namespace: str | None = None) -> list[ClusterClient]:
@@ -61,10 +59,10 @@ def all_clusters(namespace: str | None = None) -> list[ClusterClient]:
     Raises:
         ClusterError: no usable kubeconfig.
     """
-    contexts, current = _contexts()
+    known = _kubeconfigs()
     by_cluster: dict[str, str] = {}
-    for each in (current, *contexts):
-        by_cluster.setdefault(each["context"]["cluster"], each["name"])
+    for name in sorted(known.contexts, key=lambda each: each != known.current):
+        by_cluster.setdefault(str(known.contexts[name][1].get("cluster")), name)
     return [ClusterClient(context, namespace) for context in by_cluster.values()]
 
 
@@ -73,6 +71,8 @@ class ClusterClient:
 
     option: str = ""
     """What other commands need to find this cluster: ``--context`` if it is not the current one."""
+    among: str = ""
+    """Where something was changed, for messages: `` in context NAME`` if the kubeconfig has several."""
 
     def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
         """Read the kubeconfig, without a request to the cluster.
@@ -80,27 +80,40 @@ class ClusterClient:
         Raises:
             ClusterError: no kubeconfig, no such context, or no credentials.
         """
-        contexts, current = _contexts()
-        known = {each["name"]: each for each in contexts}
-        if context is not None and context not in known:
-            raise ClusterError(f"--context {context}: no such context; write one of {', '.join(sorted(known))}")
-        chosen = known[context] if context is not None else current
-        self.context: str = chosen["name"]
-        self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
-        self.option = "" if chosen["name"] == current["name"] else f" --context {chosen['name']}"
-        self.others: int = len(known) - 1
+        known = self._known = _kubeconfigs()
+        if context is not None and context not in known.contexts:
+            names = ", ".join(sorted(known.contexts))
+            raise ClusterError(f"--context {context}: no such context; write one of {names}")
+        try:
+            _, entry = known.context(context)
+        except KubeconfigError as error:
+            raise ClusterError(str(error)) from error
+        self.context: str = context or known.current
+        self.namespace: str = namespace or text(entry.get("namespace")) or "default"
+        self.option = "" if self.context == known.current else f" --context {self.context}"
+        self.others: int = len(known.contexts) - 1
         """Number of other contexts in the kubeconfig."""
+        self.among = f" in context {self.context}" if self.others else ""
+
+    @property
+    def kubectl_place(self) -> tuple[str, ...]:
+        """The options by which kubectl finds the cluster and the namespace."""
+        context = () if self.context == IN_CLUSTER else ("--context", self.context)
+        return (*context, "--namespace", self.namespace)
 
     @cached_property
-    def _client(self) -> ApiClient:
-        from kubernetes import client, config
+    def _login(self) -> KubeContext:
+        """Raises KubeconfigError. Late: other commands than those for this cluster do not need it."""
+        return self._known.select(self.context)
 
-        settings = client.Configuration()
-        vars(settings)["retries"] = _RETRIES  # whose type is declared to be None
-        try:
-            return config.new_client_from_config(context=self.context, client_configuration=settings)
-        except (config.ConfigException, OSError, subprocess.SubprocessError) as error:
-            raise ClusterError(f"context {self.context}: {error}") from error
+    @cached_property
+    def _connection(self) -> Connection:
+        # Imported late: `gpu --help` needs no connection.
+        from gpu.api.connection import Connection
+        from gpu.api.credentials import Environment
+
+        environment = Environment.of_user(terminal=_COMPLETION not in os.environ)
+        return Connection(self._login, environment, timeout=_TIMEOUT)
 
     def offer(self) -> Offer:
         """The GPU pools that the cluster publishes, and what jobs can use beside them.
@@ -174,8 +187,10 @@ class ClusterClient:
         self, method: str, path: str, body: Object | None = None, query: Mapping[str, str] | None = None
     ) -> Reply:
         response = self._exchange(method, path, body, query)
-        warnings = response.headers.getlist("Warning") if hasattr(response.headers, "getlist") else ()
-        return Reply(json.loads(response.data), admission_warnings(warnings))
+        try:
+            return Reply(json.loads(response.data), admission_warnings(response.headers.getlist("Warning")))
+        except ValueError as error:
+            raise self._no_kubernetes() from error
 
     def _exchange(
         self,
@@ -183,41 +198,46 @@ class ClusterClient:
         path: str,
         body: Object | None = None,
         query: Mapping[str, str] | None = None,
-    ) -> Any:
-        from kubernetes.client import ApiException
-        from urllib3.exceptions import HTTPError
+    ) -> urllib3.BaseHTTPResponse:
+        from gpu.api.connection import JSON, NoAnswerError
 
+        accept = "*/*" if path.endswith("/log") else JSON
         try:
-            answer: Any = self._client.call_api(
-                path,
-                method,
-                query_params=list((query or {}).items()),
-                header_params={"Accept": "*/*" if path.endswith("/log") else _JSON, "Content-Type": _JSON},
-                body=body,
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-                _request_timeout=_TIMEOUT,
-            )
-        except ApiException as error:
-            raise self._refused(error, method) from error
-        except (HTTPError, OSError) as error:
-            cause = getattr(error, "reason", error)
-            # urllib3 puts the connection or the pool before its message.
-            reason = str((cause.args or (cause,))[-1]).rpartition("): ")[2].rpartition("] ")[2]
+            response = self._connection.request(method, path, body, query=query, accept=accept)
+        except KubeconfigError as error:
+            raise ClusterError(f"context {self.context}: {error}") from error
+        except NoAnswerError as error:
+            through = f" through the proxy {self._connection.proxy}" if self._connection.proxy else ""
             raise ClusterError(
-                f"context {self.context}: no answer from the cluster: {reason}. Check the context, and your connection "
-                "to its network"
+                f"context {self.context}: no answer from the cluster{through}: {error}. Check the context, and your "
+                "connection to its network"
             ) from error
-        return answer[0] if isinstance(answer, tuple) else answer
+        if 300 <= response.status < 400:
+            raise self._no_kubernetes()
+        if response.status >= 400:
+            raise self._refused(response, method)
+        return response
 
-    def _refused(self, error: Any, method: str) -> ClusterError:
-        message, _ = failure(error.body) or (str(error.reason), "")
-        if error.status == 401:
+    def _no_kubernetes(self) -> ClusterError:
+        return ClusterError(
+            f"context {self.context}: the answer is not that of a Kubernetes API server; check the cluster's `server` "
+            "in the kubeconfig, and whether a proxy asks to log in"
+        )
+
+    def _refused(self, response: urllib3.BaseHTTPResponse, method: str) -> ClusterError:
+        status = response.status
+        message, _ = failure(response.data) or (str(response.reason), "")
+        if _ANONYMOUS in message or (status == 401 and self._login.anonymous):
+            message = (
+                f"context {self.context}: {self._login.user_at} has no credentials that this cluster accepts; get a "
+                "kubeconfig with a token, a client certificate or a credential plugin (exec)"
+            )
+        elif status == 401:
             message = f"context {self.context}: credentials rejected; log in to the cloud again"
-        if error.status == 403 and "forbidden: User" in message:
+        elif status == 403 and "forbidden: User" in message:
             role = "view" if method == "GET" else "edit"
             message += f"; ask the administrator for the role `{role}` in the namespace"
-        return ClusterError(message, int(error.status or 0))
+        return ClusterError(message, status)
 
 
 def pod_path(namespace: str, name: str = "") -> str:

@@ -25,7 +25,7 @@ def inventory(offer: Offer) -> dict[str, Any]:
 
 @contextmanager
 def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iterator[str]:
-    """The URL of a cluster with objects by path: one, a list of them, or the status of a refusal; others are 404.
+    """The URL of a cluster with objects by path: one, a list, bytes, or the status of a refusal; others are 404.
 
     ``posted`` collects what is posted, where a path has objects.
     """
@@ -43,11 +43,15 @@ def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iter
             answer = (
                 {"message": "refused"} if code != 200 else {"items": content} if isinstance(content, list) else content
             )
-            body = json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_DELETE(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -278,20 +278,19 @@ def test_a_silent_cluster_is_reported_in_words(gpu: Run, tmp_path: Path, monkeyp
         silent.bind(("127.0.0.1", 0))
         silent.listen(8)
         file = kubeconfig(tmp_path / "config", {"here": f"http://127.0.0.1:{silent.getsockname()[1]}"})
-        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+        monkeypatch.setenv("KUBECONFIG", str(file))
         code, _, err = gpu("pools")
     assert code == 3
     assert "no answer from the cluster: Read timed out. (read timeout=0.2). Check the context" in err
 
 
 def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The library reads the variable when it is loaded.
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     code, _, err = gpu("pools")
     assert code == 3
     assert "KUBECONFIG" in err
     file = kubeconfig(tmp_path / "config", {"here": "https://127.0.0.1:1"})
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+    monkeypatch.setenv("KUBECONFIG", str(file))
     code, _, err = gpu("pools", "--context", "there")
     assert code == 3
     assert "write one of here" in err

@@ -149,7 +149,7 @@ def clusters(contents: dict[str, Any], tmp_path: Path, monkeypatch: pytest.Monke
     with ExitStack() as stack:
         servers = {name: stack.enter_context(serving(content, POSTED)) for name, content in contents.items()}
         file = kubeconfig(tmp_path / "config", {**servers, "dead": DEAD}, again="warm")
-        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+        monkeypatch.setenv("KUBECONFIG", str(file))
         yield
 
 

@@ -73,7 +73,7 @@ def with_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
         def start(objects: dict[str, Any]) -> Path:
             file = kubeconfig(tmp_path / "config", {"here": stack.enter_context(serving(objects))})
-            monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+            monkeypatch.setenv("KUBECONFIG", str(file))
             return file
 
         yield start

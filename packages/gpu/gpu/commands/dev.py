@@ -128,4 +128,4 @@ def forward(
         "keep the program's own login on (Jupyter's token)",
         markup=False,
     )
-    kubectl("--context", cluster.context, "--namespace", cluster.namespace, "port-forward", f"pod/{pod}", *ports)
+    kubectl(*cluster.kubectl_place, "port-forward", f"pod/{pod}", *ports)

@@ -159,9 +159,9 @@ def _leave(cluster: ClusterClient, name: str) -> None:
     try:
         time.sleep(_CONFIRM_SECONDS)
     except KeyboardInterrupt:
-        if typer.confirm(f"\nstop job {name}?", err=True):
+        if typer.confirm(f"\nstop job {name}{cluster.among}?", err=True):
             cluster.delete(job_path(cluster.namespace, name))
-            console.print(f"stopped {name}")
+            console.print(escape(f"stopped {name}{cluster.among}"))
 
 
 def has_output(pod: Object) -> bool:

@@ -143,11 +143,12 @@ def stop(
     if missing:
         nothing = "; no job was stopped" if len(names) > 1 else ""
         raise ClusterError(
-            f"no job {', '.join(missing)} in {cluster.namespace}{nothing}; `gpu list` shows the jobs", 404
+            f"no job {', '.join(missing)} in {cluster.namespace}{cluster.among}{nothing}; `gpu list` shows the jobs",
+            404,
         )
     for name in names:
         cluster.delete(job_path(cluster.namespace, name))
-        err().print(f"stopped {name}")
+        err().print(escape(f"stopped {name}{cluster.among}"))
 
 
 def cost(
@@ -203,8 +204,8 @@ def running_pod(cluster: ClusterClient, name: str, index: int) -> str:
 
 def open_shell(cluster: ClusterClient, pod: str) -> None:
     """Replace this process by a shell in the pod."""
-    place = ("--context", cluster.context, "--namespace", cluster.namespace)
-    kubectl(*place, "exec", "-it", pod, "--", "sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+    shell = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+    kubectl(*cluster.kubectl_place, "exec", "-it", pod, "--", *shell)
 
 
 def kubectl(*arguments: str) -> None:

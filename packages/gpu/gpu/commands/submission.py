@@ -191,7 +191,7 @@ def submit(asked: SubmitOptions) -> None:
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
     hints = ", ".join(f"`gpu {verb} {job.name}{target.option}`" for verb in ("why", "logs", "stop"))
-    console.print(escape(f"job {job.name} created in {job.namespace}; {hints}"))
+    console.print(escape(f"job {job.name} created in {job.namespace}{target.among}; {hints}"))
     if asked.json:
         created = {"context": target.context, "name": job.name, "namespace": job.namespace, "image": job.image}
         print_json({**created, **as_json(fit, placed.request, None)})

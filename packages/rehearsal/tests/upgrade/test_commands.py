@@ -37,7 +37,7 @@ import facts, gpu.cli
 from kubernetes.config import kube_config
 answers = []
 for file, arguments in questions:
-    # The library reads the variable once, when it is imported.
+    # The released command's library reads the variable once, when it is imported.
     kube_config.KUBE_CONFIG_DEFAULT_LOCATION = os.environ["KUBECONFIG"] = file
     sys.argv, code, printed = ["gpu", *arguments], 0, io.StringIO()
     with contextlib.redirect_stdout(printed):
