@@ -19,7 +19,7 @@ from components.clouds.eks.endpoint import kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import NODE_POOL, Karpenter, node_role_arn
-from components.clouds.eks.network import Network
+from components.clouds.eks.network import Network, refuse_other_network
 from components.clouds.eks.running_cluster import running_cluster
 from components.clouds.eks.running_groups import RunningGroups
 from components.clouds.eks.version import cluster_minor, support_type
@@ -48,6 +48,7 @@ class EksCluster(CloudCluster):
             _refuse_unreachable()
         if exists:
             refuse_other_key(name, settings, deployed)
+            refuse_other_network(name, settings, deployed)
         account = CallerIdentity(parent)
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)

@@ -5,16 +5,19 @@ https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.data_lookup import refuse
 from components.clouds.declare import eks as declare
+from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
+from components.settings.fields.problems import Problem
 from facts.catalog.eks import subnets
 from facts.concepts.pool import Pool
 
@@ -204,9 +207,10 @@ def _ranges(
         return subnets.ranges(settings.network.node_cidr, settings.region, every)
 
     running = subnets.ranges(settings.network.node_cidr, settings.region, zones) if zones else {}
-    there = {zone: each.private for zone, each in running.items()} | {
-        zone: IPv4Network(in_use[zone]) for zone in in_use
-    }
+    # A network without a cluster may still change.
+    in_use = in_use if zones else {}
+    there = {zone: each.private for zone, each in running.items()}
+    there |= {zone: IPv4Network(private) for zone, private in in_use.items()}
 
     def kept(ranges: Mapping[str, subnets.ZoneRanges]) -> bool:
         return all(each.private == there.get(zone, each.private) for zone, each in ranges.items())
@@ -232,6 +236,36 @@ def _refusal(key: str, added: Sequence[str], among: Sequence[str]) -> pulumi.Run
         f"{key}: with {', '.join(added)} the subnets of {', '.join(among)} would be smaller, but they are in use. "
         f"Write zones among {', '.join(among)}, or make another cluster."
     )
+
+
+def refuse_other_network(name: str, settings: Settings, deployed: Deployed) -> None:
+    """End the program if the stack file has another network than the running cluster.
+
+    A control plane stays in its VPC ("the subnets must be in the same VPC":
+    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html), and the provider plans such a change as an
+    update, which AWS would refuse after another VPC is made.
+
+    Raises:
+        pulumi.RunError: it has.
+    """
+    refuse(_other_network(name, settings, deployed), settings)
+
+
+def _other_network(name: str, settings: Settings, deployed: Deployed) -> Iterator[Problem]:
+    cluster = deployed.outputs("aws:eks/cluster:Cluster", f"{name}-control-plane")
+    vpc = (cluster.get("vpcConfig") or {}).get("vpcId")
+    own = deployed.outputs("aws:ec2/vpc:Vpc", f"{name}-vpc").get("cidrBlock")
+    existing, remedy = settings.network.existing, "for another network create a new cluster, in a stack of its own"
+    if existing is not None and vpc not in (None, existing.network):
+        again = "Take existing out" if own else f"Write existing: {{network: {vpc}}}"
+        why = f"the running cluster is in {vpc}, and EKS cannot move it"
+        yield Problem("network.existing", why, f"{again}; {remedy}")
+    elif existing is None and own not in (None, settings.network.node_cidr):
+        why = f"the running cluster is in {own}, and EKS cannot move it"
+        yield Problem("network.nodeCidr", why, f"Write nodeCidr: {own}; {remedy}")
+    elif existing is None and vpc is not None and own is None:
+        why = f"the running cluster is in {vpc}, and EKS cannot move it"
+        yield Problem("network.existing", why, f"Write existing: {{network: {vpc}}}; {remedy}")
 
 
 def warn_of_no_subnet(pool: Pool, zones: Sequence[str]) -> None:

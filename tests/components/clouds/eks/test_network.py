@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
@@ -74,7 +75,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         ids = [f"subnet-{letter}" for letter in letters]
         places = {f"subnet-{letter}": {"availabilityZone": f"us-west-2{letter}"} for letter in letters}
         answers = {
-            "eks/getClusters:getClusters": {"names": ["gpu-test"]},
+            "eks/getClusters:getClusters": {"names": ["gpu-test", "one-stack"]},
             "eks/getCluster:getCluster": {"version": "1.35", "vpcConfig": {"subnetIds": ids}},
             "eks/getNodeGroups:getNodeGroups": {"names": []},
             "ec2/getSubnet:getSubnet": lambda asked: {**asked, **places[asked["id"]]},
@@ -160,6 +161,20 @@ def test_no_update_changes_a_subnet_for_a_pools_zone(running: Callable[[str], No
     assert private_subnets(stack(A, C, deployed=first)) == private_subnets(first)
     with pytest.raises(pulumi.RunError, match=r"^gpuPools\[1\]\.zones: with us-west-2d .*among us-west-2a, us-west-2b"):
         stack(A, D, deployed=first)
+
+
+@pytest.mark.parametrize("other", ["10.1.0.0/16", "10.0.0.0/17", "10.0.0.0/16"])
+def test_a_running_cluster_stays_in_its_range(other: str, running: Callable[[str], None]) -> None:
+    """Its subnets have to be in the VPC of its creation: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
+    network: dict[str, Any] = one_stack.config("eks")["gpucluster:network"]
+    first = stack(A, network={**network, "nodeCidr": "10.0.0.0/16"})
+    # A first update that made the network and no cluster may be repeated with another one.
+    stack(A, network={**network, "nodeCidr": other}, deployed=first)
+    running("abc")
+    refused = other != "10.0.0.0/16"
+    words = r"network\.nodeCidr: .* is in 10\.0\.0\.0/16.*Write nodeCidr: 10\.0\.0\.0/16"
+    with pytest.raises(pulumi.RunError, match=words) if refused else nullcontext():
+        stack(A, network={**network, "nodeCidr": other}, deployed=first)
 
 
 def test_a_deployed_pool_without_a_subnet_stays_with_a_warning(running: Callable[[str], None]) -> None:

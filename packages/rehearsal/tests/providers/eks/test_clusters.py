@@ -146,6 +146,20 @@ def test_subnets_of_a_cluster_are_in_two_zones_of_one_vpc(amazon: eks.Amazon) ->
     amazon.create(eks.CLUSTER, eks.cluster(role, [alike[0], near]))
 
 
+def test_a_control_plane_stays_in_its_vpc(amazon: eks.Amazon) -> None:
+    created = amazon.cluster()
+    inputs = created.inputs or {}
+    other = amazon.create(eks.VPC, {"cidrBlock": "10.1.0.0/16"}, "other")
+    ids = [
+        amazon.create(
+            eks.SUBNET, eks.subnet(other.id, f"us-west-2{letter}", f"10.1.{number}.0/24"), f"moved {letter}"
+        ).id
+        for number, letter in enumerate("abc")
+    ]
+    with pytest.raises(ProviderError, match=f"are in {other.id}, but must be in vpc-"):
+        amazon.update(eks.CLUSTER, created, {**inputs, "vpcConfig": {**inputs["vpcConfig"], "subnetIds": ids}})
+
+
 def test_a_control_plane_stays_in_the_zones_that_it_was_made_in(amazon: eks.Amazon) -> None:
     created = amazon.cluster()
     inputs, a, b = created.inputs or {}, *amazon.subnets()[:2]

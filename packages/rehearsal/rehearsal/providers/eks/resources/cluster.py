@@ -44,6 +44,7 @@ def _requires(pending: Pending[Account]) -> None:
         _check_version(account, pending.id, inputs)
         _check_support(account, pending.before.inputs, inputs)
         _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
+        _check_vpc(account, inputs, pending.before.inputs)
         return
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
     _check_network(account, inputs)
@@ -185,6 +186,15 @@ def _check_zones(zones: set[str], before: set[str]) -> None:
             f"Provided subnets belong to the AZs '{','.join(sorted(zones))}'. But they should belong to the exact set "
             f"of AZs '{','.join(sorted(before))}' in which subnets were provided during cluster creation."
         )
+        raise refused(CLUSTER, "InvalidParameterException", reason, "UpdateClusterConfig")
+
+
+def _check_vpc(account: Account, inputs: Properties, before: Properties) -> None:
+    """ "The subnets must be in the same VPC as the subnets that you originally specified":
+    https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html. AWS's words are not recorded."""
+    vpc, former = (subnets(account, each["vpcConfig"]["subnetIds"])[0]["VpcId"] for each in (inputs, before))
+    if vpc != former:
+        reason = f"Subnets specified are in {vpc}, but must be in {former}, where those of the cluster's creation are"
         raise refused(CLUSTER, "InvalidParameterException", reason, "UpdateClusterConfig")
 
 
