@@ -16,11 +16,13 @@ class CredentialPlugin:
     """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token.
 
     ``otherwise`` is whose credentials it looks for without them: nobody who followed docs/install-gke.md has any.
+    ``logged_in``: without arguments it takes the account in which a person is logged in with the cloud's command.
     """
 
     command: str
     arguments: str = ""
     otherwise: str = ""
+    logged_in: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

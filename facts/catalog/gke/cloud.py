@@ -49,6 +49,7 @@ CATALOG: Final = CloudCatalog(
             command="gke-gcloud-auth-plugin",
             arguments="--use_application_default_credentials",
             otherwise="gcloud has no active account here (gcloud auth login), only application-default credentials",
+            logged_in=True,
         ),
         people=(
             "group:research@example.com",

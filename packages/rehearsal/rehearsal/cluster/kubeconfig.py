@@ -140,7 +140,7 @@ def _harmless(user: Mapping[str, Any]) -> Mapping[str, Any]:
 _SCRIPT: Final = """\
 #!/bin/sh
 case "$*" in
-  '{arguments}'*) ;;
+  {accepted}) ;;
   *) echo "{name} $*: {otherwise}; write {name} {arguments}" >&2; exit 2 ;;
 esac
 if ! read -r token < '{token}'; then
@@ -221,8 +221,11 @@ class UserTokens:
             ) from error
 
 
-def write_credential_plugins(plugins: Path, token: str) -> None:
-    """Make the executables in ``plugins``, which goes first on PATH. The token is in a file of its own, mode 0600."""
+def write_credential_plugins(plugins: Path, token: str, *, logged_in: bool = False) -> None:
+    """Make the executables in ``plugins``, which goes first on PATH. The token is in a file of its own, mode 0600.
+
+    ``logged_in``: the user is logged in with the clouds' commands, too, as the owner of a program that needs it is.
+    """
     plugins.mkdir(parents=True, exist_ok=True)
     file = plugins.absolute() / ".cluster-user-token"
     write_private(file, token + "\n")
@@ -230,5 +233,7 @@ def write_credential_plugins(plugins: Path, token: str) -> None:
         plugin = plugins / name
         quoted = str(file).replace("'", "'\\''")
         otherwise = known.otherwise or "the simulated plugin does not know this command"
-        plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=known.arguments, otherwise=otherwise))
+        accepted = f"'{known.arguments}'*" + ("|''" if logged_in and known.logged_in else "")
+        words = {"name": name, "arguments": known.arguments, "otherwise": otherwise}
+        plugin.write_text(_SCRIPT.format(token=quoted, accepted=accepted, **words))
         plugin.chmod(0o755)

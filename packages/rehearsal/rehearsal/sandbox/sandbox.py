@@ -209,7 +209,8 @@ class Sandbox:
             self._run_dir, tools=self._tools, processes=self._processes, admission=admission
         )
         started.callback(self._control_plane.close)
-        write_credential_plugins(self._plugins, self._control_plane.user_token)
+        # This project's own docs have its users log in for application-default credentials alone.
+        write_credential_plugins(self._plugins, self._control_plane.user_token, logged_in=bool(self._packages))
         ready = _in_background(self._control_plane.start)
         # If a provider fails to start, the control plane must have started before it can be stopped.
         started.callback(ready.exception)

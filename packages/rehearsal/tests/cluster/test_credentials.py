@@ -164,6 +164,24 @@ def test_the_account_of_gcloud_does_not_stand_in_for_application_default_credent
         UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
 
 
+def test_who_is_logged_in_with_gcloud_needs_no_other_credentials(tmp_path: Path) -> None:
+    """As the kubeconfigs that gcloud writes, and those of Pulumi's templates:
+    https://github.com/pulumi/templates/blob/master/kubernetes-gcp-python/__main__.py"""
+    write_credential_plugins(tmp_path, "the token", logged_in=True)
+
+    def ask(command: str, *arguments: str) -> str:
+        entry = {"apiVersion": VERSION, "command": command, "args": list(arguments)}
+        return UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+
+    assert ask("gke-gcloud-auth-plugin") == "the token"
+    assert ask("gke-gcloud-auth-plugin", "--use_application_default_credentials") == "the token"
+    for command in ("gke-gcloud-auth-plugin", "aws"):
+        with pytest.raises(KubeconfigError, match=command):
+            ask(command, "--another-way")
+    with pytest.raises(KubeconfigError, match="does not know this command"):
+        ask("aws")
+
+
 ENTRY = {"server": "https://a:443/"}
 USER = {"token": "t"}
 

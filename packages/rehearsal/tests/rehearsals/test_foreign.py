@@ -15,6 +15,7 @@ from rehearsal.sandbox import client
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
+PROGRAMS = Path(__file__).parent / "programs"
 EXAMPLES = ROOT / "examples" / "foreign"
 
 
@@ -41,6 +42,13 @@ def test_another_program_scales_its_pool_from_zero_and_back(cloud: str, not_simu
     assert ids == [*expected, *(["cloud-problems"] if cloud == "eks" else []), "destroy", "nothing-left"]
     assert [subject for subject in report["scope"]["notRehearsed"] if ":" in subject] == not_simulated
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["plain", "logged-in"])
+def test_a_program_without_a_network_passes_for_who_is_logged_in_with_gcloud(name: str) -> None:
+    """Programs of the kind that public examples show; their nodes are public, so their gate only advises against it."""
+    code, output, report = rehearsed(PROGRAMS / name)
+    assert (code, report["verdict"]) == (0, "pass"), output
 
 
 def test_a_program_without_a_gpu_pool_does_not_pass(tmp_path: Path) -> None:

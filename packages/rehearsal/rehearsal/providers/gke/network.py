@@ -7,8 +7,12 @@ https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/products/com
 from __future__ import annotations
 
 import ipaddress
+import re
 import zlib
+from itertools import islice
 from typing import Final
+
+from typing_extensions import override
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
@@ -19,7 +23,45 @@ NETWORK: Final = "gcp:compute/network:Network"
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
+_AUTO_MODE: Final = ipaddress.ip_network("10.128.0.0/9")
 POLICY: Final = "gcp:compute/resourcePolicy:ResourcePolicy"
+
+
+_DEFAULT_NETWORK: Final = re.compile(r"projects/(?P<project>[^/]+)/global/networks/default")
+_DEFAULT_SUBNETWORK: Final = re.compile(r"projects/(?P<project>[^/]+)/regions/(?P<region>[^/]+)/subnetworks/default")
+
+
+class Project(SimulatedCloud):
+    """A project, which has the network ``default`` from its start, with a subnetwork in each region
+    (https://docs.cloud.google.com/vpc/docs/vpc#default-network; an organisation's policy can forbid it). Nobody made
+    it, so it is not in the inventory.
+    """
+
+    @override
+    def find(self, id: str, type: str) -> Record | None:
+        return super().find(id, type) or self._default(id, type)
+
+    def _default(self, id: str, type: str) -> Record | None:
+        if type == NETWORK and (network := _DEFAULT_NETWORK.fullmatch(id)):
+            inputs = {"project": network["project"], "name": "default", "autoCreateSubnetworks": True}
+            return Record(id, type, inputs, {"selfLink": SELF_LINK + id})
+        subnetwork = _DEFAULT_SUBNETWORK.fullmatch(id) if type == SUBNETWORK else None
+        if subnetwork is None or subnetwork["region"] not in self.catalog.regions:
+            return None
+        project, region = subnetwork["project"], subnetwork["region"]
+        # Of 10.128.0.0/9, as in every auto-mode network; which region has which part is not Google's order.
+        part = next(islice(_AUTO_MODE.subnets(new_prefix=20), sorted(self.catalog.regions).index(region), None))
+        network = f"projects/{project}/global/networks/default"
+        inputs = {
+            "project": project,
+            "region": region,
+            "name": "default",
+            "network": network,
+            "ipCidrRange": str(part),
+            # GKE turns it on when it makes a private cluster, and no program turns it off.
+            "privateIpGoogleAccess": True,
+        }
+        return Record(id, type, inputs, {"network": SELF_LINK + network, "selfLink": SELF_LINK + id})
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
@@ -41,7 +83,7 @@ def _linked(value: str, folder: str) -> str:
 
 
 def _existing(cloud: SimulatedCloud, type: str, path: str) -> Record:
-    record = cloud.store.get(type, path)
+    record = cloud.find(path, type)
     if record is None:
         raise ValueError(f"{path} was looked up before")
     return record

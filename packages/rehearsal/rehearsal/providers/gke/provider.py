@@ -137,7 +137,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         server="is set by the server and cannot be given",
     )
     cloud_errors = google.ERRORS
-    make_cloud = SimulatedCloud
+    make_cloud = network.Project
     pool_order = node_pool.ClassOrder
 
     @override

@@ -61,3 +61,36 @@ def test_what_a_stack_names_exists_before_it_runs(tmp_path: Path) -> None:
     subnetwork = google.provider.invoke(LOOK_UP, request)
     names = {each["rangeName"] for each in subnetwork["secondaryIpRanges"]}
     assert names == {existing.pod_range, existing.service_range}
+
+
+DEFAULT = "projects/demo-project/global/networks/default"
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"network": "default", "subnetwork": None},
+        {"network": "default", "subnetwork": "default"},
+        {"network": f"https://www.googleapis.com/compute/v1/{DEFAULT}", "subnetwork": None},
+    ],
+)
+def test_a_project_has_the_network_default(google: Google, network: dict[str, str | None]) -> None:
+    named = {key: value for key, value in network.items() if value is not None}
+    inputs = {key: value for key, value in cluster().items() if key not in {*network, "ipAllocationPolicy"}}
+    made = google.create(CLUSTER, {**inputs, **named}).state
+    assert made["network"] == DEFAULT
+    assert made.get("subnetwork") in (None, "projects/demo-project/regions/us-central1/subnetworks/default")
+
+
+def test_the_network_default_can_be_used_and_not_be_made_again(google: Google) -> None:
+    there = google.provider.invoke(LOOK_UP, {"region": "us-central1", "name": "default"})
+    assert there["network"].endswith(DEFAULT)
+    with pytest.raises(ProviderError, match="409"):
+        google.create(NETWORK, {"name": "default"})
+    assert not [each for each in google.provider.inventory() if "demo-project/global/networks/default" in each]
+
+
+@pytest.mark.parametrize("wrong", [{"region": "nowhere"}, {"name": "defaults"}])
+def test_only_a_known_region_has_a_subnetwork_default(google: Google, wrong: dict[str, str]) -> None:
+    with pytest.raises(ProviderError, match="404"):
+        google.provider.invoke(LOOK_UP, {"region": "us-central1", "name": "default", **wrong})
