@@ -94,6 +94,9 @@ class SimulatedResource(Generic[CloudT]):
             program is no change.
         silent: input paths that are sent when the resource is created, and never again: a change is an update without
             effect, which every later preview shows again.
+        kept: input paths that the cloud leaves as they are where an update omits them in a declared block: the provider
+            plans and sends a change, and nothing has changed.
+        deletes_first: whether the provider deletes a resource before it creates what replaces it, whatever its name.
         references: the resources that inputs name (dotted path, through lists), in the order of lookup.
         requires: raises the cloud's error for conflicts with other resources.
         nested: the resources that are declared inside this one.
@@ -124,6 +127,8 @@ class SimulatedResource(Generic[CloudT]):
     defaults: Mapping[str, Any] = field(default_factory=dict)
     computed: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    deletes_first: bool = False
     rules: Sequence[ServerRule[CloudT]] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
     requires: Callable[[Pending[CloudT]], None] = lambda _: None
@@ -148,9 +153,18 @@ class SimulatedResource(Generic[CloudT]):
     def with_defaults(self, inputs: Properties, olds: Properties) -> Properties:
         """``inputs``, which are changed, with what the provider takes where the program gave none: as it is in
         ``olds``, the inputs of the update before, or its own default."""
-        for path in self.computed:
-            _complete(inputs, path.split("."), lambda old: old, olds)
-        return _with_values(inputs, self.defaults)
+        return _with_values(_with_former(inputs, self.computed, olds), self.defaults)
+
+    def with_kept(self, inputs: Properties, before: Properties) -> Properties:
+        """``inputs``, which are changed, with what the cloud leaves as it was ``before``."""
+        return _with_former(inputs, self.kept, before)
+
+
+def _with_former(inputs: Properties, paths: Iterable[str], before: Properties) -> Properties:
+    """``inputs``, which are changed, with what was at these paths ``before`` where they have nothing."""
+    for path in paths:
+        _complete(inputs, path.split("."), lambda old: old, before)
+    return inputs
 
 
 def _with_values(inputs: Properties, values: Mapping[str, Any]) -> Properties:

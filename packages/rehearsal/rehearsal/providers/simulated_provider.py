@@ -118,7 +118,7 @@ class SimulatedProvider(Vendor[CloudT]):
             if path in input_diff.changes and must(at(before.inputs, path), at(news, path))
         )
         replaces = (*input_diff.replaces, *more)
-        first = bool(replaces) and self.deletes_first(row, request, before.inputs, news)
+        first = bool(replaces) and (row.deletes_first or self.deletes_first(row, request, before.inputs, news))
         return replace(input_diff, replaces=replaces, delete_before_replace=first)
 
     def operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
@@ -170,7 +170,8 @@ class SimulatedProvider(Vendor[CloudT]):
             if existing is None or self.current(row, existing) is None:
                 raise self.cloud_errors.missing_resource(self._cloud, row, id)
             self._require_unchanged(row, existing.inputs, news)
-            sent = _with(without_none(news), row.silent, existing.inputs)
+            sent = _with(without_none(copy.deepcopy(news)), row.silent, existing.inputs)
+            sent = row.with_kept(sent, existing.inputs)
             pending = Pending(self._cloud, existing.id, sent, existing)
             self.require(row, pending)
             record = self.recorded(row, self.change(row, pending))

@@ -231,6 +231,21 @@ def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the
     assert azure.fleet.recreated == ["t4spot"]
 
 
+@pytest.mark.parametrize(("settings", "minutes"), [({}, 60), ({"drainTimeoutInMinutes": 30}, 30), (None, None)])
+def test_the_drain_timeout_of_before_stays_where_an_update_omits_it(
+    azure: aks.Microsoft, settings: dict[str, Any] | None, minutes: int | None
+) -> None:
+    """Of an omitted block nothing is known."""
+    azure.cluster()
+    soak = {"nodeSoakDurationInMinutes": 5}
+    azure.create(aks.POOL, aks.gpu_pool(upgradeSettings={**soak, "drainTimeoutInMinutes": 60}))
+    pool = azure.made[-1][1]
+    inputs = aks.gpu_pool(**({} if settings is None else {"upgradeSettings": {**soak, **settings}}))
+    state = azure.update(aks.POOL, pool, inputs)
+    assert (state.get("upgradeSettings") or {}).get("drainTimeoutInMinutes") == minutes
+    assert "upgradeSettings" not in inputs or inputs["upgradeSettings"] == {**soak, **(settings or {})}
+
+
 def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: aks.Microsoft) -> None:
     azure.cluster()
     azure.create(aks.POOL, aks.gpu_pool())
