@@ -81,8 +81,10 @@ class ClusterClient:
             ClusterError: no kubeconfig, no such context, or no credentials.
         """
         known = self._known = _kubeconfigs()
+        names = ", ".join(sorted(known.contexts))
+        if not (context or known.current):
+            raise ClusterError(f"{known.named}: no current-context; choose a context with --context: {names}")
         if context is not None and context not in known.contexts:
-            names = ", ".join(sorted(known.contexts))
             raise ClusterError(f"--context {context}: no such context; write one of {names}")
         try:
             _, entry = known.context(context)

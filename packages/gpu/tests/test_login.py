@@ -288,7 +288,7 @@ def test_a_page_in_the_place_of_the_api_is_one_sentence(
         (b"contexts: [{context: {cluster: a}}]", "contexts is no list of entries with name and context"),
         (b"users: [{name: a, user: x}]", "users is no list of entries with name and user"),
         (b"users: [{name: a}, {name: a}]", "users has two entries called 'a'"),
-        (b"contexts: [{name: a, context: {cluster: c}}]", "no current-context; write --context with one of a"),
+        (b"contexts: [{name: a, context: {cluster: c}}]", "no current-context; choose a context with --context: a"),
         (b"current-context: b\ncontexts: [{name: a, context: {cluster: c}}]",
          "contexts has no entry called 'b'; there are: a"),
         (b"current-context: a\ncontexts: [{name: a}]", "context 'a' has no cluster"),

@@ -130,17 +130,16 @@ class Connection:
         for name, value in (*headers, *shown):
             sent.add(name, value)
         pool = self._pool_for(credential)
-        waited = 0.0
+        give_up = time.monotonic() + _BUSY_SECONDS
         while True:
             with answering():
                 response = pool.request(method, url, headers=sent, **options)
             busy = response.status == 429 and "Retry-After" in response.headers
-            if not busy or waited >= _BUSY_SECONDS:
+            if not busy or time.monotonic() >= give_up:
                 return response
             # Asked to come back: the server is overloaded, or a new kind's storage is not ready yet.
             response.close()
             time.sleep(self._pause)
-            waited += self._pause
 
     def _pool_for(self, credential: Credential) -> urllib3.PoolManager:
         """The connections that show the credential's certificate."""

@@ -20,7 +20,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/"""
 IN_CLUSTER: Final = "in-cluster"
 """The context of a pod's service account, which no kubeconfig has."""
-_FILES: Final = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key", "tokenFile")}
+FILES: Final = {"clusters": ("certificate-authority",), "users": ("client-certificate", "client-key", "tokenFile")}
 """What names a file, relative to the kubeconfig that says so."""
 _REMEDY: Final = "write the kubeconfig of the stack again, or set KUBECONFIG to another file"
 
@@ -39,8 +39,8 @@ class KubeContext:
     cluster: Mapping[str, Any]
     user: Mapping[str, Any] = field(default_factory=dict, repr=False)
     namespace: str = "default"
-    name: str = ""
-    user_at: str = "the kubeconfig's user"
+    name: str = field(default="", compare=False)
+    user_at: str = field(default="the kubeconfig's user", compare=False)
 
     @property
     def server(self) -> str:
@@ -88,8 +88,7 @@ class Kubeconfigs:
         """The file and the entry of a context, by default the current one. Raises KubeconfigError: there is none."""
         if not (name or self.current):
             raise KubeconfigError(
-                f"{self.named}: no current-context; write --context with one of {_names(self.contexts)}, or run "
-                "`kubectl config use-context`"
+                f"{self.named}: no current-context; write it, or choose a context: {_names(self.contexts) or 'none'}"
             )
         return self._entry("contexts", name or self.current)
 
@@ -217,7 +216,7 @@ def _entries(where: str, content: Mapping[str, Any], section: str) -> list[tuple
 
 def _absolute(section: str, entry: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Paths are relative to the file that names them; a command is, if it has a slash."""
-    files: dict[str, Any] = {key: str(folder / text(entry[key])) for key in _FILES.get(section, ()) if entry.get(key)}
+    files: dict[str, Any] = {key: str(folder / text(entry[key])) for key in FILES.get(section, ()) if entry.get(key)}
     plugin = entry.get("exec")
     if section == "users" and isinstance(plugin, Mapping) and os.sep in (command := text(plugin.get("command"))):
         files["exec"] = {**plugin, "command": str(folder / command)}

@@ -1,7 +1,6 @@
 """The rehearsal's client of the Kubernetes API, thread-safe: plain dicts in and out.
 
-Not the official client, which ``gpu`` uses to read any kubeconfig that a user may have: it takes a second to load and
-turns every object into classes, and the rehearsal reads thousands of nodes. Both share ``facts/concepts/rest.py``.
+Connections and credentials are those of ``gpu``, with less of this machine (``rehearsal/cluster/kubeconfig.py``).
 """
 
 from __future__ import annotations
@@ -9,30 +8,26 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import admission_warnings, failure, resource_path
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError, UserTokens
+from gpu.api.shared import JSON, Connection, KubeconfigError, NoAnswerError, answering
+from rehearsal.cluster.kubeconfig import Kubeconfig, environment
 
 Object = dict[str, Any]
 
 FIELD_MANAGER: Final = "gpucluster-rehearsal"
 
 _CONNECTIONS: Final = 32
-_CONNECT_SECONDS: Final = 5.0
-_READ_SECONDS: Final = 60.0
-_BUSY_RETRIES: Final = 50
+_TIMEOUT: Final = (5.0, 60.0)
 _BUSY_SECONDS: Final = 0.2
 
-_JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE: Final = "application/merge-patch+json"
 _SOURCE: Final = "fleet"
@@ -78,22 +73,21 @@ class Api:
 
         Raises KubeconfigError: the certificates or the credentials cannot be had.
         """
-        self._server = kubeconfig.server
-        self._credentials = UserTokens(kubeconfig, path)
+        if kubeconfig.anonymous:
+            raise KubeconfigError(
+                f"{kubeconfig.user_at} has neither a token nor a client certificate nor a credential plugin (exec)"
+            )
         self._resources: dict[str, dict[str, ApiResource]] = {}
-        cluster, tls = kubeconfig.cluster, kubeconfig.tls(trusted)
-        self._credentials.token()
-        options: dict[str, Any] = {
-            "ssl_context": tls,
-            "cert_reqs": tls.verify_mode,
-            "server_hostname": cluster.get("tls-server-name"),
-            "maxsize": _CONNECTIONS,
-            "timeout": urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
-            "retries": False,
-        }
-        proxy = cluster.get("proxy-url")
-        self._where = f"{self._server} (through the proxy {proxy})" if proxy else self._server
-        self._pool = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
+        self._connection = Connection(
+            kubeconfig,
+            environment(path),
+            timeout=_TIMEOUT,
+            trusted=trusted,
+            pause=_BUSY_SECONDS,
+            connections=_CONNECTIONS,
+        )
+        proxy = self._connection.proxy
+        self._where = f"{kubeconfig.server} (through the proxy {proxy})" if proxy else kubeconfig.server
 
     def ready(self) -> bool:
         """Whether the API server answers that it is ready."""
@@ -234,7 +228,7 @@ class Api:
         path: str,
         body: Object | None = None,
         *,
-        content_type: str = _JSON,
+        content_type: str = JSON,
         query: Mapping[str, str] | None = None,
     ) -> Object:
         return json.loads(self._exchange(method, path, body, content_type, query).data)
@@ -244,56 +238,29 @@ class Api:
         method: str,
         path: str,
         body: Object | None = None,
-        content_type: str = _JSON,
+        content_type: str = JSON,
         query: Mapping[str, str] | None = None,
         *,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        options: dict[str, Any] = {"preload_content": not stream}
-        if body is not None:
-            options["body"] = json.dumps(body)
-        url = self._server + path + (f"?{urlencode(query)}" if query else "")
-        token = self._token()
-        response = self._request(method, url, token, content_type, options)
-        if response.status == 401 and (renewed := self._token(refused=token)) != token:
-            response.close()
-            response = self._request(method, url, renewed, content_type, options)
-        if response.status >= 400:
-            with self._reachable():
+        with self._reachable():
+            try:
+                response = self._connection.request(
+                    method, path, body, query=query, content_type=content_type, stream=stream
+                )
+            except KubeconfigError as error:
+                raise ApiError(401, "Unauthorized", str(error)) from error
+            if response.status >= 400:
                 raise _error(response.status, response.data)
         return response
-
-    def _request(
-        self, method: str, url: str, token: str, content_type: str, options: Mapping[str, Any]
-    ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": _JSON, "Content-Type": content_type}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        with self._reachable():
-            response = self._pool.request(method, url, headers=headers, **options)
-            for _ in range(_BUSY_RETRIES):
-                if response.status != 429 or "Retry-After" not in response.headers:
-                    break
-                # Asked to come back: the server is overloaded, or a new kind's storage is not ready yet.
-                response.close()
-                time.sleep(_BUSY_SECONDS)
-                response = self._pool.request(method, url, headers=headers, **options)
-        return response
-
-    def _token(self, refused: str | None = None) -> str:
-        try:
-            return self._credentials.token(refused)
-        except KubeconfigError as error:
-            raise ApiError(401, "Unauthorized", str(error)) from error
 
     @contextlib.contextmanager
     def _reachable(self) -> Iterator[None]:
         try:
-            yield
-        except HTTPError as error:
-            # The connection's description ahead of the reason repeats the address.
-            reason = str(getattr(error, "original_error", error)).rpartition("): ")[2]
-            raise UnreachableError(f"the API server at {self._where} does not answer: {reason}") from error
+            with answering():
+                yield
+        except NoAnswerError as error:
+            raise UnreachableError(f"the API server at {self._where} does not answer: {error}") from error
 
 
 def _with_warnings(response: urllib3.BaseHTTPResponse) -> tuple[Object, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.console import Console
 
-from rehearsal.cluster.kubeconfig import KubeconfigError
+from gpu.api.shared import KubeconfigError
 from rehearsal.cluster.pki import write_private
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step

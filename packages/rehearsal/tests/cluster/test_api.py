@@ -101,7 +101,7 @@ def test_a_token_refused_for_good_is_an_error_in_the_servers_words(server: Serve
 def test_a_plugin_that_fails_later_is_a_refusal(server: Server, tmp_path: Path) -> None:
     once = f"test -e {tmp_path}/ran && echo logged out >&2 && exit 1; touch {tmp_path}/ran; "
     api = Api(server.kubeconfig(plugin_user(tmp_path, once + 'echo \'{"status": {"token": "bad"}}\'')), [tmp_path])
-    with pytest.raises(ApiError, match="the credential plugin aws failed: logged out") as error:
+    with pytest.raises(ApiError, match="the credential plugin aws failed: logged out;") as error:
         api.get("/a")
     assert error.value.status == 401
 

@@ -17,12 +17,16 @@ import yaml
 
 from facts.catalog.account import CredentialPlugin
 from facts.concepts.kubeconfig import kubeconfig
+from gpu.api.connection import tls_context
+from gpu.api.credentials import Credential, Credentials
+from gpu.api.kubeconfig import KubeconfigError
 from packages.rehearsal.tests.tables import cases
-from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, KubeconfigError, UserTokens, write_credential_plugins
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, environment, write_credential_plugins
 
 CLUSTER = {"server": "https://a:443"}
 VERSION = "client.authentication.k8s.io/v1beta1"
-Plugin = Callable[..., UserTokens]
+Plugin = Callable[..., Credentials]
 
 
 def credential(token: str, **status: str) -> str:
@@ -33,15 +37,26 @@ def credential(token: str, **status: str) -> str:
 def plugin(tmp_path: Path) -> Plugin:
     """Credentials of a plugin with this shell script; ``asked`` in its folder has a line for each time it ran."""
 
-    def make(script: str, **entry: Any) -> UserTokens:
+    def make(script: str, **entry: Any) -> Credentials:
         program = tmp_path / "plugins" / "aws"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\necho asked >> '{tmp_path}/asked'\n{script}\n")
         program.chmod(0o755)
         user = {"exec": {"apiVersion": VERSION, "command": "aws", "env": None, **entry}}
-        return UserTokens(Kubeconfig(CLUSTER, user), [program.parent])
+        return login(user, program.parent)
 
     return make
+
+
+def login(user: dict[str, Any], *path: Path) -> Credentials:
+    """A user's credentials, as the rehearsal reads them."""
+    return Credentials(Kubeconfig.parse(kubeconfig("here", CLUSTER, user)), environment(path))
+
+
+def token(credentials: Credentials, refused: str | None = None) -> str:
+    """The token that is shown; ``refused`` is one that the server rejected."""
+    credential = credentials.get(Credential(f"Bearer {refused}") if refused else None)
+    return credential.authorization.removeprefix("Bearer ")
 
 
 def asked(tmp_path: Path) -> int:
@@ -49,24 +64,24 @@ def asked(tmp_path: Path) -> int:
 
 
 def test_a_written_token_is_used() -> None:
-    assert UserTokens(Kubeconfig(CLUSTER, {"token": "t"})).token() == "t"
+    assert token(login({"token": "t"})) == "t"
 
 
 @cases
 def test_nobody_is_refused(user: dict[str, Any], reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
-        UserTokens(Kubeconfig(CLUSTER, user)).token()
+        Api(Kubeconfig(CLUSTER, user))
 
 
 def test_a_client_certificate_needs_no_token() -> None:
-    assert UserTokens(Kubeconfig(CLUSTER, {"client-certificate-data": "Q0E="})).token() == ""
+    assert token(login({"client-certificate-data": "Q0E=", "client-key-data": "Q0E="})) == ""
 
 
 def test_a_token_is_reused_until_it_is_refused(plugin: Plugin, tmp_path: Path) -> None:
     credentials = plugin(f"echo '{credential('token-NR')}' | sed \"s/NR/$(wc -l < '{tmp_path}/asked')/\"")
-    assert credentials.token() == credentials.token() == "token-1"
-    assert credentials.token(refused="token-1") == "token-2"
-    assert credentials.token(refused="token-1") == "token-2", "another thread has renewed it already"
+    assert token(credentials) == token(credentials) == "token-1"
+    assert token(credentials, refused="token-1") == "token-2"
+    assert token(credentials, refused="token-1") == "token-2", "another thread has renewed it already"
     assert asked(tmp_path) == 2
 
 
@@ -75,7 +90,7 @@ def test_an_expired_token_is_renewed(plugin: Plugin, tmp_path: Path, minutes: in
     expiry = datetime.now(timezone.utc) + timedelta(minutes=minutes)
     answer = credential("t", expirationTimestamp=expiry.strftime("%Y-%m-%dT%H:%M:%SZ"))
     credentials = plugin(f"echo '{answer}'")
-    assert credentials.token() == credentials.token() == "t"
+    assert token(credentials) == token(credentials) == "t"
     assert asked(tmp_path) == runs
 
 
@@ -86,7 +101,7 @@ def test_the_plugin_gets_no_variable_of_the_kubeconfig_and_none_of_ours(
     answer = credential("$1,$PROFILE,$AWS_SECRET_ACCESS_KEY,$PATH").replace('"', '\\"')
     entry = {"args": ["get-token"], "env": [{"name": "PROFILE", "value": "dev"}, {"name": "PATH", "value": "/evil"}]}
     credentials = plugin(f'/bin/echo "{answer}"', **entry)
-    assert credentials.token() == f"get-token,,,{os.environ['PATH']}"
+    assert token(credentials) == f"get-token,,,{os.environ['PATH']}"
 
 
 def test_only_simulated_plugins_run_and_only_from_the_run_s_folder(
@@ -101,8 +116,8 @@ def test_only_simulated_plugins_run_and_only_from_the_run_s_folder(
     (tmp_path / "plugins").mkdir()
     for command, folder in (("aws", "plugins"), ("sh", "elsewhere"), (str(elsewhere / "aws"), "plugins")):
         user = {"exec": {"apiVersion": VERSION, "command": command}}
-        with pytest.raises(KubeconfigError, match="has no credential plugin"):
-            UserTokens(Kubeconfig(CLUSTER, user), [tmp_path / folder]).token()
+        with pytest.raises(KubeconfigError, match="is not installed"):
+            Credentials(Kubeconfig(CLUSTER, user), environment([tmp_path / folder])).get()
     assert not (tmp_path / "ran").exists()
 
 
@@ -133,7 +148,7 @@ def test_a_kubeconfig_that_names_a_file_is_refused(key: str, tmp_path: Path) -> 
 def test_the_plugin_gets_the_cluster_if_it_asks_for_it(plugin: Plugin, provided: bool) -> None:
     quoted = "sed 's/\"/!/g'"
     answer = credential("TOKEN").replace('"', '\\"').replace("TOKEN", f'$(echo "$KUBERNETES_EXEC_INFO" | {quoted})')
-    info = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=provided).token().replace("!", '"'))
+    info = json.loads(token(plugin(f'echo "{answer}"', provideClusterInfo=provided)).replace("!", '"'))
     assert (info["apiVersion"], info["kind"]) == (VERSION, "ExecCredential")
     assert info["spec"] == {"interactive": False, **({"cluster": CLUSTER} if provided else {})}
 
@@ -141,7 +156,7 @@ def test_the_plugin_gets_the_cluster_if_it_asks_for_it(plugin: Plugin, provided:
 @cases
 def test_a_plugin_that_fails_is_reported_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
-        plugin(script).token()
+        plugin(script).get()
 
 
 @pytest.mark.parametrize("plugin", PLUGINS.values(), ids=lambda plugin: plugin.command)
@@ -150,7 +165,7 @@ def test_a_clouds_plugin_gives_the_token_to_who_asks_as_it_must(plugin: Credenti
 
     def ask(*arguments: str) -> str:
         entry = {"apiVersion": VERSION, "command": plugin.command, "args": list(arguments)}
-        return UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+        return token(login({"exec": entry}, tmp_path))
 
     assert ask(*plugin.arguments.split()) == "the token"
     with pytest.raises(KubeconfigError, match=plugin.command):
@@ -161,7 +176,7 @@ def test_the_account_of_gcloud_does_not_stand_in_for_application_default_credent
     write_credential_plugins(tmp_path, "the token")
     entry = {"apiVersion": VERSION, "command": "gke-gcloud-auth-plugin", "args": []}
     with pytest.raises(KubeconfigError, match="gcloud has no active account"):
-        UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+        login({"exec": entry}, tmp_path).get()
 
 
 def test_who_is_logged_in_with_gcloud_needs_no_other_credentials(tmp_path: Path) -> None:
@@ -223,13 +238,14 @@ def test_certificates_come_as_data() -> None:
     client = authority.issue_cert("client")
     pair = {"client-certificate-data": client.cert_chain_pems[0], "client-key-data": client.private_key_pem}
     user = {key: encoded(pem) for key, pem in pair.items()}
-    context = Kubeconfig({**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)}, user).tls()
+    trusting = Kubeconfig({**ENTRY, "certificate-authority-data": encoded(authority.cert_pem)}, user)
+    context = tls_context(trusting, Credentials(trusting, environment()).get().certificate)
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) == 1, "only the cluster's own authority is trusted"
 
 
 def test_no_connection_changes_the_tls_context_that_all_threads_share() -> None:
-    context = Kubeconfig(ENTRY, USER).tls()
+    context = tls_context(Kubeconfig(ENTRY, USER))
     context.set_alpn_protocols(["from urllib3"])
     connection = context.wrap_bio(ssl.MemoryBIO(), hello := ssl.MemoryBIO(), server_hostname="a")
     with pytest.raises(ssl.SSLWantReadError):
@@ -241,4 +257,4 @@ def test_no_connection_changes_the_tls_context_that_all_threads_share() -> None:
 @cases
 def test_certificates_that_cannot_be_used(cluster: dict[str, str], user: dict[str, str]) -> None:
     with pytest.raises(KubeconfigError, match="a certificate or key cannot be used"):
-        Kubeconfig({**ENTRY, **cluster}, user).tls()
+        Api(Kubeconfig({**ENTRY, **cluster}, {"token": "t", **user}))

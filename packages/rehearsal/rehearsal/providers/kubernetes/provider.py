@@ -9,8 +9,8 @@ from typing import ClassVar, Final
 
 from facts.catalog.plugins import plugin_version
 from facts.concepts.unknown import UNKNOWN, coalesce, text
+from gpu.api.shared import KubeconfigError
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
-from rehearsal.cluster.kubeconfig import KubeconfigError
 from rehearsal.providers.base import (
     CallContext,
     CheckFailure,

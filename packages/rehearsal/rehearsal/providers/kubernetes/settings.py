@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
+from gpu.api.shared import KubeconfigError
 from rehearsal.cluster.api import Api, ApiResource
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import CheckFailure, Properties, ProviderError
 from rehearsal.providers.kubernetes.manifest import CREATOR, Kind, taken_over
 
