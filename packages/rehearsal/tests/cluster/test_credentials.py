@@ -186,7 +186,7 @@ def test_who_is_logged_in_with_gcloud_needs_no_other_credentials(tmp_path: Path)
 
     def ask(command: str, *arguments: str) -> str:
         entry = {"apiVersion": VERSION, "command": command, "args": list(arguments)}
-        return UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+        return token(login({"exec": entry}, tmp_path))
 
     assert ask("gke-gcloud-auth-plugin") == "the token"
     assert ask("gke-gcloud-auth-plugin", "--use_application_default_credentials") == "the token"
