@@ -79,10 +79,11 @@ Kubernetes' own types and custom resources, which few programs declare, are two 
 
 def additions_to(type_token: str) -> Additions | None:
     """How to add a taint or label to a pool of this type; ``None`` where that is unsupported or not safe."""
-    return _find((getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token))), type_token)
+    return _find((getattr(module, "ADDITIONS", {}) for module in _modules(package_of(type_token))), type_token)
 
 
-def _package(type_token: str) -> str:
+def package_of(type_token: str) -> str:
+    """The key of ``MODULES`` for this type. Custom resources of groups below ``.k8s.io`` are with Kubernetes' own."""
     package, _, rest = type_token.removeprefix("pulumi:providers:").partition(":")
     group = rest.partition("/")[0]
     if package == "kubernetes" and "." in group and not group.endswith(".k8s.io"):
@@ -104,32 +105,32 @@ def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
 @cache
 def spelling_of(type_token: str) -> Spelling | None:
     """How to translate a resource of this type for the readers; ``None`` where it needs no translation."""
-    return _find((getattr(module, "SPELLINGS", {}) for module in _modules(_package(type_token))), type_token)
+    return _find((getattr(module, "SPELLINGS", {}) for module in _modules(package_of(type_token))), type_token)
 
 
 @cache
 def is_part(type_token: str) -> bool:
     """Whether resources of this type are read with those that refer to them."""
-    return any(type_token in getattr(module, "PARTS", ()) for module in _modules(_package(type_token)))
+    return any(type_token in getattr(module, "PARTS", ()) for module in _modules(package_of(type_token)))
 
 
 @cache
 def is_taken(type_token: str) -> bool:
     """Whether a reader knows the type: then a resource without subjects really has none."""
-    reader, modules = reader_of(type_token), _modules(_package(type_token))
+    reader, modules = reader_of(type_token), _modules(package_of(type_token))
     return reader is not None and not any(reader in getattr(module, "GENERIC", ()) for module in modules)
 
 
 @cache
 def reader_of(type_token: str) -> Reader | None:
     """The reader of this type."""
-    return _find((getattr(module, "READERS", {}) for module in _modules(_package(type_token))), type_token)
+    return _find((getattr(module, "READERS", {}) for module in _modules(package_of(type_token))), type_token)
 
 
 @cache
 def referrer_of(type_token: str) -> Referrer | None:
     """How resources of this type are completed by others."""
-    return _find((getattr(module, "REFERRERS", {}) for module in _modules(_package(type_token))), type_token)
+    return _find((getattr(module, "REFERRERS", {}) for module in _modules(package_of(type_token))), type_token)
 
 
 @cache

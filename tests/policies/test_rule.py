@@ -30,6 +30,7 @@ from facts.concepts.declared import (
 )
 from policies import docs
 from policies.readers import registry
+from policies.readers.resource import matches
 from policies.rules import table
 from policies.rules.node_groups import ceiling, zero_minimum
 from policies.rules.regions import allowed
@@ -121,6 +122,19 @@ def test_every_module_reads_something(name: str) -> None:
 def test_every_dialect_is_in_the_registry() -> None:
     files = {f"dialects.{file.stem}" for file in (ROOT / "dialects").glob("*.py") if file.stem != "__init__"}
     assert files == {name for name in MODULES if name.startswith("dialects.")}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_listed_for_every_package_that_it_reads(name: str) -> None:
+    module = importlib.import_module(f"policies.{name}")
+    listed = {package for package, names in registry.MODULES.items() if name in names}
+    keys = {key for table in TABLES for key in getattr(module, table, {})}
+    missing = sorted(
+        f"{key} is not read: add {name} to MODULES['{package}'] in policies/readers/registry.py"
+        for key in keys
+        if not any(matches(each, package := registry.package_of(key)) for each in listed)
+    )
+    assert missing == []
 
 
 def test_nothing_else_imports_a_dialect() -> None:

@@ -54,6 +54,7 @@ def loaded(file: Path) -> Any:
     return yaml.load(file.read_text(), _Loader)
 
 
+_KEYS: Final = {"id", "story", "program", "refused_by", "not_evaluated", "silent", "limits", "pools", "links"}
 _SHARED: Final[dict[str, Any]] = loaded(_FOLDER / "shared.yaml")
 
 
@@ -65,6 +66,8 @@ def read_cases() -> list[Case]:
 
 def read_case(row: dict[str, Any]) -> Case:
     """One case."""
+    if unknown := row.keys() - _KEYS:
+        raise ValueError(f"case {row['id']} has unknown keys {sorted(unknown)}; there are {sorted(_KEYS)}")
     rows = list(_expanded(row["program"]))
     names = {each.get("name", "gpu") for each in rows}
     links = [link for each in rows for link in _links(each, names)]
