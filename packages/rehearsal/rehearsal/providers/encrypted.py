@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import Record, SimulatedCloud
 
 ENCRYPTED: Final = "encrypted"
@@ -32,6 +33,20 @@ def unreadable(cloud: SimulatedCloud, may_use: Callable[[str, str, str], bool]) 
     """
     there = {each.id for each in cloud.store.everything()}
     used = [each.inputs for each in cloud.store.all(ENCRYPTED) if each.inputs["holder"] in there]
-    sentence = "{holder} has data under {key}, which {user} may not use any more"
-    wrong = [sentence.format_map(one) for one in used if not may_use(one["holder"], one["key"], one["user"])]
+    sentence = "{holder} has data under {key}, which {problem}"
+    wrong = [
+        sentence.format_map({**one, "problem": problem})
+        for one in used
+        if (problem := _problem(cloud, one, may_use(one["holder"], one["key"], one["user"])))
+    ]
     return wrong if used else None
+
+
+def _problem(cloud: SimulatedCloud, used: Properties, may: bool) -> str:
+    """Why data is unreadable: its key was deleted or disabled, or its user lost the right to use it.
+
+    https://cloud.google.com/kms/docs/key-states, https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption
+    """
+    if not cloud.account_limits.has_key(used["key"]):
+        return "is not among the account's keys any more"
+    return "" if may else f"{used['user']} may not use any more"

@@ -195,6 +195,18 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
     here.takes(google.KEY_MEMBER, grant, None if there else f"Error 404: CryptoKey {GOOGLE_KEY} not found")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_what_google_encrypted_with_a_key_is_unreadable_without_it(tmp_path: Path, there: bool) -> None:
+    here = google.Google(tmp_path)
+    agent = f"service-{project_number(google.PROJECT)}@container-engine-robot.iam.gserviceaccount.com"
+    role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+    here.create(google.KEY_MEMBER, {"cryptoKeyId": GOOGLE_KEY, "role": role, "member": f"serviceAccount:{agent}"})
+    here.cluster(databaseEncryption={"state": "ENCRYPTED", "keyName": GOOGLE_KEY})
+    here.provider.limit(AccountLimits(keys=(GOOGLE_KEY,) if there else ()))
+    lost = f"{google.CLUSTER_ID} has data under {GOOGLE_KEY}, which is not among the account's keys any more"
+    assert here.provider.problems() == ([] if there else [lost])
+
+
 @cases
 def test_a_mistake_in_the_file_is_reported_with_what_to_write(written: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"

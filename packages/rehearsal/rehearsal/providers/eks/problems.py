@@ -82,22 +82,29 @@ def _rights(account: Account, cluster: Record, groups: list[Properties], roles: 
 
 def _secrets(account: Account, cluster: Record, roles: Roles) -> Iterator[str]:
     """Of the key that encrypts the cluster's Secrets, whatever was declared since: whether it works, and whether the
-    control plane's role lost it.
-
-    https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html
-    """
+    control plane's role lost it."""
     key, declared = secrets_key(account, cluster.id), at(cluster.inputs, "encryptionConfig.provider.keyArn")
     if key is None:
         return
-    if key.startswith(account.arn("kms", "key/")):
-        state = account.call("kms", "DescribeKey", KeyId=key)["KeyMetadata"]["KeyState"]
-        if state != "Enabled":
-            yield f"the cluster's Secrets are encrypted with {key}, whose state is {state}"
+    if state := _unusable(account, key):
+        yield f"the cluster's Secrets are encrypted with {key}, {state}"
     arn = cluster.inputs["roleArn"]
     role, caller = roles.get(arn), Caller(arn, arn)
     lost = _refused(caller, role, "kms:Decrypt", key, {}, account)
     if lost and key != declared and not _refused(caller, role, "kms:Decrypt", declared or "*", {}, account):
         yield f"the cluster's Secrets are encrypted with {key}: control plane: {lost}"
+
+
+def _unusable(account: Account, key: str) -> str:
+    """Why nobody can use a key; empty if all is well. Of a key that somebody else made, nothing but whether it exists
+    is known.
+
+    https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html
+    """
+    if key not in {each["KeyArn"] for each in account.call("kms", "ListKeys")["Keys"]}:
+        return "" if account.account_limits.has_key(key) else "which is not among the account's keys any more"
+    state = account.call("kms", "DescribeKey", KeyId=key)["KeyMetadata"]["KeyState"]
+    return "" if state == "Enabled" else f"whose state is {state}"
 
 
 def _former_disks(account: Account, cluster: Record, group: Properties, roles: Roles) -> Iterator[str]:
@@ -116,6 +123,10 @@ def _former_disks(account: Account, cluster: Record, group: Properties, roles: R
     ]
     driver = account.pod_identity(cluster.id, *_EBS_DRIVER.split("/"))
     for key in sorted({disk["KmsKeyId"] for disk in disks if disk.get("KmsKeyId")}):
+        # A volume of a running instance keeps its data key; it is lost with the attachment:
+        # https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html
+        if state := _unusable(account, key):
+            yield f"nodes of {group['nodeGroupName']} have disks under {key}, {state}: none can start again"
         grantees = [one.inputs["granteePrincipal"] for one in account.store.all(GRANT) if one.inputs["keyId"] == key]
         if not any(each.endswith(_AUTO_SCALING) for each in grantees):
             yield f"nodes of {group['nodeGroupName']} have disks under {key}, which Auto Scaling has no grant to use"

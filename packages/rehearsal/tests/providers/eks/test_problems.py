@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from components.clouds.eks import policy
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
@@ -17,7 +19,10 @@ ZONES = ("us-west-2a", "us-west-2b")
 RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"
 ROUTE, TABLE_OF = "aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"
 VOLUMES = {"Effect": "Allow", "Action": ["ec2:*"], "Resource": "*"}
-DISK = {
+AUTO_SCALING = (
+    f"arn:aws:iam::{eks.ACCOUNT}:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+)
+DISK: dict[str, Any] = {
     "deviceName": "/dev/xvda",
     "ebs": {"volumeSize": 50, "volumeType": "gp3", "encrypted": "true", "deleteOnTermination": "true"},
 }
@@ -68,7 +73,12 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
     create(eks.POD_IDENTITY, "identity", clusterName="gpu-dev", roleArn=balancer.state["arn"], **user)
     volumes = aws.role("volumes", "pods.eks.amazonaws.com")
     create(eks.ROLE_POLICY, "volumes", role="volumes", name="volumes", policy=eks.document(VOLUMES))
-    template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[DISK])
+    disk = {**DISK, "ebs": {**DISK["ebs"], "kmsKeyId": key}} if "disks under the key" in changes else DISK
+    if disk is not DISK:
+        rights = ["Encrypt", "Decrypt", "ReEncryptFrom", "ReEncryptTo", "GenerateDataKey", "DescribeKey", "CreateGrant"]
+        rights.append("GenerateDataKeyWithoutPlaintext")
+        create(eks.GRANT, "grant", keyId=key, granteePrincipal=AUTO_SCALING, operations=rights)
+    template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[disk])
     launch = {"id": template.id, "version": str(int(template.state["latestVersion"]))}
     group = aws.create(eks.NODE_GROUP, eks.cpu_group([each.id for each in private], launchTemplate=launch), "admin")
     its = [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": volumes.state["arn"]}]
@@ -81,6 +91,8 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
     for user in changes.get("users of the key", ()):
         use = {"Effect": "Allow", "Action": ["kms:Encrypt", "kms:Decrypt", "kms:ListGrants"], "Resource": key}
         create(eks.ROLE_POLICY, f"key of {user}", role=user, name="key", policy=eks.document(use))
+    if "ended by" in changes:
+        aws.account.call("kms", changes["ended by"]["request"], KeyId=key.rpartition("/")[2])
     return list(problems(aws.account, Roles(aws.account)))
 
 
@@ -98,6 +110,18 @@ def test_a_right_that_aws_does_not_document_counts_where_a_role_has_it(tmp_path:
     (first, *_) = made(tmp_path / "wrong", {"users of the key": {"balancer": ()}})
     assert first.startswith("control plane: User: arn:aws:iam::123456789012:role/control-plane is not authorized")
     assert "kms:Encrypt" in first
+
+
+@pytest.mark.parametrize(
+    ("request_", "state"), [("", ""), ("DisableKey", "Disabled"), ("ScheduleKeyDeletion", "PendingDeletion")]
+)
+def test_what_is_under_a_key_is_unreadable_without_it(tmp_path: Path, request_: str, state: str) -> None:
+    ended = {"ended by": {"request": request_}} if request_ else {}
+    reported = [each for each in made(tmp_path, {"disks under the key": {}, **ended}) if "whose state is" in each]
+    assert [each.partition(" under ")[0].partition(" with ")[0] for each in reported] == (
+        ["the cluster's Secrets are encrypted", "nodes of admin have disks"] if state else []
+    )
+    assert all(f"whose state is {state}" in each for each in reported)
 
 
 @cases
