@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.kubernetes import gpu_limit
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, Object
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.scenario.user import SubmissionReply, Wait
@@ -59,6 +59,13 @@ class Applied:
         return self.kind == "Pod" or bool(self.selector)
 
     @property
+    def needs_controller(self) -> bool:
+        """Whether it is of another project's kind and describes pods, which that project's controller would create."""
+        group, _, version = str(self.manifest["apiVersion"]).partition("/")
+        built_in = not version or "." not in group or group.endswith(".k8s.io")
+        return not built_in and _describes_pods(self.manifest.get("spec"))
+
+    @property
     def gpus(self) -> bool:
         """Whether its pods request GPUs."""
         spec: Any = self.manifest.get("spec") or {}
@@ -75,6 +82,15 @@ class Applied:
             and (until is None or pod.created <= until)
             and ((self.kind == "Pod" and pod.name == self.name) or (selector and selector <= pod.labels.items()))
         )
+
+
+def no_controller(manifest: Object) -> str:
+    """What to do about an object whose kind the cluster does not have, or that nobody turns into pods."""
+    group = str(manifest["apiVersion"]).partition("/")[0]
+    return (
+        f"{manifest['kind']} needs the controller of {group}, which a rehearsal does not run; "
+        "to rehearse its pods, apply them as a Job or a Deployment"
+    )
 
 
 def read(folder: Path) -> list[Object]:
@@ -110,7 +126,7 @@ def apply(api: Api, manifests: Sequence[Object], wait: Wait) -> tuple[Applied, .
         def tried(manifest: Object = manifest, replies: list[Applied] = replies) -> bool:
             replies[:] = [_apply(api, manifest)]
             # A kind is served a moment after it is defined.
-            return replies[0].reply.ok or "no matches for kind" not in replies[0].reply.message
+            return replies[0].reply.ok or replies[0].reply.message != no_controller(manifest)
 
         wait(tried, _KIND_SECONDS if any(each["kind"] == _FIRST[0] for each in manifests) else 0.0)
         done += replies
@@ -138,6 +154,8 @@ def checks(applied: Sequence[Applied], timeline: Timeline) -> Iterator[Check]:
         title = f"Your {one.kind} {one.name}"
         if not one.reply.ok:
             yield Check(f"applied:{one.kind}/{one.name}", title, False, f"refused: {one.reply.message}")
+        elif one.needs_controller:
+            yield Check(f"applied:{one.kind}/{one.name}", title, False, no_controller(one.manifest))
         elif one.has_pods:
             yield Check(f"applied:{one.kind}/{one.name}", title, *where_it_ran(one, timeline))
 
@@ -179,9 +197,17 @@ def _apply(api: Api, manifest: Object) -> Applied:
         place = manifest["metadata"]
         namespace = place.get("namespace", "default") if resource.namespaced else ""
         _, warnings = api.submit_apply(resource.path(place["name"], namespace or None), manifest)
+    except NoSuchKindError:
+        return Applied(manifest, namespace, SubmissionReply(False, no_controller(manifest)))
     except ApiError as refusal:
         return Applied(manifest, namespace, SubmissionReply(False, str(refusal)))
     return Applied(manifest, namespace, SubmissionReply(True, warnings=warnings))
+
+
+def _describes_pods(part: Any) -> bool:
+    if isinstance(part, Mapping):
+        return bool(part.get("containers")) or any(map(_describes_pods, part.values()))
+    return isinstance(part, list) and any(map(_describes_pods, part))
 
 
 def _is_object(item: Any) -> bool:

@@ -107,6 +107,25 @@ def test_pods_that_may_not_be_created_are_reported_with_the_reason(
     assert ("it created no pod: insufficient quota" in why) is not passed
 
 
+RAY = {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "head", "image": "ray"}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("version", "spec", "named"),
+    [("ray.io/v1", RAY, True), ("ray.io/v1", {"address": "x"}, False), ("networking.k8s.io/v1", RAY, False)],
+)
+def test_an_object_whose_pods_nobody_creates_names_its_controller(
+    cluster: Cluster, version: str, spec: dict[str, Any], named: bool
+) -> None:
+    manifest = {"apiVersion": version, "kind": "Some", "metadata": {"name": "one"}, "spec": spec}
+    failed = [check.detail for check in checks([applied(manifest)], cluster.timeline) if not check.passed]
+    sentence = (
+        "Some needs the controller of ray.io, which a rehearsal does not run; to rehearse its pods, apply them as a Job "
+        "or a Deployment"
+    )
+    assert failed == ([sentence] if named else [])
+
+
 def test_what_is_refused_fails_and_what_makes_no_pods_needs_none(cluster: Cluster) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     assert list(checks([applied(config)], cluster.timeline)) == []
