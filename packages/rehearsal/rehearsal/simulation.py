@@ -146,6 +146,22 @@ class SimulatedNodeGroup:
 
 
 @dataclass(frozen=True)
+class Balancing:
+    """What the cloud's controllers answer for Services of type LoadBalancer and for Ingresses.
+
+    ``host_name`` is the form of a balancer's DNS name, with ``{name}``; empty where it is an address. The cloud serves
+    Ingresses of ``ingress_classes``; an empty class is that of an Ingress that names none.
+    """
+
+    host_name: str = ""
+    ingress_classes: tuple[str, ...] = ()
+
+
+BY_ADDRESS: Final = Balancing()
+"""Balancers with an address each, and no Ingress."""
+
+
+@dataclass(frozen=True)
 class ManagedKarpenter:
     """Karpenter that a cloud runs beside the cluster, for the NodePools in it.
 
@@ -262,7 +278,14 @@ class Fleet(Protocol):
     """What a simulated cloud may ask of the simulated data centre. Calls are idempotent and thread-safe."""
 
     def create_cluster(
-        self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[dict[str, Any]]
+        self,
+        name: str,
+        *,
+        version: str,
+        region: str,
+        zones: tuple[str, ...],
+        system_objects: list[dict[str, Any]],
+        balancing: Balancing = BY_ADDRESS,
     ) -> Endpoint:
         """Make the control plane this cluster's own, apply the cloud's system pods; raises if another exists."""
         ...

@@ -12,6 +12,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
 from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.autoscaler import KarpenterSupervisor
+from rehearsal.fleet.balancers import Balancers
 from rehearsal.fleet.broken_gpus import TaintEviction
 from rehearsal.fleet.cluster_autoscaler import ClusterAutoscalerProcess
 from rehearsal.fleet.drivers import Drivers
@@ -24,7 +25,7 @@ from rehearsal.fleet.provisioned_nodes import ProvisionedNodes, offers_of, remov
 from rehearsal.fleet.slices import SliceWatcher
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.fleet.volumes import Volumes
-from rehearsal.simulation import Injector, ManagedKarpenter, Node, SimulatedNodeGroup
+from rehearsal.simulation import Balancing, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet, programs
 
@@ -91,9 +92,11 @@ class Controllers:
         elif self._autoscaler is not None and self._provisioned is not None:
             self._autoscaler.exhaust(offers_of(self._api, self._provisioned, pools))
 
-    def serve_system(self, objects: Sequence[Object]) -> None:
-        """Start what makes volumes, and what scales the cluster's own Deployments, if something does."""
+    def serve_system(self, objects: Sequence[Object], balancing: Balancing) -> None:
+        """Start what makes volumes and gives addresses, and what scales the cluster's own Deployments, if something
+        does."""
         self._start(Volumes)
+        self._start(Balancers, balancing)
         if scaled := tuple(targets(objects)):
             self._start(Proportional, scaled)
 

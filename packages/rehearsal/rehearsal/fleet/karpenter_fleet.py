@@ -17,7 +17,16 @@ from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.groups import Groups, write_report
 from rehearsal.fleet.nodes import ClusterFacts, kubelet_version
 from rehearsal.fleet.volumes import zone_labels
-from rehearsal.simulation import Endpoint, Injection, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
+from rehearsal.simulation import (
+    BY_ADDRESS,
+    Balancing,
+    Endpoint,
+    Injection,
+    Injector,
+    ManagedKarpenter,
+    Node,
+    SimulatedNodeGroup,
+)
 
 _KIND_SECONDS: Final = 240.0
 
@@ -76,7 +85,14 @@ class KarpenterFleet:
         self._injector: Injector = lambda namespace, service_account: Injection({})
 
     def create_cluster(
-        self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[Object]
+        self,
+        name: str,
+        *,
+        version: str,
+        region: str,
+        zones: tuple[str, ...],
+        system_objects: list[Object],
+        balancing: Balancing = BY_ADDRESS,
     ) -> Endpoint:
         """Use the control plane for this cluster; the same name again returns the same endpoint.
 
@@ -94,7 +110,7 @@ class KarpenterFleet:
                 self._cluster = self._new(ClusterFacts(name, region, kubelet, zone_labels(system_objects)))
                 try:
                     apply_system_objects(api, system_objects)
-                    self._cluster.controllers.serve_system(system_objects)
+                    self._cluster.controllers.serve_system(system_objects, balancing)
                     self._cluster.groups.write()
                 except BaseException:
                     self.delete_cluster(name)

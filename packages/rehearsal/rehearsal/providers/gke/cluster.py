@@ -28,7 +28,7 @@ from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, mo
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
-from rehearsal.simulation import Night, UserInfo
+from rehearsal.simulation import Balancing, Night, UserInfo
 
 PROTECTED: Final = (
     "Cannot destroy cluster because deletion_protection is set to true. "
@@ -36,6 +36,8 @@ PROTECTED: Final = (
 )
 DEFAULT_POOL: Final = "default-pool"
 _SECRETS_AGENT: Final = "container-engine-robot"
+# An Ingress without a class is an external one: https://cloud.google.com/kubernetes-engine/docs/concepts/ingress
+_INGRESS_CLASSES: Final = ("", "gce", "gce-internal")
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
@@ -211,12 +213,14 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     for pool in _inline_pools(inputs) if before is None else ():
         if (problem := node_problem(cloud, inputs, TABLE.sent(POOL, pool.inputs))) is not None:
             raise not_registered(1, problem)
+    without_ingress = bool(at(inputs, "addonsConfig.httpLoadBalancing.disabled"))
     endpoint = cloud.machines().create_cluster(
         inputs["name"],
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
         zones=zones,
         system_objects=system_objects(inputs),
+        balancing=Balancing(ingress_classes=() if without_ingress else _INGRESS_CLASSES),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
     ways = copy.deepcopy(cluster.outputs["controlPlaneEndpointsConfig"])

@@ -18,6 +18,7 @@ from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, subnets
 from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, support_lasts, version_step
 from rehearsal.providers.resource import Lifecycle, Pending
+from rehearsal.simulation import Balancing
 
 ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 OWNER_TAG: Final = "kubernetes.io/cluster/"
@@ -127,6 +128,8 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         region=account.region,
         zones=tuple(sorted({subnet["AvailabilityZone"] for subnet in placed})),
         system_objects=[*cluster_storage(), *(each for name in bootstrapped for each in workloads(name))],
+        # https://docs.aws.amazon.com/eks/latest/userguide/network-load-balancing.html; Ingresses need AWS's controller.
+        balancing=Balancing(f"{{name}}.elb.{account.region}.amazonaws.com"),
     )
     authority = {"data": endpoint.ca_pem_base64}
     # With private access alone the endpoint's name leads to addresses in the VPC:
