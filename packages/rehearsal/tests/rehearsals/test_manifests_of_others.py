@@ -17,7 +17,7 @@ PUBLIC: Final = MANIFESTS / "public"
 RUN: Final = {"homes": "admin", "with-data": "t4-1", "workers": "t4-1", "vectoradd": "t4-1", "model": "t4-1"}
 """Workload → the pool of all its pods."""
 REFUSED_OR_WAITING: Final = {
-    "nvidia-device-plugin-daemonset": r"insufficient quota to match these scopes: \[\{PriorityClass In \[system-node-critical",
+    "nvidia-device-plugin-daemonset": r"insufficient quota to match these scopes: \[\{PriorityClass In \[",
     "zone-trap": r"didn't match PersistentVolume's node affinity|incompatible volume requirements",
     "other-gpu": r"didn't match Pod's node affinity/selector|gke-accelerator",
 }

@@ -120,8 +120,8 @@ def test_an_object_whose_pods_nobody_creates_names_its_controller(
     manifest = {"apiVersion": version, "kind": "Some", "metadata": {"name": "one"}, "spec": spec}
     failed = [check.detail for check in checks([applied(manifest)], cluster.timeline) if not check.passed]
     sentence = (
-        "Some needs the controller of ray.io, which a rehearsal does not run; to rehearse its pods, apply them as a Job "
-        "or a Deployment"
+        "Some needs the controller of ray.io, which a rehearsal does not run; "
+        "to rehearse its pods, apply them as a Job or a Deployment"
     )
     assert failed == ([sentence] if named else [])
 
