@@ -39,9 +39,10 @@ class Asked:
 
 @dataclass
 class SecureServer:
-    """A cluster with one pool. ``refuses``: the status and message for a request, or ``None``."""
+    """A cluster with one pool. ``refuses``: the status and message for a request, or ``None``; ``headers`` of them."""
 
     port: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     refuses: Callable[[Asked], tuple[int, str] | None] = lambda asked: None
     requests: list[Asked] = field(default_factory=list)
 
@@ -81,7 +82,8 @@ def secure_server(name: str = "127.0.0.1") -> Iterator[SecureServer]:
             code, content = (refused[0], {"message": refused[1]}) if refused else (200, OBJECTS.get(self.path, {}))
             body = json.dumps({"items": content} if isinstance(content, list) else content).encode()
             self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
+            for key, value in {"Content-Length": str(len(body)), **(server.headers if refused else {})}.items():
+                self.send_header(key, value)
             self.end_headers()
             self.wfile.write(body)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,6 +45,7 @@ def one_server() -> Iterator[SecureServer]:
 def server(one_server: SecureServer) -> SecureServer:
     one_server.requests.clear()
     one_server.refuses = lambda asked: None
+    one_server.headers = {}
     return one_server
 
 
@@ -190,6 +194,60 @@ def test_a_refused_or_expired_token_is_asked_for_once_more(
     code, _, err = gpu("pools")
     assert [asked.headers["authorization"] for asked in server.requests] == [[f"Bearer {token}"] for token in shown]
     assert (code, "credentials rejected" in err) == ((3, True) if len(refused) > 1 else (0, False))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "completing", "shown"),
+    [
+        ("IfAvailable", False, "true:7"),
+        ("Always", False, "true:7"),
+        ("Never", False, "false:"),
+        ("IfAvailable", True, None),
+    ],
+)
+def test_on_a_terminal_a_plugin_may_ask_the_user(
+    server: SecureServer, folder: Path, mode: str, completing: bool, shown: str | None
+) -> None:
+    """Its messages go to the terminal, not so while the shell completes a word."""
+    script = (
+        "echo 'code?' >&2; read -r code\n"
+        "interactive=$(echo \"$KUBERNETES_EXEC_INFO\" | grep -o '\"interactive\": [a-z]*' | cut -d' ' -f2)\n"
+    )
+    user = plugin(folder, script + printing(token="$interactive:$code"), interactiveMode=mode)
+    file = server.kubeconfig(folder / "config", user)
+    words = {"_GPU_COMPLETE": "complete_bash", "COMP_WORDS": "gpu stop x", "COMP_CWORD": "2"} if completing else {}
+    variables = {**os.environ, "KUBECONFIG": str(file), "PYTHONPATH": os.pathsep.join(sys.path), **words}
+    ours, its = os.openpty()
+    os.write(ours, b"7\n")
+    command = [sys.executable, "-m", "gpu", *(() if completing else ("pools",))]
+    done = subprocess.run(
+        command, stdin=its, stderr=its, stdout=subprocess.PIPE, env=variables, check=False, timeout=60
+    )
+    os.close(its)
+    printed = b""
+    with contextlib.suppress(OSError):  # all is read
+        while part := os.read(ours, 4096):
+            printed += part
+    os.close(ours)
+    assert done.returncode == 0
+    assert (b"code?" in printed) is not completing
+    assert server.requests[0].headers["authorization"] == [f"Bearer {shown or 'false:'}"]
+
+
+def test_a_busy_server_is_asked_again(
+    gpu: Run, server: SecureServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the header Retry-After; without it the answer is a refusal, such as a disruption budget's."""
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    server.refuses = lambda asked: (429, "later") if len(server.requests) < 3 else None
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(folder / "config", {"token": "t"})))
+    code, _, err = gpu("pools")
+    assert (code, err) == (3, "error: later\n")
+    server.headers = {"Retry-After": "1"}
+    server.requests.clear()
+    assert gpu("pools")[0] == 0
+    assert len(server.requests) == 4
 
 
 HINT = "To install it:\n\n  \x1b[1minstall\x1b[0m it from X."

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,7 +30,7 @@ _CONFIG: Final = "client.authentication.k8s.io/exec"
 """The extension of a cluster's entry that is the plugin's own configuration."""
 _CLUSTER_KEYS: Final = ("server", "tls-server-name", "proxy-url")
 _TERMINAL: Final = threading.Lock()
-"""One plugin at a time may ask the user something."""
+"""Of plugins that always ask the user something, one does at a time; others of several clusters run at once."""
 _LOG_IN: Final = "log in to the cloud again"
 
 
@@ -206,7 +207,7 @@ class Credentials:
         }
         own = {text(each.get("name")): text(each.get("value")) for each in plugin.get("env") or ()}
         try:
-            with _TERMINAL:
+            with _TERMINAL if mode == "Always" else nullcontext():
                 done = subprocess.run(
                     [program, *map(text, plugin.get("args") or ())],
                     env={**self._environment.variables, **own, "KUBERNETES_EXEC_INFO": json.dumps(request)},
