@@ -51,7 +51,7 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     for token in {each.type for each in run_program(file).resources if each.type in GcpProvider.rows}:
         permission = GcpProvider.rows[token].permission.format(action="create")
         granting = {role for role in roles if permission.startswith(ROLES[role].permissions)}
-        assert granting, f"{token}: {permission}"
+        assert granting, f"no role grants {permission}, for {token}: add one to facts/catalog/gke/data/rights.csv"
         assert all(f" {ROLES[role].api}.googleapis.com" in enable for role in granting)
 
 
