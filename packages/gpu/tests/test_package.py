@@ -146,5 +146,5 @@ def test_the_package_declares_every_library_that_it_imports() -> None:
         '"typer>=0.16,<1",',
         '"rich>=13.7,<16",',
         '"PyYAML>=6.0.1,<7",',
-        '"urllib3[socks]>=1.26.18,<3",',
+        '"urllib3[socks]>=2.2,<3",',
     }
