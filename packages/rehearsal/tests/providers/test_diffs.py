@@ -2,7 +2,7 @@
 
 A case of ``machines.yaml`` is the pool ``of`` a name in ``account.yaml`` (``gpu_pool`` unless it says so) ``with``
 other inputs (paths with dots), in a ``cluster`` with other ones. ``is``: what the fleet is asked for, by its fields
-(paths with spaces). ``lacks``: labels that the nodes do not have.
+(paths with spaces; taints as ``key=value:effect``). ``lacks``: labels that the nodes do not have.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks import account as azure
@@ -54,7 +55,9 @@ CASES = [
 def at(value: Any, path: str) -> Any:
     for step in path.split():
         value = value[step] if isinstance(value, Mapping) else getattr(value, step)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [str(each) if isinstance(each, Taint) else each for each in value]
+    return value
 
 
 @pytest.mark.parametrize(("cloud", "case"), CASES)
@@ -73,5 +76,5 @@ def test_a_pool_becomes_these_machines(cloud: str, case: Mapping[str, Any], tmp_
     account.create(module.POOL, inputs)
     made = account.fleet.groups[inputs.get("agentPoolName") or inputs["name"]]
     assert {path: at(made, path) for path in case["is"]} == case["is"]
-    assert not {*case.get("lacks", ())} & {*made.labels}
+    assert not {*case.get("lacks", ())} & {*made.nodes.labels}
     account.provider.close()
