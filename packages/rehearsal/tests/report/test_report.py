@@ -186,7 +186,7 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
 @pytest.mark.parametrize(
     ("stack", "subject", "named"),
     [
-        ("dev", "answers of 3 of 19 resource types", "Firewall"),
+        ("dev", "answers of 1 of 19 resource types", "Service"),
         ("examples/eks-t4.yaml", "answers of 24 of 42 resource types", "PodIdentityAssociation"),
         ("examples/aks-train-infer.yaml", "answers of 18 of 20 resource types", "RoleAssignment"),
     ],
