@@ -92,6 +92,7 @@ LASTING = id_token(exp=4102444800)  # the year 2100
     ("user", "authorization", "client"),
     [
         ({"token": "t"}, "Bearer t", ""),
+        ({"token": "t\n"}, "Bearer t", ""),
         ({"tokenFile": "token"}, "Bearer of-the-file", ""),
         ({"token": "t", "tokenFile": "token"}, "Bearer of-the-file", ""),
         ({"token": "t", "tokenFile": "nowhere"}, "Bearer t", ""),
@@ -279,6 +280,13 @@ HINT = "To install it:\n\n  \x1b[1minstall\x1b[0m it from X."
         ({"client-certificate": "client.crt", "client-key": "token"}, "a certificate or key cannot be used"),
         ({"client-certificate-data": "%", "client-key-data": "%"}, "a certificate or key cannot be used"),
         ({"token": "t", "as-groups": ["a"]}, "need `as`"),
+        ({"token": "t\nu"}, "the token has line breaks"),
+        ({"token": "t", "as": "bob", "as-groups": "a"}, "as-groups is no list"),
+        ({"exec": "log-in"}, "exec is no mapping"),
+        ({"exec": {"apiVersion": V1, "command": "x", "args": "y"}}, "exec: args is no list"),
+        ({"exec": {"apiVersion": V1, "command": "x", "env": ["A=b"]}}, "exec: env is no list of mappings"),
+        ({"auth-provider": "oidc"}, "auth-provider is no mapping"),
+        ({"auth-provider": {"name": "oidc", "config": "x"}}, "has no usable id-token"),
     ],
 )  # fmt: skip
 def test_who_cannot_log_in_reads_why_and_nothing_is_asked(

@@ -84,6 +84,14 @@ class Credentials:
 
         Raises KubeconfigError: the plugin is missing or fails, a file cannot be read, or a login has expired.
         """
+        credential = self._current(refused)
+        if not (credential.authorization.isascii() and credential.authorization.isprintable()):
+            raise KubeconfigError(
+                f"{self._context.user_at}: the token has line breaks or other characters that no token has; {_LOG_IN}"
+            )
+        return credential
+
+    def _current(self, refused: Credential | None) -> Credential:
         user = self._context.user
         token = self._token()
         if token:
@@ -119,7 +127,7 @@ class Credentials:
     def _token(self) -> str:
         """The token of the file, which may be renewed there; else the one in the kubeconfig."""
         user = self._context.user
-        token = text(user.get("token"))
+        token = text(user.get("token")).strip()
         if not user.get("tokenFile"):
             return token
         try:
@@ -139,7 +147,8 @@ class Credentials:
                 f"{at}: auth-provider {name} does not exist since kubectl 1.26; have the cloud's own command write the "
                 "kubeconfig again, with a credential plugin (exec)"
             )
-        token = text((provider.get("config") or {}).get("id-token"))
+        config = provider.get("config")
+        token = text(config.get("id-token")) if isinstance(config, Mapping) else ""
         remedy = f"{_LOG_IN}, or use a credential plugin (exec) that renews it"
         try:
             payload = token.split(".")[1]

@@ -110,6 +110,9 @@ class Kubeconfigs:
         user_name = text(chosen.get("user"))
         user_file, user = self._entry("users", user_name) if user_name else (file, {})
         at = f"{user_file}: user {user_name!r}" if user_name else f"{file}: context {name!r} has no user"
+        _check_shapes(f"{cluster_file}: cluster {cluster_name!r}", entry, _CLUSTER_SHAPES)
+        _check_shapes(at, user, _USER_SHAPES)
+        _check_shapes(f"{at}: exec", user.get("exec") or {}, _PLUGIN_SHAPES)
         return KubeContext(entry, user, text(chosen.get("namespace")) or "default", name, at)
 
     def _entry(self, section: str, name: str) -> tuple[str, Mapping[str, Any]]:
@@ -197,6 +200,27 @@ def merge(contents: Iterable[tuple[str, Any, Path]]) -> Kubeconfigs:
             for name, entry in own.items():
                 entries.setdefault(name, (where, entry))
     return Kubeconfigs(", ".join(names), current, **sections)
+
+
+_CLUSTER_SHAPES: Final[Mapping[str, type]] = {"extensions": list}
+_USER_SHAPES: Final[Mapping[str, type]] = {
+    "exec": Mapping,
+    "auth-provider": Mapping,
+    "as-groups": list,
+    "as-user-extra": Mapping,
+}
+_PLUGIN_SHAPES: Final[Mapping[str, type]] = {"args": list, "env": list}
+_OF_MAPPINGS: Final = ("env", "extensions")
+
+
+def _check_shapes(at: str, entry: Mapping[str, Any], shapes: Mapping[str, type]) -> None:
+    """Raises KubeconfigError: what has to be a list or a mapping is none."""
+    for key, shape in shapes.items():
+        value = entry.get(key)
+        members = value if key in _OF_MAPPINGS and isinstance(value, list) else ()
+        if value and not (isinstance(value, shape) and all(isinstance(each, Mapping) for each in members)):
+            kind = "mapping" if shape is Mapping else "list of mappings" if key in _OF_MAPPINGS else "list"
+            raise KubeconfigError(f"{at}: {key} is no {kind}; {_REMEDY}")
 
 
 def _entries(where: str, content: Mapping[str, Any], section: str) -> list[tuple[str, Mapping[str, Any]]]:
