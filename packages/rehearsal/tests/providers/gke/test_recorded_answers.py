@@ -178,9 +178,8 @@ class Replay:
         if token == gke.POOL:
             return {**inputs, "cluster": self._made[gke.CLUSTER].state["name"]}
         network = inputs.get("network", "default").rpartition("/")[2]
-        if not self._made:
-            automatic = {"name": network, "autoCreateSubnetworks": network == "default"}
-            self._google.create(gke.NETWORK, automatic)
+        if not self._made and network != "default":  # which a project has
+            self._google.create(gke.NETWORK, {"name": network, "autoCreateSubnetworks": False})
         if "subnetwork" in inputs:
             region = region_of(inputs["location"])
             keys = ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
