@@ -14,7 +14,7 @@ from packages.rehearsal.tests.rehearsals.test_rehearse import MANIFESTS
 from rehearsal.scenario.manifests import read
 
 PUBLIC: Final = MANIFESTS / "public"
-RUN: Final = {"homes": "admin", "with-data": "t4-1", "workers": "t4-1", "vectoradd": "t4-1", "model": "t4-1"}
+RUN: Final = {"homes": "admin", "with-data": "t4-1", "workers": "admin", "vectoradd": "t4-1", "model": "t4-1"}
 """Workload → the pool of all its pods."""
 REFUSED_OR_WAITING: Final = {
     "nvidia-device-plugin-daemonset": r"insufficient quota to match these scopes: \[\{PriorityClass In \[",
