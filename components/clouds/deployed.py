@@ -62,6 +62,10 @@ class Deployed:
         """The outputs of the resource called ``name``; empty if there is none."""
         return next((outputs for each, outputs in self._of(token) if each == name), {})
 
+    def names(self, token: str) -> frozenset[str]:
+        """The names of the resources of a type."""
+        return frozenset(name for name, _ in self._of(token))
+
     def ends(self, token: str, start: str, output: str) -> Mapping[str, str]:
         """Of the resources whose names begin with ``start``: the rest of the name → the value of ``output``."""
         return {

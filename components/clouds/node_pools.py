@@ -13,7 +13,6 @@ from components.clouds.priority_expander import in_order
 from components.resources import documents
 from components.settings.sections.maintenance import Maintenance
 from facts.catalog.machines import Machines
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 
 _MOST_WEIGHT: Final = 100
@@ -52,7 +51,7 @@ def node_pool(
             _one_of("kubernetes.io/arch", [pool.arch]),
             _one_of("kubernetes.io/os", ["linux"]),
         ],
-        taints=[_taint(taint) for taint in pool.nodes.taints],
+        taints=[taint.manifest for taint in pool.nodes.taints],
     )
     made["spec"]["disruption"]["budgets"][1:1] = _renewals(pool, maintenance)
     return dict(made)
@@ -106,8 +105,3 @@ def weights(pools: Sequence[Pool]) -> dict[str, int]:
 
 def _one_of(key: str, values: Sequence[str]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
-
-
-def _taint(taint: Taint) -> dict[str, str]:
-    written = {"key": taint.key, "effect": taint.effect}
-    return {**written, "value": taint.value} if taint.value else written

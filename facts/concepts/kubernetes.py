@@ -166,6 +166,12 @@ class Taint:
     def __str__(self) -> str:
         return f"{self.key}={self.value or ''}:{self.effect}"
 
+    @property
+    def manifest(self) -> dict[str, str]:
+        """In the API's form. Karpenter's schema allows a missing value but not an empty one."""
+        written = {"key": self.key, "effect": self.effect}
+        return {**written, "value": self.value} if self.value else written
+
 
 @dataclass(frozen=True)
 class Toleration:

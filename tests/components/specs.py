@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
@@ -37,6 +37,7 @@ from facts.concepts.pool import (
 )
 
 ZONE = "us-central1-a"
+OfParts = TypeVar("OfParts", bound=Any)
 _PARTS: dict[str, type] = {"nodes": Nodes, "scaling": Scaling, "gpus": Gpus}
 
 
@@ -170,14 +171,14 @@ def _pool(name: str, role: Role, values: Mapping[str, Any]) -> Pool:
     return Pool(**own, **{part: _PARTS[part](**of_part) for part, of_part in parts.items()})
 
 
-def changed(pool: Pool, **changes: Any) -> Pool:
-    """The pool with other values of its own or of its parts."""
+def changed(of: OfParts, **changes: Any) -> OfParts:
+    """The pool, or another record of its parts, with other values of its own or of its parts."""
     own, parts = _by_part(changes)
-    return replace(pool, **own, **{part: replace(getattr(pool, part), **of_part) for part, of_part in parts.items()})
+    return replace(of, **own, **{part: replace(getattr(of, part), **of_part) for part, of_part in parts.items()})
 
 
 def _by_part(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Those of the pool itself, and those of each part."""
+    """Those of the record itself, and those of each part."""
     homes = {field.name: part for part, kind in _PARTS.items() for field in fields(kind)}
     parts: dict[str, dict[str, Any]] = {}
     for key in homes.keys() & values.keys():

@@ -54,7 +54,8 @@ class EksCluster(CloudCluster):
             access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, running)
         zones = running.zones if running else ()
-        there = {pool.name for pool in settings.pools if deployed.outputs(NODE_POOL, f"{pool.name}-pool")}
+        running_pools = deployed.names(NODE_POOL)
+        there = {pool.name for pool in settings.pools if f"{pool.name}-pool" in running_pools}
         network: ExistingNetwork | Network
         if settings.network.existing:
             network, planes = ExistingNetwork(settings, parent, zones, there), zones

@@ -215,8 +215,10 @@ def _ranges(
     def kept(ranges: Mapping[str, subnets.ZoneRanges]) -> bool:
         return all(each.private == there.get(zone, each.private) for zone, each in ranges.items())
 
-    # A zone of a former pool keeps its subnet where the others would grow without it.
-    every = parts() if kept(parts()) else parts(*there)
+    every = parts()
+    if not kept(every):
+        # A zone of a former pool keeps its subnet where the others would grow without it.
+        every = parts(*there)
     if not kept(every):
         raise _refusal("zones", [zone for zone in settings.zones if zone not in there], [*there])
     for pool in settings.pools:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from facts.concepts.parts import Nodes, Scaling
 from rehearsal.cluster.api import Api, Object
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from rehearsal.tools import folder
+from tests.components.specs import changed
 
 PATIENCE: Final = 600.0
 """Seconds after which a test gives up on another process or thread: machines may be loaded. What works waits less."""
@@ -36,16 +36,6 @@ def size_taint(size: int) -> Taint:
     return Taint("gpucluster.dev/gpus-per-node", str(size), "NoSchedule")
 
 
-def changed_group(group: SimulatedNodeGroup, **changes: Any) -> SimulatedNodeGroup:
-    """The group with ``changes``, each of the part that has such a field."""
-
-    def of(part: Any) -> dict[str, Any]:
-        return {each.name: changes.pop(each.name) for each in fields(part) if each.name in changes}
-
-    nodes, scaling = replace(group.nodes, **of(group.nodes)), replace(group.scaling, **of(group.scaling))
-    return replace(group, nodes=nodes, scaling=scaling, **changes)
-
-
 def gpu_group(name: str, gpus: int = 1, **changes: Any) -> SimulatedNodeGroup:
     """A GPU group that starts empty, in one zone, at most 3 nodes."""
     group = SimulatedNodeGroup(
@@ -61,7 +51,7 @@ def gpu_group(name: str, gpus: int = 1, **changes: Any) -> SimulatedNodeGroup:
         ),
         scaling=Scaling(max_nodes=3),
     )
-    return changed_group(group, **changes)
+    return changed(group, **changes)
 
 
 def pod_spec(gpus: int = 0, **fields: Any) -> Object:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from rehearsal.fleet.drivers import missing
-from rehearsal.fleet.nodes import as_object
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import SimulatedNodeGroup
 
@@ -37,5 +36,5 @@ def misplaced(
 def _node(group: SimulatedNodeGroup) -> dict[str, Any]:
     return {
         "metadata": {"labels": {**group.nodes.labels, **group.late_labels}},
-        "spec": {"taints": [*map(as_object, (*group.nodes.taints, *group.late_taints))]},
+        "spec": {"taints": [taint.manifest for taint in (*group.nodes.taints, *group.late_taints)]},
     }

@@ -19,7 +19,6 @@ from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, from_config_map, written_pool
 from facts.concepts.unknown import at
 from rehearsal.cluster.api import Object
-from rehearsal.fleet.nodes import as_object
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.scenario.check import Check
 from rehearsal.simulation import SimulatedNodeGroup
@@ -182,7 +181,7 @@ def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup]) 
     lasting = [
         {
             "metadata": {"labels": {"kubernetes.io/os": "linux", **each.nodes.labels}},
-            "spec": {"taints": [*map(as_object, each.nodes.taints)]},
+            "spec": {"taints": [taint.manifest for taint in each.nodes.taints]},
         }
         for each in groups
         if sum(each.permanent().values())

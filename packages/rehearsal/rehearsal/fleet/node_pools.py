@@ -74,7 +74,9 @@ def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
     (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md). Equal ranks
     and prices share a weight; from the hundredth place on, all groups share the lowest.
     """
-    order = {group.name: (math.inf if group.rank is None else group.rank, group.nodes.hourly_usd) for group in groups}
+    order = {
+        group.name: (math.inf if group.rank is None else group.rank, group.nodes.hourly_usd or 0.0) for group in groups
+    }
     places = {place: index for index, place in enumerate(sorted(set(order.values())))}
     return {name: max(1, _HIGHEST_WEIGHT - places[place]) for name, place in order.items()}
 

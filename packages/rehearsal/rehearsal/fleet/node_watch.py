@@ -13,7 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, as_object, repeating_labels
+from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, repeating_labels
 
 OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -36,7 +36,7 @@ def late(template: NodeTemplate, type_name: str) -> Late:
     labels |= group.late_labels
     if type_name != group.nodes.machine_type:
         labels[INSTANCE_TYPE] = group.nodes.machine_type
-    return Late(labels, tuple(map(as_object, group.late_taints)), template.cluster.zone_labels)
+    return Late(labels, tuple(taint.manifest for taint in group.late_taints), template.cluster.zone_labels)
 
 
 class NodeWatch(WatchingThread):

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from facts.concepts.kubernetes import Taint
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.machine_types import allocatable, capacity
 from rehearsal.simulation import MACHINE_GPUS, SimulatedNodeGroup
@@ -93,12 +92,12 @@ class NodeTemplate:
     @property
     def planned_taints(self) -> list[dict[str, str]]:
         """In the API's form."""
-        return [as_object(taint) for taint in self.group.nodes.taints]
+        return [taint.manifest for taint in self.group.nodes.taints]
 
     @property
     def taints(self) -> list[dict[str, str]]:
         """All taints, in the API's form."""
-        return [*self.planned_taints, *map(as_object, self.group.late_taints)]
+        return [*self.planned_taints, *(taint.manifest for taint in self.group.late_taints)]
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -141,9 +140,3 @@ class NodeTemplate:
             },
             "spec": {"taints": self.taints, "providerID": f"simulated://{zone}/{name}"},
         }
-
-
-def as_object(taint: Taint) -> dict[str, str]:
-    """The taint in the API's form."""
-    # Karpenter's schema allows a missing value but not an empty one.
-    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}

@@ -12,7 +12,6 @@ import pytest
 from facts.concepts.parts import Nodes, Scaling
 from facts.concepts.pool import Pool
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
-from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.checks import groups_as_declared, groups_as_planned, workloads
 from rehearsal.engine.stack import resolve
@@ -22,6 +21,7 @@ from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+from tests.components.specs import changed
 
 SPOT = gpu_pool("t4-1", 1, most=2)
 SECOND = gpu_pool("t4-1-ondemand", 1, most=2, capacity_type="on-demand", preference=1)
@@ -50,7 +50,7 @@ def group_of(pool: Pool, gpus: int, **changes: Any) -> SimulatedNodeGroup:
         initial_nodes=pool.nodes_per_zone,
         rank=float(pool.scaling.preference),
     )
-    return changed_group(group, **changes)
+    return changed(group, **changes)
 
 
 def judged(pools: Pools = POOLS, *, limited: bool = False, **changes: Any) -> str:

@@ -20,7 +20,6 @@ from packages.rehearsal.tests.simulated_cluster import (
     GPU_TAINT,
     JOBS,
     ZONES,
-    changed_group,
     eventually,
     gpu_group,
     job,
@@ -31,8 +30,9 @@ from rehearsal.cluster.processes import ProcessError
 from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.external_grpc import NodeGroupServer
 from rehearsal.fleet.groups import Groups
-from rehearsal.fleet.nodes import ClusterFacts, as_object
+from rehearsal.fleet.nodes import ClusterFacts
 from rehearsal.simulation import Packing
+from tests.components.specs import changed
 
 PACKING = Packing(gpus_below=0.4, others_below=0.6, moves_system_pods=True, moves_local_storage=True)
 ACCELERATOR = "cloud.google.com/gke-accelerator"
@@ -116,7 +116,7 @@ def test_an_empty_group_is_planned_with_what_its_autoscaler_knows_of_it(provider
     )
     assert (labels["gpucluster.dev/pool"], labels[ACCELERATOR]) == ("t4", "nvidia-tesla-t4")
     assert "late" not in labels
-    assert node["spec"]["taints"] == [as_object(GPU_TAINT)]
+    assert node["spec"]["taints"] == [GPU_TAINT.manifest]
     # 4 cores without GKE's reservation of 6 %, 1 % and twice 0.5 %.
     assert (node["status"]["allocatable"]["nvidia.com/gpu"], node["status"]["allocatable"]["cpu"]) == ("1", "3920m")
 
@@ -247,7 +247,7 @@ def test_the_program_scales_from_zero_and_back_in_place_of_the_simulated_one(
         api.create(JOBS, job("j", pods=3, seconds=900, **selected))
         eventually("3 pods run", lambda: api.get(f"{JOBS}/j")["status"].get("ready") == 3)
         # A change of the group leaves the autoscaled nodes alone.
-        fleet.apply_group(changed_group(group, labels={**group.nodes.labels, "team": "a"}))
+        fleet.apply_group(changed(group, labels={**group.nodes.labels, "team": "a"}))
         assert len(nodes(api, "t4")) == 3
         api.delete(f"{JOBS}/j")
         eventually("the minimum", lambda: (len(nodes(api, "t4")), len(nodes(api, "t4-more"))) == (1, 0))

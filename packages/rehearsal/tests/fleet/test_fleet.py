@@ -30,7 +30,6 @@ from packages.rehearsal.tests.simulated_cluster import (
     JOBS,
     PODS,
     ZONES,
-    changed_group,
     daemon_set,
     events,
     eventually,
@@ -47,8 +46,8 @@ from packages.rehearsal.tests.simulated_cluster import (
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.fleet import FleetError
 from rehearsal.fleet.machine_types import allocatable
-from rehearsal.fleet.nodes import as_object
 from rehearsal.simulation import NodeShape
+from tests.components.specs import changed
 
 pytestmark = pytest.mark.rehearsal
 
@@ -99,7 +98,7 @@ def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
         assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("4", "15Gi")
         assert (free["cpu"], free["memory"]) == ("3920m", f"{allocatable(group.machine).memory_mib}Mi")
     # A controller takes the taint of a node that was not ready off by and by.
-    declared = taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)])
+    declared = taint_set([GPU_TAINT.manifest, SPOT_TAINT.manifest])
     eventually(
         "the declared taints", lambda: all(taint_set(n["spec"]["taints"]) == declared for n in nodes(running.api, "t4"))
     )
@@ -183,7 +182,7 @@ def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running:
     assert nodes(running.api, "hidden") == []
     running.api.create(PODS, pod("intolerant", gpus=1, seconds=60))
     (node,) = eventually("the node is complete", lambda: labelled(running.api, "hidden", "team"))
-    assert taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)]) <= taint_set(node["spec"]["taints"])
+    assert taint_set([GPU_TAINT.manifest, SPOT_TAINT.manifest]) <= taint_set(node["spec"]["taints"])
     running.api.create(PODS, pod("tolerant", gpus=1, seconds=60, tolerations=[{"operator": "Exists"}]))
     eventually("the tolerant pod runs", lambda: group_of(running.api, "tolerant") == "hidden")
     assert group_of(running.api, "intolerant") is None
@@ -341,17 +340,17 @@ def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
     group = gpu_group("t4", min_nodes=1)
     running.fleet.apply_group(group)
     (before,) = nodes(running.api, "t4")
-    changed = changed_group(
+    after_change = changed(
         group, labels={"gpucluster.dev/pool": "t4", "team": "vision"}, taints=(GPU_TAINT, SPOT_TAINT)
     )
-    running.fleet.apply_group(changed)
-    running.fleet.apply_group(changed)
+    running.fleet.apply_group(after_change)
+    running.fleet.apply_group(after_change)
     (after,) = nodes(running.api, "t4")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["metadata"]["labels"]["team"] == "vision"
     # Kubernetes' own taints of a node that has just become ready go a moment later.
     own = [taint for taint in after["spec"]["taints"] if not taint["key"].startswith("node.kubernetes.io/")]
-    assert taint_set(own) == taint_set([as_object(GPU_TAINT), as_object(SPOT_TAINT)])
+    assert taint_set(own) == taint_set([GPU_TAINT.manifest, SPOT_TAINT.manifest])
 
 
 def test_there_is_one_cluster_at_a_time(running: Running) -> None:

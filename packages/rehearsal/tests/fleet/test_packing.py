@@ -24,7 +24,7 @@ from packages.rehearsal.tests.simulated_cluster import (
 )
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
-from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, as_object
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
 
@@ -36,7 +36,7 @@ OWNER = {"kind": "Job", "controller": True}
 def node(name: str, gpus: int = 0, **fields: Any) -> Object:
     allocatable = {"cpu": "4", "memory": "16Gi", "pods": "10", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     ready = [{"type": "Ready", "status": "True"}]
-    spec = {"taints": [as_object(GPU_TAINT)] if gpus else [], **fields}
+    spec = {"taints": [GPU_TAINT.manifest] if gpus else [], **fields}
     status = {"allocatable": allocatable, "conditions": ready}
     return {"metadata": {"name": name, "labels": {"on": name}}, "spec": spec, "status": status}
 
@@ -70,9 +70,7 @@ def test_pods_go_only_where_they_all_fit() -> None:
     three = [running(1), *(running(cpu="10m") for _ in range(9))]
     assert not emptied(three), "ten pods beside one would be eleven on a node for ten"
     assert emptied(three[:-1])
-    assert not emptied(
-        [running(1)], taints=[as_object(GPU_TAINT), {"key": "team", "value": "a", "effect": "NoSchedule"}]
-    )
+    assert not emptied([running(1)], taints=[GPU_TAINT.manifest, {"key": "team", "value": "a", "effect": "NoSchedule"}])
 
 
 @pytest.mark.parametrize("moves", [True, False])

@@ -9,18 +9,19 @@ from typing import Any, cast
 import pytest
 
 from facts.concepts.kubernetes import Taint
-from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, changed_group, gpu_group, pod_spec
+from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, missing
-from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, as_object, kubelet_version
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.proportional import Proportional, replicas, targets
 from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.simulation import NodeShape
+from tests.components.specs import changed
 
 FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
 
@@ -80,9 +81,9 @@ def test_only_a_new_shape_zone_or_way_of_buying_is_news() -> None:
     types = InstanceTypes()
     group = gpu_group("one")
     assert types.add(group)
-    assert not types.add(changed_group(group, name="other", max_nodes=9, hourly_usd=9.0))
-    assert types.add(changed_group(group, zones=ZONES))
-    assert types.add(changed_group(group, capacity_type="spot"))
+    assert not types.add(changed(group, name="other", max_nodes=9, hourly_usd=9.0))
+    assert types.add(changed(group, zones=ZONES))
+    assert types.add(changed(group, capacity_type="spot"))
     assert types.add(replace(group, machine=replace(group.machine, memory_gib=16)))
 
 
@@ -117,11 +118,11 @@ def template(**fields: Any) -> dict[str, Any]:
 def test_the_autoscaler_does_not_plan_with_what_it_cannot_see_but_holds_the_node_back() -> None:
     unseen = template(late_labels=LATE_LABEL, late_taints=(LATE_TAINT,))
     assert unseen["metadata"]["labels"].keys().isdisjoint(LATE_LABEL)
-    assert unseen["spec"]["taints"] == [as_object(GPU_TAINT)]
+    assert unseen["spec"]["taints"] == [GPU_TAINT.manifest]
     assert [taint["effect"] for taint in unseen["spec"]["startupTaints"]] == ["NoSchedule"]
     visible = template(labels=LATE_LABEL, taints=(GPU_TAINT, LATE_TAINT))
     assert visible["metadata"]["labels"].items() >= LATE_LABEL.items()
-    assert visible["spec"]["taints"] == [as_object(GPU_TAINT), as_object(LATE_TAINT)]
+    assert visible["spec"]["taints"] == [GPU_TAINT.manifest, LATE_TAINT.manifest]
     assert "startupTaints" not in visible["spec"]
 
 
@@ -136,17 +137,17 @@ HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
 def held_back(**labels: str) -> dict[str, Any]:
     return {
         "metadata": {"name": "n", "labels": labels, "resourceVersion": "7"},
-        "spec": {"taints": [as_object(GPU_TAINT), dict(HELD_BACK)]},
+        "spec": {"taints": [GPU_TAINT.manifest, dict(HELD_BACK)]},
     }
 
 
 def test_a_held_back_node_is_released_with_everything_at_once() -> None:
-    late = Late(LATE_LABEL, (as_object(LATE_TAINT),))
+    late = Late(LATE_LABEL, (LATE_TAINT.manifest,))
     patch = missing(held_back(), late)
     # On an older version of the node this patch would undo what others changed since.
     metadata = {"labels": LATE_LABEL, "resourceVersion": "7"}
-    assert patch == {"metadata": metadata, "spec": {"taints": [as_object(GPU_TAINT), as_object(LATE_TAINT)]}}
-    expected = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": [as_object(GPU_TAINT)]}}
+    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT.manifest, LATE_TAINT.manifest]}}
+    expected = {"metadata": {"resourceVersion": "7"}, "spec": {"taints": [GPU_TAINT.manifest]}}
     assert missing(held_back(**LATE_LABEL), Late(LATE_LABEL)) == expected
 
 
@@ -236,10 +237,10 @@ def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> 
     group = gpu_group("pool", zones=ZONES, min_nodes=3)
     assert group.permanent() == {ZONES[0]: 2, ZONES[1]: 1}
     assert replace(group, per_zone=True).permanent() == {ZONES[0]: 3, ZONES[1]: 3}
-    fixed = changed_group(group, autoscaled=False)
+    fixed = changed(group, autoscaled=False)
     assert replace(fixed, initial_nodes=2).permanent() == {ZONES[0]: 2, ZONES[1]: 2}
     assert replace(fixed, initial_nodes=1).permanent() == {ZONES[0]: 2, ZONES[1]: 1}
-    assert changed_group(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
+    assert changed(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
 
 
 @cases
@@ -251,7 +252,7 @@ SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "No
 NODE = {
     "metadata": {"labels": {"gpu": "t4", "count": "4"}},
     "spec": {
-        "taints": [as_object(GPU_TAINT), SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]
+        "taints": [GPU_TAINT.manifest, SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]
     },
 }
 

@@ -20,12 +20,12 @@ from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
-from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.account_limits import AccountFileError, AccountLimits, LimitedFleet, read
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.cloud import project_number
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
+from tests.components.specs import changed
 from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT
 
@@ -53,7 +53,7 @@ class Case:
         machine = NodeShape(4, 15, gpus=1, gpu_name=self.gpu)
         nodes: Nodes = Nodes(machine_types=(self.machine,), zones=(self.zone,), labels={})
         scaling = Scaling(max_nodes=4, capacity_type="spot")
-        return changed_group(SimulatedNodeGroup("t4", "gpu", machine, nodes, scaling), **changes)
+        return changed(SimulatedNodeGroup("t4", "gpu", machine, nodes, scaling), **changes)
 
     def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
         refusals = import_module(f"rehearsal.providers.{self.cloud}").REFUSALS

@@ -9,10 +9,10 @@ import pytest
 
 from packages.rehearsal.tests.providers.driver import Account, Step
 from packages.rehearsal.tests.providers.test_contract import CLOUDS, ROWS, before
-from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import beside
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.components.specs import changed
 
 TABLE = beside(__file__)
 FAILS: dict[str, list[str]] = TABLE["fails"]
@@ -72,7 +72,7 @@ def test_what_fails_half_way_is_resumed(cloud: type[Account], step: Step, call: 
 
 def _without_labels(account: Account) -> dict[str, SimulatedNodeGroup]:
     """The machines; an update that does not name a label of Azure's own takes that away."""
-    return {name: changed_group(group, labels={}) for name, group in account.fleet.groups.items()}
+    return {name: changed(group, labels={}) for name, group in account.fleet.groups.items()}
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -27,7 +27,6 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     role,
     snapshot,
 )
-from packages.rehearsal.tests.simulated_cluster import changed_group
 from packages.rehearsal.tests.tables import cases
 from rehearsal.fleet.packing import Used, unneeded
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
@@ -43,6 +42,7 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
 )
 from rehearsal.simulation import Packing, SimulatedNodeGroup
 from tests.components import eks_specs
+from tests.components.specs import changed
 
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 
@@ -108,7 +108,7 @@ def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
     ("minimum", "zones"), [(0, ("us-west-2b",)), (1, ("us-west-2a", "us-west-2b")), (3, ("us-west-2a", "us-west-2b"))]
 )
 def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
-    base = changed_group(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
+    base = changed(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
     assert view(TEMPLATE_TAGS, base=base, asg_zones=("us-west-2b", "us-west-2a")).nodes.zones == zones
 
 
