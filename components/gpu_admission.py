@@ -69,8 +69,11 @@ class GpuAdmission(pulumi.ComponentResource):
             room=rooms(cloud.name, args.pools),
         ):
             self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
+        planned = catalog.of(cloud.name).labels.gpu_claims.items()
         for resource, pools in by_resource(args.pools).items():
-            if any(pool.scaling.autoscaled and not pool.scaling.owned for pool in pools):
+            autoscaled = any(pool.scaling.autoscaled and not pool.scaling.owned for pool in pools)
+            # The author of a claim names no pool, so one that grows for it makes the warning false.
+            if autoscaled and not any(planned and planned <= pool.nodes.labels.items() for pool in pools):
                 self._declare(args, f"{name}-{_prefix(resource)}claims", *claims(resource))
         if any(pool.gpus.mps for pool in args.pools):
             self._declare(args, f"{name}-mps", *mps_pods())

@@ -26,6 +26,8 @@ class Labels:
     """Labels by which a pod of a service account with an identity in the cloud gets it."""
     fabric: Mapping[str, str] = field(default_factory=dict)
     """Labels of nodes with RDMA devices."""
+    gpu_claims: Mapping[str, str] = field(default_factory=dict)
+    """Labels of a pool for whose claims for GPUs (dynamic resource allocation) the cloud's autoscaler adds nodes."""
     spot_taints: tuple[Taint, ...] = ()
     """Taints that the cloud puts on every spot node by itself."""
     gpu: str | None = None

@@ -100,6 +100,8 @@ class NodeGroup(Item):
     """What identifies its cloud account, as far as that is known."""
     gpu_models: tuple[str, ...] = ()
     """The GPU models of its machine types, each once, as far as they are known."""
+    plans_claims: Maybe[bool] = False
+    """Whether its autoscaler knows the devices that pods can claim on a node that does not exist yet."""
     scaling_group: ScalingGroup | None = None
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     idle: IdleTime | None = None

@@ -7,7 +7,7 @@ from typing import Final
 
 from facts.concepts.declared import GpuClaim, GpuSharing, NodeGroup, Stack, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program
@@ -53,8 +53,9 @@ def visible(stack: Stack) -> Iterator[Violation]:
     title="Pools grow for what pods ask for",
     why="Devices exist on running nodes only. No node is started for a pod with a claim: it stays Pending.",
     remedy=(
-        "Request nvidia.com/gpu in the limits of a container, and declare parts of GPUs on the pool. Karpenter 1.15 or "
-        "newer plans for claims with settings.enableDRA."
+        "Request nvidia.com/gpu in the limits of a container, and declare parts of GPUs on the pool. To claim whole "
+        "GPUs from zero, on GKE give the pool the label cloud.google.com/gke-nvidia-gpu-dra-driver: true and install "
+        "NVIDIA's driver for claims; with Karpenter 1.15 or newer write settings.enableDRA."
     ),
     level="mandatory",
     severity="high",
@@ -64,16 +65,20 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
     """No pod claims GPUs (dynamic resource allocation) where pools grow from zero.
 
     A driver publishes a node's devices once the node runs. cluster-autoscaler plans with those of an empty group only
-    where its part for the cloud describes them. Karpenter leaves pods with claims out unless an alpha feature is on.
-    Claims of other devices are not judged.
+    where its part for the cloud describes them: on GKE the whole GPUs of a pool with its label. Karpenter leaves pods
+    with claims out unless an alpha feature is on. Claims of other devices are not judged.
     """
     autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.scaling.autoscaled is not False]
     plans = [each.autoscaler.claims for each in stack.workloads if each.autoscaler is not None]
     if not autoscaled or True in plans:
         return
     names = ", ".join(f"'{group.name}'" for group in autoscaled[:3])
+    planned = either(group.plans_claims for group in autoscaled)
     for claim in stack.claims:
-        if claim.device_class is UNKNOWN or UNKNOWN in plans:
+        whole = claim.device_class is not UNKNOWN and not claim.device_class.startswith("mig.")
+        if whole and planned is True:
+            continue
+        if claim.device_class is UNKNOWN or UNKNOWN in plans or (whole and planned is UNKNOWN):
             yield claims_scale.unknown(claim.what, "whether its GPUs make a pool grow", claim.resource)
         else:
             message = (

@@ -19,8 +19,10 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu
 from facts.concepts.pool import Pool
 from packages.rehearsal.tests.simulated_cluster import eventually
+from tests import one_stack
 from tests.components import specs
 from tests.components.gpu_workloads import PODS, Submit, asking, expression, judging, pod, required_affinity, workload
+from tests.stacks import run_with
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -53,6 +55,8 @@ L4 = {"gpucluster.dev/gpu": "nvidia-l4"}
 A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
 P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
 T4 = {"gpucluster.dev/gpu": "nvidia-t4"}
+CLAIMS_LABEL = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
+POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 
@@ -555,3 +559,15 @@ def test_a_stack_that_is_not_valid_is_named(tmp_path: Path, capsys: pytest.Captu
     path.write_text("config: {gpucluster:cloud: moon}\n")
     assert main([str(path)]) == 1
     assert "moon" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("labels", "warns"), [({}, True), (CLAIMS_LABEL, False)], ids=["as it is", "labelled"])
+def test_claims_are_warned_about_where_no_pool_grows_for_them(labels: dict[str, str], warns: bool) -> None:
+    pools = [
+        {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 2, "labels": labels},
+        {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2},
+    ]
+    recording = run_with(one_stack.config("gke", gpuPools=pools), "claims")
+    names = {one.inputs["metadata"]["name"] for one in recording.of_type(POLICY)}
+    assert ("gpu-claims.gpucluster.dev" in names) is warns
+    assert "gpu-placement.gpucluster.dev" in names

@@ -104,6 +104,10 @@ CATALOG: Final = CloudCatalog(
     labels=Labels(
         cloud="gke",
         fabric={"cloud.google.com/gke-networking-dra-driver": "true"},
+        # "scale-from-0 scenarios": pkg/cloudprovider/gke/dynamicresources/predictor.go and gpu.go in
+        # https://github.com/GoogleCloudPlatform/cluster-autoscaler (2026-08-21), as in
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
+        gpu_claims={"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"},
     ),
     choices=Choices(
         cloud="gke",

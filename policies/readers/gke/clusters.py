@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from facts import catalog
 from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.parts import Gpus, Nodes, Scaling
@@ -41,6 +42,7 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster has each pool in three zones by default:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
 _ZONES_OF_A_REGION: Final = 3
+_PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
@@ -265,10 +267,25 @@ def _group(
         verified_boot=_verified_boot(config),
         default_identity=_default_account(config),
         disk_key=text(at(config, "bootDiskKmsKey")),
+        plans_claims=_plans_claims(config),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=unknown_reasons_of(config),
         resource=urn,
+    )
+
+
+def _plans_claims(config: Any) -> Maybe[bool]:
+    """Whether the pool's label says so; GKE's autoscaler expects whole GPUs then."""
+    labels = texts(at(config, "labels"))
+    if labels is UNKNOWN:
+        return UNKNOWN
+    parts = [at(each, key) for each in items(at(config, "guestAccelerators")) for key in _PARTS_OF_GPUS]
+    if any(part not in (None, UNKNOWN) for part in parts):
+        return False
+    return either(
+        UNKNOWN if (value := labels.get(label)) is UNKNOWN else value == expected
+        for label, expected in catalog.of(CLOUD).labels.gpu_claims.items()
     )
 
 

@@ -161,13 +161,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         message="AKS chooses the versions of its add-ons itself",
         remedy="Leave it out",
     ),
-    Refused(
-        keys=("workloads.queue",),
-        autoscaler="node-auto-provisioning",
-        message="Kueue needs an autoscaler that supports ProvisioningRequests, and Karpenter does not "
-        "(https://github.com/kubernetes-sigs/kueue/issues/5133)",
-        remedy="Leave it out, or write autoscaling.autoscaler: managed",
-    ),
     # https://learn.microsoft.com/azure/container-registry/container-registry-retention-policy
     Refused(
         keys=("workloads.registry.untaggedDays",),

@@ -151,14 +151,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         message="on EKS the program encrypts registry and bucket with the cloud's own key",
         remedy="Leave it out, or declare registry and bucket in your own program",
     ),
-    # Such an autoscaler may start nodes for only some of a job's pods.
-    Refused(
-        keys=("workloads.queue",),
-        autoscaler="karpenter",
-        message="Kueue needs an autoscaler that supports ProvisioningRequests, and Karpenter does not "
-        "(https://github.com/kubernetes-sigs/kueue/issues/5133)",
-        remedy="Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
-    ),
 )
 
 FORMS: Final[tuple[Form, ...]] = (
