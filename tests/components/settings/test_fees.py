@@ -164,7 +164,7 @@ def test_a_ceiling_counts_the_dearest_machine_that_a_pool_may_consist_of() -> No
 
 def test_a_price_that_is_not_known_in_the_region_counts_at_most() -> None:
     known = catalog.of("eks")
-    types = [machine for name in ("g4dn.xlarge", "g4dn.8xlarge") if (machine := known.machines.get(name))]
+    types = [machine for name in ("m6i.xlarge", "m7i.xlarge") if (machine := known.machines.get(name))]
     assert known.prices.machine("eu-west-1", types[1], spot=False) is None
     there = dearest_price(known, known.reference_region, types, 100, spot=True)
     here = dearest_price(known, "eu-west-1", types, 100, spot=True)
