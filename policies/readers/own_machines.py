@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, NodeGroup
 from facts.concepts.parts import Gpus, Nodes, Scaling
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, texts
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, items, texts
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import taints_of
 
@@ -28,6 +29,7 @@ def read_control_plane(declared: Declared) -> Iterable[Item]:
         name=declared.name,
         cloud=_KUBEADM,
         managed_autoscaler=False,
+        open_api=open_to_internet(items(at(declared.properties, "apiClients"))),
         secrets_key=UNKNOWN if encrypted is UNKNOWN else "a key on the machine" if encrypted else None,
         resource=declared.urn,
     )

@@ -90,14 +90,16 @@ def key_rotation(key: EncryptionKey) -> list[Violation]:
     "control-plane-access",
     title="The control plane is not open to the internet",
     why="With a public API server, one stolen token or one bug is enough to take over the cluster.",
-    remedy="Make the control plane private, or list the address ranges that can reach it.",
+    remedy="Make the control plane private, or list the address ranges that can reach it: together at most a /8 of "
+    "public addresses.",
     level="advisory",
     severity="medium",
     example=replace(CLUSTER, open_api=True),
 )
 def control_plane_access(cluster: Cluster) -> list[Violation]:
-    """The API server is private, or answers known address ranges only. An empty list of ranges is a mistake, too:
-    it locks out the people and the program that made the cluster.
+    """The API server is private, or answers known address ranges only, which are counted together
+    (``facts/concepts/addresses.py``). An empty list of ranges is a mistake, too: it locks out the people and the
+    program that made the cluster.
     """
     answers = {
         "allows the whole internet to reach its API server": cluster.open_api,
@@ -277,7 +279,8 @@ def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     "private-load-balancers",
     title="Load balancers are not on the internet",
     why="An inference server or a notebook on the internet works for anybody who finds it, at your cost.",
-    remedy="Make the load balancer internal by its cloud's annotation, or list loadBalancerSourceRanges.",
+    remedy="Make the load balancer internal by its cloud's annotation, or list loadBalancerSourceRanges: together at "
+    "most a /8 of public addresses.",
     level="advisory",
     severity="high",
     example=Exposure("network", "Service 'llm'", True),

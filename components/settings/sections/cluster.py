@@ -11,6 +11,7 @@ from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validato
 from components.settings.fields import check
 from components.settings.fields import types as fields
 from components.settings.fields.types import Cidr, Flag, Section, context, matching, once, wrong
+from facts.concepts.addresses import open_to_internet
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
 _RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
@@ -39,7 +40,23 @@ class AuthorizedNetworkSetting(Section):
     name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(
         description="a name for the range, such as its owner"
     )
-    cidr: Cidr = Field(description="IPv4 range. `0.0.0.0/0` admits every address")
+    cidr: Cidr = Field(
+        description="IPv4 range. All together at most a /8 of public addresses; `0.0.0.0/0` admits every address"
+    )
+
+
+_EVERYBODY: Final = "0.0.0.0/0"
+
+
+def limited(ranges: tuple[AuthorizedNetworkSetting, ...]) -> tuple[AuthorizedNetworkSetting, ...]:
+    """The same ranges. Refuses those that let in the internet without saying so: ``0.0.0.0/0`` is left to the gate."""
+    written = [each.cidr for each in ranges]
+    if _EVERYBODY not in written and open_to_internet(written) is True:
+        raise wrong(
+            "the ranges let in more than a /8 of public addresses, and those belong to many organisations",
+            f"Write the ranges of your own network, or {_EVERYBODY} if the whole internet should reach the API server",
+        )
+    return ranges
 
 
 class ExistingNetwork(Section):
@@ -133,7 +150,7 @@ class Network(Section):
                 "no address could reach the control plane",
                 f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
             )
-        return value
+        return value if info.data.get("private_endpoint") else limited(value)
 
     @field_validator("node_cidr", "pod_cidr", "service_cidr")
     @classmethod

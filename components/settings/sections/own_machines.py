@@ -15,7 +15,7 @@ from components.settings.fields import types as fields
 from components.settings.fields.problems import instead
 from components.settings.fields.types import Cidr, Flag, PoolName, Section, matching, some, wrong
 from components.settings.sections.access import AccessList
-from components.settings.sections.cluster import AuthorizedNetworkSetting
+from components.settings.sections.cluster import AuthorizedNetworkSetting, limited
 from components.settings.sections.pools import SharingSetting
 from components.settings.sections.teams import Teams
 from components.settings.sections.workloads import Workloads
@@ -224,7 +224,7 @@ class OwnNetwork(Section):
 
     pod_cidr: Cidr = Field(default="10.244.0.0/16", description="address range of the pods, /24 for each machine")
     service_cidr: Cidr = Field(default="10.96.0.0/16", description="address range of the services")
-    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
+    authorized_networks: Annotated[tuple[AuthorizedNetworkSetting, ...], AfterValidator(limited)] = Field(
         default=(),
         description="ranges that reach the API server (6443) where ufw is on, each `{name, cidr}`: of this computer, "
         "users, or the jump host. Default: the machines alone",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import resource_of_machines
+from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
@@ -31,7 +32,6 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
@@ -384,7 +384,7 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     private, ranges = flag(at(access, "enablePrivateCluster")), at(access, "authorizedIPRanges")
     if private is True or UNKNOWN in (private, ranges):
         return False if private is True else UNKNOWN
-    return open_to_all(items(ranges)) if ranges else True
+    return open_to_internet(items(ranges)) if ranges else True
 
 
 def _network_policies(cluster: Mapping[str, Any]) -> Maybe[bool]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, NodeGroup, capacity_type
 from facts.concepts.parts import Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
-from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
@@ -144,7 +144,7 @@ def _open_api(network: Any) -> Maybe[bool]:
     if public is not None and flag(public) is not True:
         return flag(public)
     ranges = items(at(network, "publicAccessCidrs"))
-    return open_to_all(ranges) if ranges else True
+    return open_to_internet(ranges) if ranges else True
 
 
 def _together(one: Maybe[Mapping[str, Any]], other: Maybe[Mapping[str, Any]]) -> Maybe[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from facts import catalog
 from facts.catalog.carbon import carbon
+from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
@@ -32,7 +33,6 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
@@ -123,7 +123,7 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     by_name = flag(at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic"))
     public, private_nodes = at(networks, "gcpPublicCidrsAccessEnabled"), _private_nodes(cluster)
     cloud = negation(private_nodes) if public is None else flag(public)
-    return open_to_all(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
+    return open_to_internet(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
 
 
 def _private_nodes(cluster: Mapping[str, Any]) -> Maybe[bool]:

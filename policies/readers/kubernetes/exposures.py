@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Exposure
 from facts.concepts.unknown import UNKNOWN, Maybe, at, either, items
-from policies.readers.addresses import open_to_all
 from policies.readers.resource import Declared, Item, Reader
 
 # Every Google account, Gmail's too, is in system:authenticated on GKE:
@@ -51,7 +51,7 @@ def read_service(declared: Declared) -> Iterable[Item]:
 
 def _public(annotations: Any, spec: Any) -> Maybe[bool]:
     ranges = items(at(spec, "loadBalancerSourceRanges"))
-    if ranges and (reached := open_to_all(ranges)) is not True:
+    if ranges and (reached := open_to_internet(ranges)) is not True:
         return reached
     values = {key: at(annotations, key) for key in (*_INTERNAL, _CONTROLLER[0], _SCHEME)}
     if UNKNOWN in values.values():

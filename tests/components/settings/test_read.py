@@ -215,6 +215,33 @@ def test_address_range_of_everybody_is_accepted_when_written() -> None:
     assert loaded(good(network=everybody)).network.authorized_networks[0].cidr == "0.0.0.0/0"
 
 
+@pytest.mark.parametrize(
+    ("cidrs", "accepted"),
+    [
+        (["17.0.0.0/8"], True),
+        (["17.0.0.0/8", "18.0.0.0/32"], False),
+        (["0.0.0.0/1", "128.0.0.0/1"], False),
+        (["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/2"], False),
+        (["0.0.0.0/2", "0.0.0.0/0"], True),
+    ],
+)
+def test_ranges_that_together_are_the_internet_say_so(cidrs: list[str], accepted: bool) -> None:
+    network = {"authorizedNetworks": [{"name": "a", "cidr": cidr} for cidr in cidrs]}
+    file = yaml.safe_load(OWN_MACHINES.read_text())["config"]
+    own = {key.removeprefix("gpucluster:"): value for key, value in file.items()}
+    for config in (good(network=network), {**own, "network": network}):
+        if accepted:
+            loaded(config)
+        else:
+            assert "0.0.0.0/0 if the whole internet" in refused(config)["network.authorizedNetworks"]
+
+
+def test_a_private_control_plane_is_on_no_internet_whatever_is_listed() -> None:
+    network = {"privateEndpoint": True, "authorizedNetworks": [{"name": "a", "cidr": "0.0.0.0/1"}]}
+    config = good(cloud="eks", region="us-west-2", network=network)
+    assert load(config, stack="dev", project="us-west-2").network.private_endpoint
+
+
 def test_another_way_in_needs_no_authorized_network() -> None:
     assert loaded(good(network={"dnsEndpoint": True})).network.authorized_networks == ()
 

@@ -234,3 +234,45 @@ def test_minutes(written: Any, minutes: Any) -> None:
 )
 def test_a_window_is_as_long_as_its_runs(schedule: Any, duration: Any, minutes: Any) -> None:
     assert longest_window(schedule, duration) == minutes
+
+
+QUARTERS = ["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/2"]
+OFFICES = ["203.0.113.0/24", "198.51.100.7/32"]
+
+
+def cluster_of_google(ranges: list[str]) -> dict[str, Any]:
+    blocks = [{"cidrBlock": each} for each in ranges]
+    return {"masterAuthorizedNetworksConfig": {"cidrBlocks": blocks, "gcpPublicCidrsAccessEnabled": False}}
+
+
+@pytest.mark.parametrize(
+    ("type_token", "inputs"),
+    [
+        ("aws:eks/cluster:Cluster", lambda ranges: {"vpcConfig": {"publicAccessCidrs": ranges}}),
+        ("aws-native:eks:Cluster", lambda ranges: {"resourcesVpcConfig": {"publicAccessCidrs": ranges}}),
+        ("gcp:container/cluster:Cluster", cluster_of_google),
+        (
+            "azure-native:containerservice:ManagedCluster",
+            lambda ranges: {"apiServerAccessProfile": {"authorizedIPRanges": ranges}},
+        ),
+        (
+            "azure:containerservice/kubernetesCluster:KubernetesCluster",
+            lambda ranges: {"apiServerAccessProfile": {"authorizedIpRanges": ranges}, "defaultNodePool": {"name": "a"}},
+        ),
+        ("gpucluster-machines:index:ControlPlane", lambda ranges: {"machine": {"name": "a"}, "apiClients": ranges}),
+        (
+            "kubernetes:core/v1:Service",
+            lambda ranges: {"spec": {"type": "LoadBalancer", "loadBalancerSourceRanges": ranges}},
+        ),
+    ],
+)
+def test_the_internet_in_four_ranges_is_the_internet(type_token: str, inputs: Any) -> None:
+    rules = ("control-plane-access", "private-load-balancers")
+
+    def violations(ranges: list[str]) -> list[str]:
+        items = read(linked([Declared(type_token, "x", "urn:x", inputs(ranges))])[0])
+        checked = [(item, BY_ID[rule]) for item in items for rule in rules]
+        return [one.message for item, rule in checked if isinstance(item, rule.subjects) for one in rule.check(item)]
+
+    assert len(violations(QUARTERS)) == 1
+    assert violations(OFFICES) == []
