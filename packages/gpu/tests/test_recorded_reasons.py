@@ -1,0 +1,36 @@
+"""What clouds and autoscalers really wrote about pods that wait: why, who mends it, and whether waiting helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+CASES: Final[list[dict[str, Any]]] = yaml.safe_load(Path(__file__).with_name("recorded_reasons.yaml").read_text())
+Answer = tuple[str, str | None, bool | None]
+
+
+def derived(cause: str) -> Answer:
+    """Kind, who mends it and whether waiting helps, of what is the matter."""
+    if cause.startswith("no-capacity"):
+        return "no-capacity", "cloud", True
+    if cause.startswith("cloud-quota"):
+        return "cloud-quota", "administrator", False
+    if cause.startswith("configuration"):
+        return "configuration", "administrator", False
+    if "did not register" in cause:
+        return "did-not-join", "administrator", False
+    assert cause in ("unknown", "in backoff (cause elsewhere)")
+    return "unknown", None, None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['component']}: {case['cause']}"[:60])
+def test_the_answers_follow_from_what_is_the_matter(case: dict[str, Any]) -> None:
+    assert (case["kind"], case["mended_by"], case["waiting_helps"]) == derived(case["cause"])
+
+
+def test_the_cases_are_all_different() -> None:
+    texts = [tuple(event["message"] for event in case["events"]) for case in CASES]
+    assert len(set(texts)) == 29
