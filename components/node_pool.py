@@ -38,8 +38,9 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         cluster = args.cluster
         objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
         self.node_pools = cluster.handle.autoscaler(args.pools, objects)
-        if cluster.settings.autoscaler != "none" and any(pool.role == "gpu" for pool in args.pools):
-            node_reaper.declare(objects, cluster.settings.autoscaler)
+        gpu_pools = [pool for pool in args.pools if pool.role == "gpu"]
+        if cluster.settings.autoscaler != "none" and gpu_pools:
+            node_reaper.declare(objects, cluster.settings.autoscaler, gpu_pools)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

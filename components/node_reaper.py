@@ -1,11 +1,13 @@
-"""A CronJob on the admin pool that takes nodes with broken GPUs out of service, the same on every cloud with an
-autoscaler.
+"""A CronJob on the admin pool that takes nodes with broken GPUs or fabric devices out of service, the same on every
+cloud with an autoscaler.
 
 docs/adr/0012-repair.md; its program is ``facts/concepts/broken_nodes.py``.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,24 +15,31 @@ from components.clouds.base import AdminObjects
 from components.resources import documents
 from facts.concepts import broken_nodes
 from facts.concepts.autoscaler import KARPENTERS
+from facts.concepts.offer import pool_offer
+from facts.concepts.pool import Pool
 
 _NODES: Final[dict[str, Any]] = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "patch"]}
 _CLAIMS: Final[dict[str, Any]] = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["delete"]}
 
 
-def manifests(autoscaler: str) -> list[Any]:
-    """Its objects, for a cluster with the ``autoscaler`` of the stack file's spelling."""
+def manifests(autoscaler: str, pools: Iterable[Pool]) -> list[Any]:
+    """Its objects, for a cluster with the ``autoscaler`` of the stack file's spelling and these GPU ``pools``."""
+    inventory = {
+        pool.name: {"devices": pool_offer(pool, idle_minutes=None).devices, "slice": pool.gpus.slice_nodes > 1}
+        for pool in pools
+    }
     karpenter = autoscaler in KARPENTERS
     return documents(
         Path(__file__).with_name("node-reaper.yaml"),
         script=Path(broken_nodes.__file__).read_text(encoding="utf-8"),
         minutes=broken_nodes.EVERY_MINUTES,
         karpenter="yes" if karpenter else "no",
+        pools=json.dumps(inventory),
         rules=[_NODES, _CLAIMS] if karpenter else [_NODES],
     )
 
 
-def declare(objects: AdminObjects, autoscaler: str) -> None:
+def declare(objects: AdminObjects, autoscaler: str, pools: Iterable[Pool]) -> None:
     """Its objects, which run on the admin pool."""
-    for manifest in manifests(autoscaler):
+    for manifest in manifests(autoscaler, pools):
         objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, objects.admin_pool)

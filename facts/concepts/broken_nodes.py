@@ -1,5 +1,5 @@
-"""Takes nodes with broken GPUs out of service: the program of a CronJob (``components/node_reaper.py``). ``problem`` is
-also what users are shown.
+"""Takes nodes with broken GPUs or fabric devices out of service: the program of a CronJob
+(``components/node_reaper.py``). ``problem`` is also what users are shown.
 
 Uses the standard library only, because the image has nothing else.
 """
@@ -11,7 +11,7 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,11 @@ https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-c
 EVERY_MINUTES = 5
 """How often this program runs."""
 MINUTES = {"broken": 10, "missing": 20}
-"""How long a problem must last: ``missing`` while a node offers no GPU at all, as one does that starts. A device plugin
-that restarts makes all GPUs unusable for a moment, and a driver is installed within minutes."""
+"""How long a problem must last: ``missing`` while a node has none of a resource at all, as one does that starts. A
+device plugin that restarts makes all devices unusable for a moment, and a driver is installed within minutes."""
 
 _NODES = "/api/v1/nodes"
-_GPUS_LABEL = "gpucluster.dev/gpus-per-node"
+_POOL_LABEL = "gpucluster.dev/pool"
 _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 # Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.
@@ -39,11 +39,15 @@ _ACCOUNT = os.environ.get("SERVICE_ACCOUNT_FOLDER", "/var/run/secrets/kubernetes
 _SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
 
 
-def problem(node: Mapping[str, Any]) -> str:
-    """What is wrong with the GPUs of a node of a GPU pool; empty if nothing is, or if the node is not ready.
+def problem(node: Mapping[str, Any], devices: Mapping[str, int]) -> str:
+    """What is wrong with the devices of a node; empty if nothing is, or if the node is not ready.
+
+    ``devices``: resource → how many of it each node of its pool has.
 
     - Kubelet does not count a GPU as allocatable that its device plugin reports as unhealthy. NVIDIA's does after Xid
       errors other than a program's own: https://github.com/NVIDIA/k8s-device-plugin/blob/02597b9/internal/rm/health.go
+    - Karpenter waits for a resource that never registers, and removes no such node:
+      https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/initialization.go
     - GKE's plugin reports most Xid errors by the condition XidCriticalError. Its reason is JSON, ``{"79":true}``:
       https://github.com/GoogleCloudPlatform/container-engine-accelerators/blob/06e703e/pkg/gpu/nvidia/health_check/health_checker.go
       63 alone is no problem, programs go on
@@ -60,16 +64,20 @@ def problem(node: Mapping[str, Any]) -> str:
         return f"Xid {', '.join(sorted(xids))}"
     if "GPUMissing" in conditions:
         return "a GPU is missing"
-    expected = max(int(node["metadata"]["labels"].get(_GPUS_LABEL, 0)), gpus(node, "capacity"))
-    usable = gpus(node, "allocatable")
-    return f"{usable} of {expected} GPUs usable" if usable < expected else ""
+    for resource, declared in devices.items():
+        usable, expected = _count(node, "allocatable", resource), max(declared, _count(node, "capacity", resource))
+        if usable < expected:
+            return f"{usable} of {expected} {resource} usable"
+    return ""
 
 
-def gpus(node: Mapping[str, Any], kind: str) -> int:
-    """The GPUs of a node: its ``capacity``, or those ``allocatable``, which are usable."""
-    has = (node.get("status") or {}).get(kind) or {}
-    resources = ("nvidia.com/gpu", "aws.amazon.com/neuron", "amd.com/gpu", "google.com/tpu")
-    return sum(int(has.get(resource, 0)) for resource in resources)
+def is_starting(node: Mapping[str, Any], resources: Iterable[str]) -> bool:
+    """Whether the node has nothing yet of one of the ``resources``."""
+    return not all(_count(node, "capacity", resource) for resource in resources)
+
+
+def _count(node: Mapping[str, Any], kind: str, resource: str) -> int:
+    return int(((node.get("status") or {}).get(kind) or {}).get(resource, 0))
 
 
 def is_out_of_service(node: Mapping[str, Any]) -> bool:
@@ -77,27 +85,38 @@ def is_out_of_service(node: Mapping[str, Any]) -> bool:
     return any(each["key"] == TAINT for each in (node.get("spec") or {}).get("taints") or ())
 
 
-def steps(nodes: Sequence[Any], now: datetime) -> Iterator[tuple[str, Any, str]]:
+def steps(nodes: Sequence[Any], pools: Mapping[str, Any], now: datetime) -> Iterator[tuple[str, Any, str]]:
     """What to do now: tuples of ``note``, ``forget``, ``end`` or ``pause``, the node and the reason.
 
-    If more than one node, and more than a fifth of all, are to be out of service, none is ended: something else is
-    wrong then, such as the device plugin.
+    ``pools``: name → ``devices``, as of ``problem``, and ``slice``: whether its nodes are one slice of TPUs. A slice
+    ends as a whole: no other machine can take the place of one (https://docs.cloud.google.com/tpu/docs/failure-recovery).
+
+    If more than one node or slice, and more than a fifth of all, are to be out of service, none is ended: something
+    else is wrong then, such as the device plugin.
     """
-    due = []
+    units: dict[str, list[Any]] = {}
+    reasons: dict[str, str] = {}
     for node in nodes:
-        reason, since = problem(node), (node["metadata"].get("annotations") or {}).get(SINCE)
+        metadata = node["metadata"]
+        pool = metadata["labels"][_POOL_LABEL]
+        if pool not in pools:
+            continue
+        devices = pools[pool]["devices"]
+        unit = f"slice {pool}" if pools[pool]["slice"] else metadata["name"]
+        units.setdefault(unit, []).append(node)
+        reason, since = problem(node, devices), (metadata.get("annotations") or {}).get(SINCE)
         if is_out_of_service(node):
-            due.append((node, "out of service"))
+            reasons.setdefault(unit, "out of service")
         elif reason and since:
-            limit = timedelta(minutes=MINUTES["broken" if gpus(node, "capacity") else "missing"])
+            limit = timedelta(minutes=MINUTES["missing" if is_starting(node, devices) else "broken"])
             if now - datetime.strptime(since, _FORMAT).replace(tzinfo=timezone.utc) >= limit:
-                due.append((node, f"since {since}: {reason}"))
+                reasons[unit] = f"since {since}: {reason}"
         elif reason:
             yield "note", node, reason
         elif since:
-            yield "forget", node, "its GPUs are usable again"
-    action = "end" if len(due) <= max(1, len(nodes) // 5) else "pause"
-    yield from ((action, node, reason) for node, reason in due)
+            yield "forget", node, "its devices are usable again"
+    action = "end" if len(reasons) <= max(1, len(units) // 5) else "pause"
+    yield from ((action, node, reason) for unit, reason in reasons.items() for node in units[unit])
 
 
 def _request(method: str, path: str, body: Any = None) -> Any:
@@ -128,7 +147,8 @@ def _end(node: Any) -> None:
 
 def _main() -> None:
     now = datetime.now(timezone.utc)
-    for action, node, reason in steps(_request("GET", f"{_NODES}?labelSelector={_GPUS_LABEL}")["items"], now):
+    nodes = _request("GET", f"{_NODES}?labelSelector={_POOL_LABEL}")["items"]
+    for action, node, reason in steps(nodes, json.loads(os.environ["POOLS"]), now):
         sys.stdout.write(f"{action} {node['metadata']['name']}: {reason}\n")
         if action == "end":
             _end(node)

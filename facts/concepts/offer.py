@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 from facts.concepts.kubernetes import Taint, manifest, resource_of
-from facts.concepts.parts import Block, Fabric, Gpus, Nodes, Scaling
+from facts.concepts.parts import NO_FABRIC, Block, Fabric, Gpus, Nodes, Scaling
 from facts.concepts.pool import Pool, gpus_per_pod
 from facts.concepts.unknown import at
 
@@ -59,6 +59,11 @@ class PoolOffer:
     disk_mib: int | None = None
     notice_seconds: int | None = None
     rdma_devices: int = 0
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """Resource → how many of it each node has: GPUs as pods see them, and a fabric's devices unless claimed."""
+        return {self.gpus.resource: self.allocatable_gpus, **(self.nodes.fabric or NO_FABRIC).limits}
 
 
 _PUBLISHED: Final[Mapping[str, str]] = {

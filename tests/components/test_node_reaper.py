@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
+from components.node_reaper import manifests
+from components.outputs import gpu_job
 from facts.concepts.broken_nodes import SINCE, TAINT, problem, steps
 from tests import one_stack
-from tests.stacks import run_program
+from tests.stacks import run_program, settings_of
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=timezone.utc)
 CRON_JOB = "kubernetes:batch/v1:CronJob"
 ROLE = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole"
 
 
-def node(capacity: int = 8, usable: int = 8, since: str = "", out: bool = False, **conditions: str) -> dict[str, Any]:
-    """A node of 8 GPUs. ``since``: a time of the day; ``conditions``: type → status, or the reason of a true one."""
+GPUS = {"nvidia.com/gpu": 8}
+EFA = "vpc.amazonaws.com/efa"
+POOLS = {
+    "h100-8": {"devices": GPUS, "slice": False},
+    "slice": {"devices": {"google.com/tpu": 4}, "slice": True},
+}
+
+
+def node(
+    capacity: int = 8,
+    usable: int = 8,
+    since: str = "",
+    out: bool = False,
+    also: dict[str, tuple[int, int]] | None = None,
+    **conditions: str,
+) -> dict[str, Any]:
+    """A node of 8 GPUs. ``since``: a time of the day; ``also``: further resources, with capacity and what is usable;
+    ``conditions``: type → status, or the reason of a true one."""
     held = {"Ready": "True", **conditions}
+    devices = {"nvidia.com/gpu": (capacity, usable), **(also or {})}
     return {
         "metadata": {
             "name": "n",
-            "labels": {"gpucluster.dev/gpus-per-node": "8"},
+            "labels": {"gpucluster.dev/pool": "h100-8"},
             "annotations": {SINCE: f"2026-11-25T{since}Z"} if since else {},
         },
         "spec": {"taints": [{"key": TAINT, "effect": "NoExecute"}]} if out else {},
         "status": {
-            "capacity": {"nvidia.com/gpu": str(capacity)},
-            "allocatable": {"nvidia.com/gpu": str(usable)},
+            "capacity": {resource: str(count) for resource, (count, _) in devices.items()},
+            "allocatable": {resource: str(count) for resource, (_, count) in devices.items()},
             "conditions": [
                 {"type": kind, "status": what, "reason": kind}
                 if what in ("True", "False", "Unknown")
@@ -39,18 +59,28 @@ def node(capacity: int = 8, usable: int = 8, since: str = "", out: bool = False,
     }
 
 
+def named(name: str, node: dict[str, Any]) -> dict[str, Any]:
+    return {**node, "metadata": {**node["metadata"], "name": name}}
+
+
+def chips(number: int, usable: int = 4, **changes: Any) -> dict[str, Any]:
+    """A host of the slice of 4 chips each."""
+    host = named(f"host-{number}", node(0, 0, also={"google.com/tpu": (4, usable)}, **changes))
+    return {**host, "metadata": {**host["metadata"], "labels": {"gpucluster.dev/pool": "slice"}}}
+
+
 @pytest.mark.parametrize(
     ("node_with", "expected"),
     [
         ({}, ""),
-        ({"usable": 7}, "7 of 8 GPUs usable"),
-        ({"usable": 0}, "0 of 8 GPUs usable"),
+        ({"usable": 7}, "7 of 8 nvidia.com/gpu usable"),
+        ({"usable": 0}, "0 of 8 nvidia.com/gpu usable"),
         # Shared GPUs: the node offers more than it has.
         ({"capacity": 32, "usable": 32}, ""),
-        ({"capacity": 32, "usable": 28}, "28 of 32 GPUs usable"),
+        ({"capacity": 32, "usable": 28}, "28 of 32 nvidia.com/gpu usable"),
         # The driver did not see one when the node started.
-        ({"capacity": 7, "usable": 7}, "7 of 8 GPUs usable"),
-        ({"capacity": 0, "usable": 0}, "0 of 8 GPUs usable"),
+        ({"capacity": 7, "usable": 7}, "7 of 8 nvidia.com/gpu usable"),
+        ({"capacity": 0, "usable": 0}, "0 of 8 nvidia.com/gpu usable"),
         # A node that is not ready is the cloud's.
         ({"usable": 0, "Ready": "False"}, ""),
         ({"usable": 0, "Ready": "Unknown"}, ""),
@@ -67,7 +97,21 @@ def node(capacity: int = 8, usable: int = 8, since: str = "", out: bool = False,
     ],
 )
 def test_a_problem_is_one_of_the_gpus_alone(node_with: dict[str, Any], expected: str) -> None:
-    assert problem(node(**node_with)) == expected
+    assert problem(node(**node_with), GPUS) == expected
+
+
+@pytest.mark.parametrize(
+    ("efa", "expected"),
+    [
+        ((32, 32), ""),
+        ((32, 31), f"31 of 32 {EFA} usable"),
+        # The plugin's pod does not start, or the machine has too few.
+        ((0, 0), f"0 of 32 {EFA} usable"),
+        ((31, 31), f"31 of 32 {EFA} usable"),
+    ],
+)
+def test_a_device_of_the_fabric_is_missed_like_a_gpu(efa: tuple[int, int], expected: str) -> None:
+    assert problem(node(also={EFA: efa}), {**GPUS, EFA: 32}) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,7 +131,38 @@ def test_a_problem_is_one_of_the_gpus_alone(node_with: dict[str, Any], expected:
     ],
 )
 def test_a_node_ends_only_when_its_problem_lasts(node_with: dict[str, Any], expected: list[str]) -> None:
-    assert [action for action, _, _ in steps([node(**node_with)], NOW)] == expected
+    assert [action for action, _, _ in steps([node(**node_with)], POOLS, NOW)] == expected
+
+
+@pytest.mark.parametrize(
+    ("efa", "since", "expected"),
+    [((31, 31), "11:49", ["end"]), ((0, 0), "11:49", []), ((0, 0), "11:40", ["end"])],
+)
+def test_a_fabric_that_starts_has_the_time_of_a_driver(efa: tuple[int, int], since: str, expected: list[str]) -> None:
+    pools = {"h100-8": {"devices": {**GPUS, EFA: 32}, "slice": False}}
+    nodes = [node(also={EFA: efa}, since=f"{since}:00")]
+    assert [action for action, _, _ in steps(nodes, pools, NOW)] == expected
+
+
+def test_a_node_of_a_pool_that_is_no_longer_declared_is_left_alone() -> None:
+    assert not [*steps([node(usable=7, since="11:00:00")], {}, NOW)]
+
+
+@pytest.mark.parametrize(
+    "broken", [{"usable": 3, "since": "11:00:00"}, {"out": True}], ids=["a chip is lost", "taken out by hand"]
+)
+def test_a_slice_ends_as_a_whole(broken: dict[str, Any]) -> None:
+    hosts = [chips(0, **broken), *(chips(number) for number in range(1, 4))]
+    actions = [(action, each["metadata"]["name"]) for action, each, _ in steps([*hosts, node()], POOLS, NOW)]
+    assert actions == [("end", f"host-{number}") for number in range(4)]
+
+
+def test_a_slice_counts_once_among_the_broken() -> None:
+    """Two of two are something else than broken machines; hosts that are whole give no reason."""
+    hosts = [chips(number, usable=3, since="11:00:00") for number in range(4)]
+    assert {action for action, _, _ in steps(hosts, POOLS, NOW)} == {"end"}
+    assert {action for action, _, _ in steps([*hosts, node(out=True)], POOLS, NOW)} == {"pause"}
+    assert not [*steps([chips(number) for number in range(4)], POOLS, NOW)]
 
 
 MANY = [(1, 0, "end"), (2, 0, "pause"), (2, 7, "pause"), (2, 8, "end")]
@@ -97,7 +172,8 @@ MANY = [(1, 0, "end"), (2, 0, "pause"), (2, 7, "pause"), (2, 8, "end")]
 def test_a_condition_of_many_nodes_at_once_ends_none(broken: int, healthy: int, action: str) -> None:
     """Those out of service count, and are not ended either: with Karpenter their machines would go."""
     nodes = [node(out=True), *[node(usable=7, since="11:00:00")] * (broken - 1), *[node()] * healthy]
-    assert [each for each, _, _ in steps(nodes, NOW)] == [action] * broken
+    nodes = [named(str(number), each) for number, each in enumerate(nodes)]
+    assert [each for each, _, _ in steps(nodes, POOLS, NOW)] == [action] * broken
 
 
 @pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
@@ -107,7 +183,7 @@ def test_it_looks_every_five_minutes_from_the_admin_pool(cloud: str) -> None:
     pod = spec["jobTemplate"]["spec"]["template"]["spec"]
     assert (spec["schedule"], spec["concurrencyPolicy"]) == ("*/5 * * * *", "Forbid")
     karpenter = {"gke": "no", "eks": "yes", "aks": "no"}[cloud]
-    assert pod["containers"][0]["env"] == [{"name": "KARPENTER", "value": karpenter}]
+    assert pod["containers"][0]["env"][0] == {"name": "KARPENTER", "value": karpenter}
     assert pod["nodeSelector"]["gpucluster.dev/role"] == "admin"
     (rules,) = [
         one.inputs["rules"]
@@ -117,3 +193,22 @@ def test_it_looks_every_five_minutes_from_the_admin_pool(cloud: str) -> None:
     nodes = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "patch"]}
     claims = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["delete"]}
     assert rules == [nodes, *([claims] if karpenter == "yes" else [])]
+
+
+@pytest.mark.parametrize("stack", [*sorted(one_stack.VARIANTS), "gke-tpu", "eks-fabric", "eks-neuron", "aks-amd"])
+def test_it_counts_each_device_that_jobs_of_a_pool_request(stack: str) -> None:
+    file = one_stack.variant(stack) if stack in one_stack.VARIANTS else f"examples/{stack}.yaml"
+    settings = settings_of(file)
+    if settings.autoscaler == "none":
+        return
+    gpu_pools = settings.gpu_pools
+    (cron_job,) = [each for each in manifests(settings.autoscaler, gpu_pools) if each["kind"] == "CronJob"]
+    (container,) = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    pools = json.loads(next(each["value"] for each in container["env"] if each["name"] == "POOLS"))
+    assert pools.keys() == {pool.nodes.labels["gpucluster.dev/pool"] for pool in gpu_pools}
+    for pool in gpu_pools:
+        job = gpu_job(pool, settings.autoscaler)
+        limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+        # One pod a share, or one for all.
+        whole = {resource: int(count) * job["spec"]["parallelism"] for resource, count in limits.items()}
+        assert pools[pool.name] == {"devices": whole, "slice": pool.name.startswith(("slice", "ring", "tpu7x"))}, pool

@@ -130,4 +130,5 @@ def test_quotas_the_queue_and_the_reaper_count_each_resource_by_itself(maker: Ma
     tolerated = [flavor["spec"]["tolerations"][0]["key"] for flavor in flavors_of(pools)]
     assert sorted(tolerated) == sorted([*[resource] * len(maker.of_maker), "nvidia.com/gpu"])
     status = {"allocatable": {resource: "6"}, "conditions": [{"type": "Ready", "status": "True"}]}
-    assert not problem({"metadata": {"labels": {"gpucluster.dev/gpus-per-node": "6"}}, "status": status})
+    assert not problem({"status": status}, {resource: 6})
+    assert problem({"status": status}, {resource: 8}) == f"6 of 8 {resource} usable"

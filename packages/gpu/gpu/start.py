@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import gpu_limit, quantity
+from facts.concepts.kubernetes import RESOURCES, gpu_limit, quantity
+from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.fit import Fit, PodRequest
@@ -60,7 +61,7 @@ def start_of(fit: Fit, request: PodRequest, usage: Usage) -> Start:
     if usage.nodes is None:
         return blocked or Start("unknown", "you may not list nodes")
     own = [node for node in usage.nodes if pool_of(node) in names]
-    room = _room(own, request.gpus, usage.pods)
+    room = _room(own, request.gpus, usage.pods, {pool.name: pool for pool in fit.pools})
     if usage.everywhere and room >= request.workers:
         return Start("now", f"a node has {counted(request.gpus, 'GPU')} free")
     if blocked is not None:
@@ -79,8 +80,8 @@ def waits_for_node(pod: Object) -> bool:
     return at(pod, "status", "phase") == "Pending" and not on_node(pod) and bool(gpu_limit(pod["spec"]))
 
 
-def node_state(node: Object, used: int) -> str:
-    """What a node does now, or what it waits for; ``used``: GPUs of its pods."""
+def node_state(node: Object, pool: PoolOffer, used: int) -> str:
+    """What a node of the pool does now, or what it waits for; ``used``: GPUs of its pods."""
     conditions = {each["type"]: each["status"] for each in at(node, "status", "conditions") or ()}
     if node["metadata"].get("deletionTimestamp"):
         return "terminating"
@@ -88,10 +89,10 @@ def node_state(node: Object, used: int) -> str:
         return "not ready"
     if broken_nodes.is_out_of_service(node):
         return "out of service"
-    if broken_nodes.gpus(node, "capacity") and (problem := broken_nodes.problem(node)):
-        return problem
-    if not gpus_of(node):
+    if broken_nodes.is_starting(node, [pool.gpus.resource]):
         return "waits for its GPU driver"
+    if problem := broken_nodes.problem(node, pool.devices):
+        return problem
     if at(node, "spec", "unschedulable"):
         return "cordoned"
     return "in use" if used else "idle"
@@ -99,7 +100,8 @@ def node_state(node: Object, used: int) -> str:
 
 def gpus_of(node: Object) -> int:
     """The GPUs that pods of the node can have."""
-    return broken_nodes.gpus(node, "allocatable")
+    offered = at(node, "status", "allocatable") or {}
+    return sum(int(offered.get(resource, 0)) for resource in RESOURCES.values())
 
 
 def pool_of(node: Object) -> str:
@@ -115,10 +117,11 @@ def gpus_in_use(pods: Sequence[Object]) -> Counter[str]:
     return used
 
 
-def _room(nodes: Sequence[Object], gpus: int, pods: Sequence[Object]) -> int:
-    """How many pods with so many GPUs the nodes have room for."""
+def _room(nodes: Sequence[Object], gpus: int, pods: Sequence[Object], pools: Mapping[str, PoolOffer]) -> int:
+    """How many pods with so many GPUs the nodes of these ``pools`` have room for."""
     used = gpus_in_use(pods)
-    free = [gpus_of(node) - used[node["metadata"]["name"]] for node in nodes if node_state(node, 0) == "idle"]
+    idle = (node for node in nodes if node_state(node, pools[pool_of(node)], 0) == "idle")
+    free = [gpus_of(node) - used[node["metadata"]["name"]] for node in idle]
     return sum(max(0, count) // gpus for count in free)
 
 

@@ -110,7 +110,8 @@ __all__ = ["gpu"]
 DEAD = "http://127.0.0.1:1"
 
 
-READY = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"nvidia.com/gpu": "1"}}
+ONE = {"nvidia.com/gpu": "1"}
+READY = {"conditions": [{"type": "Ready", "status": "True"}], "capacity": ONE, "allocatable": ONE}
 NAMESPACE, JOBS = "/api/v1/namespaces/default", "/apis/batch/v1/namespaces/default/jobs"
 
 

@@ -29,7 +29,8 @@ JOBS, PODS = "/apis/batch/v1{}/jobs", "/api/v1{}/pods"
 
 def node(name: str, of: str, gpus: int, ready: str = "True", **spec: Any) -> dict[str, Any]:
     metadata = {"name": name, "labels": {"gpucluster.dev/pool": of}, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    status = {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"nvidia.com/gpu": str(gpus)}}
+    offered = {"nvidia.com/gpu": str(gpus)}
+    status = {"conditions": [{"type": "Ready", "status": ready}], "capacity": offered, "allocatable": offered}
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
@@ -117,10 +118,16 @@ def test_a_node_with_a_broken_gpu_says_so(gpu: Run, with_cluster: Callable[[dict
         }
     )
     shown = rows(gpu("top")[1])
-    assert (shown["lost"][1], shown["out"][1], shown["n1"][1]) == ("3 of 4 GPUs usable", "out of service", "idle")
+    assert (shown["lost"][1], shown["out"][1], shown["n1"][1]) == (
+        "3 of 4 nvidia.com/gpu usable",
+        "out of service",
+        "idle",
+    )
     why = gpu("why", "train", "--team", "ml")[1]
-    assert "its node lost is broken (3 of 4 GPUs usable)" in why
-    assert json.loads(gpu("why", "train", "--team", "ml", "--json")[1])["brokenNodes"] == {"lost": "3 of 4 GPUs usable"}
+    assert "its node lost is broken (3 of 4 nvidia.com/gpu usable)" in why
+    assert json.loads(gpu("why", "train", "--team", "ml", "--json")[1])["brokenNodes"] == {
+        "lost": "3 of 4 nvidia.com/gpu usable"
+    }
 
 
 def test_who_may_see_a_namespace_sees_it_and_is_told(gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]) -> None:

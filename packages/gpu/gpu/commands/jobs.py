@@ -34,6 +34,7 @@ from gpu.commands.following import (
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
+from gpu.start import pool_of
 
 
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -229,11 +230,13 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
 
 
 def _broken_nodes(cluster: ClusterClient, state: JobState) -> dict[str, str]:
-    """Nodes of the job's running pods → the problem of their GPUs; none for a user who may not list nodes."""
+    """Nodes of the job's running pods → the problem of their devices; none for a user who may not list nodes."""
     names = {pod["spec"].get("nodeName") for pod in state.pods if pod["status"].get("phase") == "Running"}
     nodes = (list_nodes(cluster) or ()) if names else ()
-    mine = (node for node in nodes if node["metadata"]["name"] in names)
-    return {node["metadata"]["name"]: problem for node in mine if (problem := broken_nodes.problem(node))}
+    mine = {node["metadata"]["name"]: node for node in nodes if node["metadata"]["name"] in names}
+    devices = {pool.name: pool.devices for pool in cluster.offer().pools} if mine else {}
+    problems = {name: broken_nodes.problem(node, devices.get(pool_of(node), {})) for name, node in mine.items()}
+    return {name: problem for name, problem in problems.items() if problem}
 
 
 def _gpu_jobs(cluster: ClusterClient) -> list[Object]:

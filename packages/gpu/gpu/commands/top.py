@@ -130,12 +130,14 @@ def _pools(snapshot: Snapshot) -> Table:
 
 def _nodes(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Table:
     table = table_of("node", "pool", "state", "GPUs used", "age", numbers=("GPUs used", "age"))
+    pools = {pool.name: pool for pool in snapshot.offer.pools}
     for name, node in sorted(nodes.items(), key=lambda each: (pool_of(each[1]), each[0])):
         used = snapshot.used.get(name, 0)
         created = datetime.fromisoformat(node["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
         hours, minutes = divmod(int((snapshot.at - created).total_seconds() // 60), 60)
         age = f"{hours}h{minutes:02}m" if hours else f"{minutes}m"
-        table.add_row(name, pool_of(node), node_state(node, used), f"{used}/{gpus_of(node)}", age)
+        state = node_state(node, pools[pool_of(node)], used)
+        table.add_row(name, pool_of(node), state, f"{used}/{gpus_of(node)}", age)
     return table
 
 

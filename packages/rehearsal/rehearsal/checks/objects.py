@@ -16,7 +16,7 @@ from unittest import mock
 from facts.concepts.broken_nodes import SINCE
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted_budget
-from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, from_config_map, written_pool
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, PoolOffer, from_config_map, written_pool
 from facts.concepts.unknown import at
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.pod_placement import refusal
@@ -40,7 +40,7 @@ def object_checks(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup
         "account-rights": ("Users' pods have the rights that they use, and no others", _rights(objects)),
         "cron-jobs": (
             "CronJobs work on lasting nodes, with the rights that they use and no others",
-            _cron_jobs(objects, groups),
+            _cron_jobs(objects, groups, offer),
         ),
         "namespaces": ("Users' namespaces refuse privileged pods, and to evict running jobs", _namespaces(objects)),
         "offer": ("Users read of each pool what the stack declares", _offered(objects, offer)),
@@ -129,32 +129,65 @@ def _difference(who: str, used: set[Right], granted: set[Right]) -> Iterator[str
         yield from (f"{who} {fault} {' '.join(filter(None, each))}" for each in sorted(rights))
 
 
-_BROKEN: Final = {
-    "metadata": {
-        "name": "node",
-        "resourceVersion": "1",
-        "labels": {},
-        "annotations": {SINCE: "2026-01-01T00:00:00Z"},
-        "ownerReferences": [{"kind": "NodeClaim", "name": "claim"}],
-    },
-    "spec": {},
-    "status": {"conditions": [{"type": "Ready", "status": "True"}], "capacity": {"nvidia.com/gpu": "1"}},
-}
+def _nodes(pool: PoolOffer, devices: Mapping[str, int], broken: str) -> list[Object]:
+    """A node of the pool, or all of a slice, with its ``devices``; the first lacks one of ``broken``."""
+    usable = {resource: str(count) for resource, count in devices.items()}
+    lacking = {**usable, broken: str(devices[broken] - 1)}
+    return [
+        {
+            "metadata": {
+                "name": f"node{number}",
+                "resourceVersion": "1",
+                "labels": dict(pool.nodes.labels),
+                "annotations": {} if number else {SINCE: "2026-01-01T00:00:00Z"},
+                "ownerReferences": [{"kind": "NodeClaim", "name": "claim"}],
+            },
+            "spec": {},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "capacity": usable,
+                "allocatable": usable if number else lacking,
+            },
+        }
+        for number in range(max(1, pool.gpus.slice_nodes))
+    ]
 
 
-def _requested(container: Mapping[str, Any]) -> tuple[set[Right], str]:
-    """The rights that the program of a ``container`` uses where a node has a broken GPU, and why it does not end it.
+def _requested(container: Mapping[str, Any], pools: Sequence[PoolOffer]) -> tuple[set[Right], list[str]]:
+    """The rights that the program of a ``container`` uses where a node of each of the ``pools`` has a broken device,
+    and why it does not end the node, and its slice."""
+    used: set[Right] = set()
+    problems: dict[str, None] = {}
+    for pool in pools:
+        fabric = pool.nodes.fabric
+        devices = {pool.gpus.resource: pool.allocatable_gpus}
+        if fabric is not None and not fabric.claimed:
+            devices[fabric.resource] = fabric.devices
+        for broken in devices:
+            nodes = _nodes(pool, devices, broken)
+            ended, error = _ended(container, nodes, used)
+            if error:
+                problems[f"takes no node with a broken GPU out of service: {error}"] = None
+            elif len(ended) < len(nodes):
+                problems[
+                    f"takes {len(ended)} of {len(nodes)} nodes of {pool.name} with a broken {broken} out of service"
+                ] = None
+    return used, [*problems]
+
+
+def _ended(container: Mapping[str, Any], nodes: Sequence[Object], used: set[Right]) -> tuple[set[str], str]:
+    """The ``nodes`` that the program takes out of service, and an error; the rights that it uses are added to ``used``.
 
     It runs as declared, but for the function that sends its requests.
     """
-    used: set[Right] = set()
-    ended: list[bool] = []
+    ended: set[str] = set()
 
     def send(method: str, path: str, body: Any = None) -> Any:
         group, resource, name = re.findall(r"/apis?(?:/([^/]*\.[^/]*))?/v[^/]+/(\w+)/?(\w*)", path)[0]
         used.add(("", group, resource, "", method.lower() if name else "list"))
-        ended.append(at(body or {}, "spec", "unschedulable") is True)
-        return {"items": [_BROKEN]}
+        if at(body or {}, "spec", "unschedulable") is True:
+            ended.add(name)
+        return {"items": nodes}
 
     variables = {each["name"]: each.get("value", "") for each in container.get("env") or ()}
     try:
@@ -165,8 +198,8 @@ def _requested(container: Mapping[str, Any]) -> tuple[set[Right], str]:
         with mock.patch.dict("os.environ", variables), redirect_stdout(io.StringIO()):
             program["_main"]()
     except Exception as error:  # whatever a wrong program raises
-        return used, repr(error)
-    return used, "" if (python, option, any(ended)) == ("python", "-c", True) else "it does nothing"
+        return ended, repr(error)
+    return ended, "" if (python, option) == ("python", "-c") else "it does nothing"
 
 
 # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
@@ -177,7 +210,7 @@ _RESTRICTED: Final = {
 }
 
 
-def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup]) -> Iterator[str]:
+def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup], offer: Offer) -> Iterator[str]:
     lasting = [
         {
             "metadata": {"labels": {"kubernetes.io/os": "linux", **each.nodes.labels}},
@@ -191,8 +224,8 @@ def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup]) 
         if kind != "CronJob":
             continue
         (container,) = pod["containers"]
-        used, problem = _requested(container)
-        yield from [f"{name} takes no node with a broken GPU out of service: {problem}"] if problem else ()
+        used, problems = _requested(container, offer.pools)
+        yield from (f"{name} {problem}" for problem in problems)
         account = ("ServiceAccount", namespace, pod.get("serviceAccountName", ""))
         yield from _difference(name, used, granted(objects, account))
         if all(reasons := [refusal(pod, node) for node in lasting]):

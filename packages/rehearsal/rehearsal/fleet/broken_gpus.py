@@ -1,4 +1,5 @@
-"""A GPU that fails under a job, and what Kubernetes does with the pods of a node that is out of service."""
+"""A GPU, or a device of a fabric, that fails under a job, and what Kubernetes does with the pods of a node that is out
+of service."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.pool import SIZE_KEY
 from rehearsal.cluster.api import Api, Object, pod_path, timestamp
 from rehearsal.cluster.threads import WatchingThread
-from rehearsal.fleet.nodes import DRIVER
+from rehearsal.fleet.machine_types import EFA
+from rehearsal.fleet.nodes import DRIVER, EFA_DEVICES, EFA_PLUGIN
 from rehearsal.fleet.pod_placement import tolerates
 from rehearsal.fleet.reclaim import disruption
 
@@ -34,14 +36,18 @@ def wait_for_autoscaler(api: Api, name: str) -> None:
 
 
 def break_gpu(api: Api, name: str) -> None:
-    """One GPU of the node fails, as its device plugin reports it (sources: ``facts/concepts/broken_nodes.py``).
+    """One GPU of the node fails, as its device plugin reports it (sources: ``facts/concepts/broken_nodes.py``); on a
+    node with EFA devices one of these, which the reaper has to count as well.
 
-    GKE's plugin adds a condition and goes on offering the GPU; NVIDIA's reports it as unhealthy, so that kubelet no
-    longer counts it as allocatable.
+    GKE's plugin adds a condition and goes on offering the GPU; the others report a device as unhealthy, so that kubelet
+    no longer counts it as allocatable.
     """
     wait_for_autoscaler(api, name)
     node = api.get(f"{_NODES}/{name}")
     labels, status = node["metadata"]["labels"], node["status"]
+    if EFA_DEVICES in node["metadata"]["annotations"]:
+        _lose(api, node, EFA_PLUGIN, EFA, 1)
+        return
     if "cloud.google.com/gke-accelerator" in labels:
         # 79: the machine no longer reaches the GPU (https://docs.nvidia.com/deploy/xid-errors/index.html).
         xid = {"type": "XidCriticalError", "status": "True", "reason": '{"79":true}'}
@@ -51,11 +57,15 @@ def break_gpu(api: Api, name: str) -> None:
         ]
         api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": conditions}})
         return
+    _lose(api, node, DRIVER, GPU_RESOURCE, int(status["capacity"][GPU_RESOURCE]) // int(labels[SIZE_KEY]))
+
+
+def _lose(api: Api, node: Object, annotation: str, resource: str, lost: int) -> None:
+    path = f"{_NODES}/{node['metadata']['name']}"
     # Else kwok would offer all again.
-    api.merge(f"{_NODES}/{name}", {"metadata": {"annotations": {DRIVER: "lost"}}})
-    offered = int(status["capacity"][GPU_RESOURCE])
-    usable = offered - offered // int(labels[SIZE_KEY])
-    api.merge(f"{_NODES}/{name}/status", {"status": {"allocatable": {GPU_RESOURCE: str(usable)}}})
+    api.merge(path, {"metadata": {"annotations": {annotation: "lost"}}})
+    usable = int(node["status"]["capacity"][resource]) - lost
+    api.merge(f"{path}/status", {"status": {"allocatable": {resource: str(usable)}}})
 
 
 class TaintEviction(WatchingThread):

@@ -28,7 +28,9 @@ def play(there: Workplace, break_gpu: Callable[[str], None], run_cron_jobs: Call
     def take(name: str) -> None:
         break_gpu(name)
         path = f"/api/v1/nodes/{name}"
-        reason = problem(there.api.get(path))
+        broken = there.api.get(path)
+        pool = next(each for each in there.offer.pools if each.name == broken["metadata"]["labels"][POOL_LABEL])
+        reason = problem(broken, pool.devices)
         # The first run notes the problem, and its minutes are not over in the second.
         output = [*run_cron_jobs(), *run_cron_jobs()]
         node = there.api.get(path)
@@ -40,7 +42,6 @@ def play(there: Workplace, break_gpu: Callable[[str], None], run_cron_jobs: Call
         if not there.wait(lambda: there.api.find(path) is None, PATIENCE_SECONDS):
             wrong.append(f"{name} ({reason}) is not removed; CronJobs write: {''.join(output) or 'nothing'}")
         # It is paid for until it is out of service, and then idle.
-        pool = next(each for each in there.offer.pools if each.name == node["metadata"]["labels"][POOL_LABEL])
         minutes = MINUTES["broken"] + 2 * EVERY_MINUTES + (pool.scaling.unneeded_minutes or 0)
         price = (
             "at an unknown price"

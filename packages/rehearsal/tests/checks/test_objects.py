@@ -51,9 +51,33 @@ def test_a_wrong_object_fails_a_check(object: str, path: list[Any], value: Any, 
     assert problem in failures[fails[0]]
 
 
+@pytest.mark.parametrize(
+    ("stack", "declared_devices", "instead", "problem"),
+    [
+        (
+            "eks-fabric",
+            ', "vpc.amazonaws.com/efa": 32',
+            "",
+            "0 of 1 nodes of h100-8 with a broken vpc.amazonaws.com/efa",
+        ),
+        ("gke-tpu", '"slice": true', '"slice": false', "1 of 4 nodes of slice-4 with a broken google.com/tpu"),
+    ],
+)
+def test_a_reaper_that_misses_a_device_or_a_slice_fails(
+    stack: str, declared_devices: str, instead: str, problem: str
+) -> None:
+    file = ROOT / "examples" / f"{stack}.yaml"
+    objects = declared(file)
+    job = objects["autoscaler-reaper-cronjob"]["spec"]["jobTemplate"]["spec"]
+    variable = job["template"]["spec"]["containers"][0]["env"][1]
+    assert declared_devices in variable["value"]
+    variable["value"] = variable["value"].replace(declared_devices, instead)
+    assert problem in failed(file, objects)["cron-jobs"]
+
+
 def test_a_program_that_leaves_karpenters_nodes_fails_because_it_does_not_use_its_right() -> None:
     file = ROOT / "examples" / "eks-karpenter.yaml"
     objects = declared(file)
     job = objects["autoscaler-reaper-cronjob"]["spec"]["jobTemplate"]["spec"]
-    job["template"]["spec"]["containers"][0]["env"] = [{"name": "KARPENTER", "value": "no"}]
+    job["template"]["spec"]["containers"][0]["env"][0]["value"] = "no"
     assert failed(file, objects) == {"cron-jobs": "gpucluster-node-reaper need not karpenter.sh nodeclaims delete"}

@@ -13,12 +13,15 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, ready_gpus, running_fleet
+from packages.rehearsal.tests.objects import gpu_pool
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, nodes
 from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.cron_jobs import run_all
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet.broken_gpus import break_gpu
+from rehearsal.fleet.machine_types import EFA
+from rehearsal.fleet.nodes import EFA_PLUGIN
 from rehearsal.fleet.reclaim import reclaim as reclaim_node
 from rehearsal.fleet.reclaim import renew_nodes
 from rehearsal.scenario.check import Check
@@ -240,6 +243,24 @@ def test_a_gpu_fails_when_the_autoscaler_has_seen_it(running: Running) -> None:
     running.fleet.delete_group(CLUSTER, "breaks")
 
 
+def test_a_device_of_a_fabric_fails_in_place_of_a_gpu(running: Running) -> None:
+    labels = {**KIND, "gpucluster.dev/pool": "wide"}
+    group = gpu_group("wide", labels=labels, efa=4, autoscaled=False, min_nodes=1, max_nodes=1)
+    running.fleet.apply_group(group)
+    (node,) = nodes(running.api, "wide")
+    path = f"/api/v1/nodes/{node['metadata']['name']}"
+    running.api.merge(path, {"metadata": {"annotations": {EFA_PLUGIN: "ready"}}})
+
+    def offered() -> int:
+        return int(running.api.get(path)["status"].get("allocatable", {}).get(EFA, 0))
+
+    eventually("its devices are usable", lambda: offered() == 4)
+    break_gpu(running.api, node["metadata"]["name"])
+    assert offered() == 3
+    assert ready_gpus(running.api, "wide") == 1
+    running.fleet.delete_group(CLUSTER, "wide")
+
+
 def cron_jobs(running: Running) -> list[str]:
     declared = {each["metadata"]["uid"] for each in running.api.list("/apis/batch/v1/namespaces/kube-system/cronjobs")}
     return list(run_all(running.api, running.endpoint, running.ca_pem_base64, running.run_dir / "cron-jobs", declared))
@@ -247,7 +268,8 @@ def cron_jobs(running: Running) -> list[str]:
 
 def reaper(running: Running, old: str = "", new: str = "") -> None:
     """The program's CronJob, with a text of its program changed."""
-    for manifest in node_reaper.manifests("managed"):
+    pools = [gpu_pool(f"{way}-scaled", 1) for way in WAYS]
+    for manifest in node_reaper.manifests("managed", pools):
         if manifest["kind"] == "CronJob":
             (container,) = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
             assert old in container["command"][2]

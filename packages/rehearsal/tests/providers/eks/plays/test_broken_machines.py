@@ -85,7 +85,7 @@ def test_a_machine_whose_gpu_never_registers_is_ended(sandbox: KarpenterSandbox)
     stuck = claim_with(sandbox, "Registered")
     node = stuck["status"]["nodeName"]
     # Twice: it is only noted, as the minutes of a driver's installation are not over.
-    assert (reap(sandbox), reap(sandbox)) == (f"note {node}: 0 of 1 GPUs usable\n", "")
+    assert (reap(sandbox), reap(sandbox)) == (f"note {node}: 0 of 1 nvidia.com/gpu usable\n", "")
     sandbox.api.delete(f"{JOBS}/waits")
     since = {"metadata": {"annotations": {SINCE: "2026-01-01T00:00:00Z"}}}
     sandbox.api.merge(f"/api/v1/nodes/{node}", since)
