@@ -69,16 +69,18 @@ class NodeGroup(Item):
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
     limited_by_gpus: bool = False
     """Whether ``scaling.max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
-    disk_encrypted: Maybe[bool] = True
-    encrypted_at_host: Maybe[bool] = True
-    """Whether its nodes' temporary disks are encrypted, too, and data on the way to the other disks."""
+    disk_encrypted: Maybe[bool | None] = None
+    encrypted_at_host: Maybe[bool | None] = None
+    """Whether its nodes' disks are encrypted; whether their temporary disks are, and data on the way to the others.
+    ``None`` where no declaration can say so: the cloud always does it, or the machines are the user's own."""
     private: Maybe[bool | None] = True
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     pods_as_nodes: Maybe[bool | None] = False
     """Whether pods get the node's credentials; ``None``: as its cluster says, false where that cannot be read."""
-    verified_boot: Maybe[bool] = True
+    verified_boot: Maybe[bool | None] = None
     default_identity: Maybe[bool] = False
-    """Whether its nodes load signed software only, as far as they can; whether they are the cloud's default account."""
+    """Whether its nodes load signed software only, as far as they can (``None``: no declaration says so); whether they
+    are the cloud's default account."""
     deletes_nodes: Maybe[bool] = True
     """Whether scale-down deletes its nodes; false where it stops them and keeps their disks."""
     initial_nodes: Maybe[int] = 0
@@ -190,6 +192,14 @@ class PodScaler(Item):
 
 
 @dataclass(frozen=True)
+class NetworkPlugin(Item):
+    """What carries the pods' traffic, whether it ``enforces`` NetworkPolicies, and the name of its cluster, if told."""
+
+    enforces: Maybe[bool]
+    cluster: Maybe[str | None] = None
+
+
+@dataclass(frozen=True)
 class PriorityClass(Item):
     """What pods that name it come before or after: a negative ``value`` makes way for every ordinary pod."""
 
@@ -265,10 +275,10 @@ class Cluster(Item):
     """Whether the API server is public, and answers no address at all."""
     local_accounts: Maybe[bool] = False
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
-    network_policies: Maybe[bool] = True
-    """Whether something in the cluster enforces NetworkPolicies; true where that cannot be read."""
+    network_policies: Maybe[bool | None] = None
+    """Whether the cluster enforces NetworkPolicies without a plugin of the program; ``None`` where nothing says so."""
     pods_as_nodes: Maybe[bool] = False
-    verified_boot: Maybe[bool] = True
+    verified_boot: Maybe[bool | None] = None
     default_identity: Maybe[bool] = False
     """These as a group's: for groups that leave it to their cluster, and for the nodes that it starts with."""
     carbon: Carbon | None = None
@@ -379,6 +389,7 @@ class Stack:
     pod_scalers: tuple[PodScaler, ...] = ()
     priorities: tuple[PriorityClass, ...] = ()
     quotas: tuple[GpuQuota, ...] = ()
+    network_plugins: tuple[NetworkPlugin, ...] = ()
     elsewhere: tuple[NodeGroup, ...] = ()
     """Pools of its cluster that another program declares."""
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from facts.concepts.declared import Cluster, Credential, EncryptionKey, Exposure, NodeGroup, Stack, Violation
+from facts.concepts.declared import (
+    Cluster,
+    Credential,
+    EncryptionKey,
+    Exposure,
+    NodeGroup,
+    Stack,
+    UnknownReason,
+    Violation,
+)
 from facts.concepts.unknown import UNKNOWN, either, negation
 from policies.rules.clusters import belongs
 from policies.rules.node_groups import has_gpus
@@ -159,24 +168,41 @@ def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
     example=replace(GPUS, verified_boot=False),
 )
 def verified_boot(subject: Cluster | NodeGroup) -> list[Violation]:
-    """Nodes verify what they boot, as far as their drivers are signed."""
-    broken = negation(subject.verified_boot)
+    """Nodes verify what they boot, as far as their drivers are signed. On EKS that is a matter of the image."""
+    broken = subject.verified_boot is not None and negation(subject.verified_boot)
     return verified_boot.decide(broken, subject.title, "does not verify what its nodes boot", subject.resource)
+
+
+_NO_NETWORK_PLUGIN = UnknownReason(
+    "this program declares no plugin of the pods' network",
+    "Declare it in this program, or exempt the cluster by name.",
+)
 
 
 @rule(
     "network-policies",
     title="NetworkPolicies are enforced",
     why="A cluster that does not enforce them takes a NetworkPolicy without a word, and every pod reaches every other.",
-    remedy="GKE: datapathProvider ADVANCED_DATAPATH. AKS: networkPolicy cilium (network.dataplane: cilium).",
+    remedy="GKE: datapathProvider ADVANCED_DATAPATH. AKS: networkPolicy cilium (network.dataplane: cilium). EKS: "
+    'the add-on vpc-cni with the configuration enableNetworkPolicy: "true". Own machines: network.plugin: none, and a '
+    "plugin that enforces them.",
     level="advisory",
     severity="medium",
-    example=replace(CLUSTER, network_policies=False),
+    example=program(replace(CLUSTER, network_policies=False)),
 )
-def network_policies(cluster: Cluster) -> list[Violation]:
-    """Something in the cluster enforces NetworkPolicies."""
-    broken = negation(cluster.network_policies)
-    return network_policies.decide(broken, cluster.title, "does not enforce NetworkPolicies", cluster.resource)
+def network_policies(stack: Stack) -> Iterator[Violation]:
+    """Something in the cluster enforces NetworkPolicies: its own dataplane, or a plugin that the program installs."""
+    for cluster in stack.clusters:
+        names = (cluster.name, UNKNOWN, None)
+        plugins = [each.enforces for each in stack.network_plugins if cluster.name is UNKNOWN or each.cluster in names]
+        answers = [answer for answer in (cluster.network_policies, *plugins) if answer is not None]
+        if answers:
+            predicate = "does not enforce NetworkPolicies"
+            broken = negation(either(answers))
+            yield from network_policies.decide(broken, cluster.title, predicate, cluster.resource)
+        else:
+            what = "whether something enforces NetworkPolicies"
+            yield network_policies.unknown(cluster.title, what, cluster.resource, reason=_NO_NETWORK_PLUGIN)
 
 
 @rule(
@@ -215,9 +241,9 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
         return [disk_encryption.unknown(group.title, "disk encryption", group.resource)]
-    if not group.disk_encrypted:
+    if group.disk_encrypted is False:
         return [disk_encryption.violation(f"{group.title} has unencrypted disks.", group.resource)]
-    if customer_key and group.disk_key is not UNKNOWN and not group.disk_key:
+    if customer_key and group.kind != "owned" and group.disk_key is not UNKNOWN and not group.disk_key:
         message = f"The disks of node group '{group.name}' are encrypted with the cloud's key, not with your own."
         return [disk_encryption.violation(message, group.resource, remedy="Set a KMS key for the boot disk.")]
     return []
@@ -235,7 +261,7 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
 )
 def host_encryption(group: NodeGroup) -> list[Violation]:
     """Temporary disks are encrypted on their host: https://learn.microsoft.com/azure/aks/enable-host-encryption."""
-    broken = negation(group.encrypted_at_host)
+    broken = group.encrypted_at_host is not None and negation(group.encrypted_at_host)
     predicate = "does not encrypt temporary disks"
     return host_encryption.decide(broken, group.title, predicate, group.resource)
 

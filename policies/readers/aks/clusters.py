@@ -43,6 +43,12 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
 _DEFAULT_COUNT: Final = 1
 # AKS sets both on Spot pools: https://learn.microsoft.com/azure/aks/spot-node-pool
 _SPOT: Final = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+# Of a machine, a scale set, and both in the classic provider.
+_AT_HOST: Final = (
+    ("securityProfile", "encryptionAtHost"),
+    ("virtualMachineProfile", "securityProfile", "encryptionAtHost"),
+    ("encryptionAtHostEnabled",),
+)
 _TARGETS: Final = ("targetResourceUri", "targetResourceId")
 _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 
@@ -284,6 +290,7 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
             machine_types=(size,),
         ),
         private=negation(flag(pool.get("enableNodePublicIP"))),
+        disk_encrypted=True,  # always: https://learn.microsoft.com/azure/virtual-machines/disk-encryption
         encrypted_at_host=flag(pool.get("enableEncryptionAtHost")),
         verified_boot=_verified_boot(pool, size, gpus),
         cloud_label_domains=LABEL_DOMAINS,
@@ -321,6 +328,8 @@ def _machines(declared: Declared, size: Maybe[str | None], count: Maybe[int], pr
             scaling=Scaling(autoscaled=False, capacity_type=capacity_type(_is(priority, "Spot")), max_nodes=None),
             region=region_of(declared.properties.get("location")),
             nodes=Nodes(machine_types=(size,), zones=(), labels={}),
+            disk_encrypted=True,
+            encrypted_at_host=either(flag(at(declared.properties, *path)) for path in _AT_HOST),
             unknown_reasons=reasons_for(gpus, size),
             resource=declared.urn,
         )

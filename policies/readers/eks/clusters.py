@@ -47,6 +47,9 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         managed_autoscaler=flag(at(inputs, "computeConfig", "enabled")),
         secrets_key=text(at(inputs, "encryptionConfig", "provider", "keyArn")),
         open_api=_open_api(inputs.get("vpcConfig")),
+        # Its own VPC CNI, and Auto Mode, do so only where something says so:
+        # https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html
+        network_policies=False,
         resource=declared.urn,
     )
 

@@ -266,6 +266,7 @@ def _group(
         pods_as_nodes=_pods_as_nodes(config),
         verified_boot=_verified_boot(config),
         default_identity=_default_account(config),
+        disk_encrypted=True,  # always: https://docs.cloud.google.com/docs/security/encryption/default-encryption
         disk_key=text(at(config, "bootDiskKmsKey")),
         plans_claims=_plans_claims(config),
         cluster=cluster,

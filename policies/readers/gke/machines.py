@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from facts.concepts.declared import Credential, NodeGroup, Reservation
 from facts.concepts.parts import Gpus, Nodes
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, either, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -53,11 +53,18 @@ def read_instance(declared: Declared) -> Iterable[Item]:
                 zones=(str(zone),) if isinstance(zone, str) else (),
                 labels={},
             ),
+            private=negation(either(_public(entry) for entry in items(inputs.get("networkInterfaces")))),
             unknown_reasons=unknown_reasons_of(inputs),
             resource=declared.urn,
         )
     if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
         yield Credential("a private key in the machine's metadata", True, declared.urn)
+
+
+def _public(interface: Any) -> Maybe[bool]:
+    """Whether an interface has a public address: https://docs.cloud.google.com/compute/docs/ip-addresses."""
+    listed = [at(interface, key) for key in ("accessConfigs", "ipv6AccessConfigs")]
+    return UNKNOWN if UNKNOWN in listed else any(isinstance(each, (list, tuple)) and each for each in listed)
 
 
 def read_instance_template(declared: Declared) -> Iterable[Item]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, items, known_texts
+from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
@@ -85,8 +86,9 @@ def read_argo(declared: Declared) -> Iterable[Item]:
 
 def read_addon(declared: Declared) -> Iterable[Item]:
     """``aws:eks/addon:Addon``: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html."""
-    values = parsed(declared.properties.get("configurationValues"))
-    return placed(values, declared.named("addonName"), "kube-system", declared.urn)
+    values, name = parsed(declared.properties.get("configurationValues")), declared.named("addonName")
+    yield from plugin_of_values(name, values, cluster=declared.properties.get("clusterName"))
+    yield from placed(values, name, "kube-system", declared.urn)
 
 
 def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Item]:

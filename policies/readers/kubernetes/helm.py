@@ -17,6 +17,7 @@ from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_tex
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.chart_values import over, parsed, placed
+from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
@@ -96,6 +97,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
         yield from placed({chart: values}, release, space, declared.urn, read_above)
     yield from placeholders(chart, values, release, space, declared.urn)
+    yield from plugin_of_values(chart, values, complete)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 

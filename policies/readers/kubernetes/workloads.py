@@ -30,6 +30,7 @@ from facts.concepts.unknown import (
 from policies.readers.idle import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
+from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, plugin_of_pod
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
 
@@ -102,6 +103,8 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         runtime_class=known_text(at(pod, "runtimeClassName")),
     )
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
+    if kind == "DaemonSet":
+        yield from plugin_of_pod(pod)
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
         yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
 
@@ -144,6 +147,7 @@ def read_namespace(declared: Declared) -> Iterable[Item]:
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
     """A ConfigMap: it must not contain a key, and may hold a device plugin's configuration."""
+    yield from plugin_of_auto_mode(declared)
     if (replicas := replicated(declared.properties.get("data"))) is not None:
         name = known_text(at(declared.properties, "metadata", "name"))
         yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)

@@ -52,7 +52,10 @@ def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
 def test_what_add_ons_are_configured_with() -> None:
     addons = addons_of(eks_specs.everything())
     # The 110 pods of every kubelet rest on the first: without prefixes a g4dn.xlarge has 29 addresses for pods.
-    assert configuration("vpc-cni") == {"env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}}
+    assert configuration("vpc-cni") == {
+        "enableNetworkPolicy": "true",
+        "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
+    }
     # Its schema has ``nodeSelector`` at the top, and additionalProperties: false.
     assert configuration("coredns") == {"nodeSelector": {"gpucluster.dev/role": "admin"}}
     for driver in ("aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
