@@ -1,6 +1,6 @@
-"""Access inside the cluster: Kubernetes' user-facing roles and the ``reader`` of pipelines.
+"""Access inside the cluster: Kubernetes' user-facing roles and the ``reader`` of pipelines, and what users may not run.
 
-They are bound to the principals that the cloud admits.
+The roles are bound to the principals that the cloud admits.
 
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
 """
@@ -17,6 +17,7 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.sections.access import Access as AccessSetting
 from components.settings.sections.teams import Team
+from components.user_admission import user_policies
 from components.users import bind_user, people_namespace
 from facts.concepts.kubernetes import (
     CLUSTER_RESOURCE_RULES,
@@ -52,6 +53,7 @@ class AccessArgs:
 
 class Access(pulumi.ComponentResource):
     """Namespaces and role bindings; in each namespace and ``default`` a disruption budget and an account for GPU jobs.
+    Policies on what people run in all their namespaces (``user_admission.py``).
 
     Clouds renew and upgrade nodes by evictions, which the budget refuses. It is the namespace's and not a job's: there
     before the first pod, and never left over. In other namespaces ``gpu submit`` makes it.
@@ -79,6 +81,7 @@ class Access(pulumi.ComponentResource):
             for part in notifier_account(namespace):
                 kind = part["kind"].lower()
                 after.append(objects.declare(f"{name}-{NOTIFIER}-{namespace}-{kind}", part, self, *after))
+        self._declare_policies(name, args.cluster)
         if args.entries or args.cluster.handle.user is not None:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
@@ -95,6 +98,13 @@ class Access(pulumi.ComponentResource):
                     former = f"{name}-{entry.name}-{_FORMER_VIEWER}" if suffix == _VIEWER else None
                     objects.declare(f"{name}-{entry.name}-{suffix}", binding, self, *after, renamed_from=former)
         self.register_outputs({"namespaces": list(self.namespaces)})
+
+    def _declare_policies(self, name: str, cluster: Cluster) -> None:
+        policies: dict[str, pulumi.Resource] = {}
+        for each in user_policies(cluster.settings):
+            own = each["metadata"]["name"]
+            after = [policies[each["spec"]["policyName"]]] if "policyName" in each["spec"] else []
+            policies[own] = cluster.objects.declare(f"{name}-{own.removesuffix('.gpucluster.dev')}", each, self, *after)
 
 
 def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> list[str]:

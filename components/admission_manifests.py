@@ -2,7 +2,7 @@
 
 ``python -m components.admission_manifests [Pulumi.<stack>.yaml]`` prints ValidatingAdmissionPolicies that refuse pods
 
-- that tolerate all taints (the gate's ``no-blanket-toleration``), and
+- that tolerate all taints (the gate's ``no-blanket-toleration``) or name their node, and
 - that tolerate the GPU taint without a GPU request (``gpu-nodes-for-gpus``),
 
 and warn at the submission of a workload with such pods. With a stack file that describes the cluster's pools, the
@@ -18,33 +18,15 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
 from components.clouds.base import load_cloud
-from components.gpu_admission import manifests, templates
-from components.resources import documents
+from components.gpu_admission import manifests
 from components.settings.fields.problems import SettingsError
 from components.settings.read import from_stack_file
-
-BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
-RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"
-
-
-def pod_rules() -> Iterator[Mapping[str, Any]]:
-    """The two policies that need no facts about the cluster's pools, each with its bindings."""
-    placement, _, isolation, _ = (template["spec"] for template in templates())
-    pods, *workloads = placement["matchConstraints"]["resourceRules"]
-    needed = ("template", "pod", "where", "tolerations")
-    yield from documents(
-        Path(__file__).with_name("pod-rules.yaml"),
-        matched=placement["matchConstraints"],
-        pods=[pods],
-        workloads=workloads,
-        not_of_a_daemon_set=isolation["matchConditions"][-1],
-        variables=[variable for variable in placement["variables"] if variable["name"] in needed],
-    )
+from components.user_admission import pod_rules
 
 
 def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -12,6 +12,7 @@ import yaml
 
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.tools import folder
 
 
@@ -31,11 +32,15 @@ class Answer:
 PODS = "/api/v1/namespaces/default/pods"
 
 
+DAEMON_SET_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller"
+
+
 @dataclass(frozen=True)
 class Submit:
-    """Submits a manifest, without storing it, to the API server ``api``."""
+    """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets."""
 
     api: Api
+    controller: Submit | None = None
 
     def __call__(self, manifest: Mapping[str, Any]) -> Answer:
         namespace = manifest["metadata"].get("namespace", "default")
@@ -62,12 +67,14 @@ def judging(
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     with ControlPlane(directory, tools=folder()) as control_plane:
         api = control_plane.api
+        controller = yaml.safe_load(control_plane.kubeconfig_for("admin").read_text())
+        controller["users"][0]["user"]["as"] = DAEMON_SET_CONTROLLER
         for each in existing:
             api.create(PODS, dict(each))
         for made in policies:
             plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
             api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
-        yield Submit(api)
+        yield Submit(api, Submit(Api(Kubeconfig.parse(controller))))
 
 
 def pod(

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
+from components.admission_manifests import main
 from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY, claims, manifests, mps_pods
 from components.outputs import gpu_job
+from components.user_admission import BLANKET_POLICY, RESERVED_POLICY, pod_rules
 from components.users import MPS_POD_SECURITY
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
@@ -205,7 +206,6 @@ def test_a_pod_without_the_shared_memory_of_mps_is_warned(submit: Submit) -> Non
         ),
         pytest.param(asking(1, selector={"kubernetes.io/arch": "amd64"}), id="a selector that is not ours"),
         pytest.param(asking(1, tolerations=[TOLERATE_ALL], namespace="kube-system"), id="a system pod"),
-        pytest.param(asking(1, tolerations=[TOLERATE_ALL], owner="DaemonSet"), id="a pod of a DaemonSet"),
         pytest.param(asking(99, owner="ReplicaSet"), id="a warning that nobody would read"),
         pytest.param(asking(1, kind="DaemonSet", tolerations=[TOLERATE_ALL]), id="a DaemonSet"),
         pytest.param(
@@ -510,7 +510,6 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         ),
         pytest.param(asking(0, tolerations=[{**TOLERATE_GPUS, "effect": "PreferNoSchedule"}]), {}, id="a preference"),
         pytest.param(asking(0, tolerations=[TOLERATE_ALL], namespace="kube-system"), {}, id="a system pod"),
-        pytest.param(asking(0, tolerations=[TOLERATE_ALL], owner="DaemonSet"), {}, id="a DaemonSet's pod"),
         pytest.param(asking(0, kind="DaemonSet", tolerations=[TOLERATE_ALL]), {}, id="a DaemonSet"),
         pytest.param(asking(1, kind="Job", tolerations=[TOLERATE_GPUS]), {}, id="a Job with a GPU"),
     ],

@@ -20,7 +20,13 @@ https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#wo
 https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
 https://learn.microsoft.com/azure/aks/istio-deploy-addon"""
 
-TOOLS: Final = ("dashboard", "keda", "kueue-system", "local-path-storage", "monitoring", "notebook")
+_COMPONENTS: Final = ("amazon-cloudwatch", "calico-system", "gatekeeper-system", "tigera-operator")
+"""Namespaces of components that clouds install in others than their own: add-ons, the network, Azure's policies.
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html,
+https://learn.microsoft.com/azure/aks/use-network-policies,
+https://learn.microsoft.com/azure/governance/policy/concepts/policy-for-kubernetes"""
+
+TOOLS: Final = ("dashboard", "keda", "kueue-system", "local-path-storage", "metallb-system", "monitoring", "notebook")
 """Namespaces of tools that the program installs. A principal that creates pods there has the rights of the tool."""
 
 
@@ -30,7 +36,7 @@ def own_namespace(text: str, example: str = "research") -> str:
         raise wrong(
             f"'{text}' is not a namespace: lower-case letters, digits and '-'", f"Write for example '{example}'"
         )
-    if text.startswith(_SYSTEM) or text in TOOLS:
+    if text.startswith(_SYSTEM) or text in (*TOOLS, *_COMPONENTS):
         owner = "a tool of the program" if text in TOOLS else "the cluster itself"
         raise wrong(f"'{text}' is a namespace of {owner}", f"Write your own, such as '{example}'")
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from components.settings.sections.cluster import Kubernetes, Network, Security
 from components.settings.sections.existing_cluster import ExistingStackFile
@@ -15,7 +15,12 @@ from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 @dataclass(frozen=True, kw_only=True)
 class OwnPools:
-    """Pools of nodes that the program does not rent."""
+    """Pools of nodes that the program does not rent.
+
+    ``creates_cluster``: whether it makes a cluster of them, or finds one.
+    """
+
+    creates_cluster: ClassVar[bool] = True
 
     admin_pool: Pool
     gpu_pools: tuple[Pool, ...]
@@ -49,6 +54,8 @@ class ExistingNodes(OwnPools):
     By the name of their pool: ``machines`` (names) or ``selectors`` (labels). A pool in neither is scaled by somebody
     else. ``context`` is that of the kubeconfig, ``None`` its current one.
     """
+
+    creates_cluster: ClassVar[bool] = False
 
     context: str | None
     machines: Mapping[str, tuple[str, ...]]

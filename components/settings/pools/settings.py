@@ -19,6 +19,7 @@ from components.settings.sections.teams import Team
 from components.settings.sections.workloads import Identity, Workloads
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:  # a cloud's stack does not load the keys of others
@@ -111,6 +112,28 @@ class Settings:
     def teams(self) -> tuple[Team, ...]:
         """Namespaces with a quota."""
         return self.file.teams
+
+    @cached_property
+    def user_namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which people run pods: ``default``, and those that the file names. In a cluster that exists
+        the owner decides about ``default``.
+
+        They admit no privileged pods (``components/users.py``) and have the policies of
+        ``components/user_admission.py``.
+        """
+        volume = self.workloads.shared_volume
+        checkpoints = self.workloads.checkpoints
+        accounts = [*(each.service_account for each in self.identities)]
+        accounts += [checkpoints.service_account] if checkpoints is not None else []
+        named = [
+            *([DEFAULT_NAMESPACE] if self.own is None or self.own.creates_cluster else []),
+            *(namespace for entry in self.access for namespace in entry.namespaces),
+            *(team.name for team in self.teams),
+            *(account.partition("/")[0] for account in accounts),
+            *(service.namespace for service in self.workloads.services),
+            *([volume.namespace] if volume is not None else []),
+        ]
+        return tuple(dict.fromkeys(named))
 
     @property
     def addons(self) -> tuple[str, ...]:

@@ -99,6 +99,7 @@ def questions_of(pools: Pools) -> Iterator[Question]:
             yield from _own(pool, pools.room.get(pool.name))
             yield from _of_smaller(pool, members)
         yield from _anywhere(resource, members)
+        yield from _of_people(members[0])
     own = _PROVIDERS / pools.cloud / "questions.yaml"
     for row in yaml.safe_load(own.read_text()) if own.exists() else ():
         yield Question(row["title"], row["manifest"], refused=tuple(row["refused"]))
@@ -143,9 +144,9 @@ def _of_smaller(pool: Pool, members: Sequence[Pool]) -> Iterator[Question]:
     small = _pod(pool, fits)
     yield Question(title, small, refused=words)
     yield Question(f"{title} and says so", _with(small, labels={OPT_OUT_LABEL: "true"}))
-    yield Question(f"{title}, of a DaemonSet", _with(small, ownerReferences=[_owner("DaemonSet")]))
+    owned = _with(small, ownerReferences=[_owner("DaemonSet")])
+    yield Question(f"{title} and names a DaemonSet that did not create it", owned, refused=words)
     yield Question(f"{title}, in kube-system", small, namespace="kube-system")
-    yield Question(f"a pod without a GPU that tolerates {name}", _pod(pool, 0))
 
 
 def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
@@ -155,7 +156,8 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
     listed = tuple(pool.name for pool in members)
     yield Question("a pod with a GPU for the admin pool", nowhere, warned=("matches no GPU pool", *listed))
     yield Question("the same pod, written by a controller", _with(nowhere, ownerReferences=[_owner("ReplicaSet")]))
-    yield Question("the same pod without a GPU", _pod(first, 0, selecting={ROLE_LABEL: "admin"}))
+    on_admin = _pod(first, 0, tolerated=(), selecting={ROLE_LABEL: "admin"})
+    yield Question("a pod without a GPU for the admin pool", on_admin)
     for kind, (_, where) in _KINDS.items():
         words = (f"in {where} write nodeSelector: {{{POOL_LABEL}: <pool>}}", *listed)
         yield Question(f"a {kind} of such pods", _workload(kind, nowhere), warned=words)
@@ -169,6 +171,24 @@ def _anywhere(resource: str, members: Sequence[Pool]) -> Iterator[Question]:
             yield Question(f"a {kind} for {name}", claim, warned=words)
             made = _with(claim, ownerReferences=[_owner("ReplicaSet")])
             yield Question(f"a {kind} for {name}, made by a controller", made)
+
+
+def _of_people(pool: Pool) -> Iterator[Question]:
+    """Of what nobody may write in ``default``, and the cluster's own pods may."""
+    idle = _pod(pool, 0)
+    without_gpu = {**idle["spec"], "nodeSelector": {}, "tolerations": []}
+    for title, words, spec in (
+        (f"without a GPU that tolerates the taints of {pool.name}", "without a GPU request", idle["spec"]),
+        ("that tolerates all taints", "tolerates all taints", {"tolerations": [{"operator": "Exists"}]}),
+        ("that names its node", "names its node", {"nodeName": f"{pool.name}-0"}),
+        ("of a class of the system", "ends the pods of others", {"priorityClassName": "system-node-critical"}),
+    ):
+        pod = {**idle, "spec": {**without_gpu, **spec}}
+        yield Question(f"a pod {title}", pod, refused=(words,))
+        yield Question(f"the same pod in kube-system: {title}", pod, namespace="kube-system")
+    addresses = {"externalIPs": ["192.0.2.1"], "ports": [{"port": 80}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": addresses}
+    yield Question("a Service with an address of others", service, refused=("has externalIPs",))
 
 
 def _pod(

@@ -1,0 +1,169 @@
+"""What pods and Services of namespaces in which people run pods may not have, and how to list who has it.
+
+``pod-rules.yaml`` keeps pods without GPUs off GPU nodes, in a stack's own cluster and in any other
+(``admission_manifests.py``). ``user-rules.yaml`` refuses priorities that end other teams' jobs, and Services that
+take over addresses. Running pods are not affected; those that replace them are.
+
+``kubectl get … -A -o json | python -m components.user_admission Pulumi.<stack>.yaml`` lists what would be
+refused, before the update that installs the policies (docs/operations.md).
+
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from components.gpu_admission import templates
+from components.resources import documents
+from components.settings import Settings, SettingsError, from_stack_file
+from facts.concepts.kubernetes import RESOURCES, quantity
+from facts.concepts.offer import PRIORITY_CLASSES
+
+BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
+RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"
+PRIORITY_POLICY: Final = "user-priority.gpucluster.dev"
+EXTERNAL_IPS_POLICY: Final = "no-external-ips.gpucluster.dev"
+
+_CLUSTER_PRIORITY: Final = 1_000_000_000
+"""The highest value that a PriorityClass of users may have. Components of clouds use it (``gmp-critical`` of GKE), and
+Kubernetes' own classes are above it:
+https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass"""
+_SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
+_ACCESS_TO_NODES: Final = ("", "NoSchedule")
+"""Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
+
+
+def pod_rules(namespaces: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+    """The two policies that need no facts about the cluster's pools, each with its bindings: pods are refused in
+    ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all."""
+    created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
+    pods = {**created, "operations": ["CREATE", "UPDATE"]}
+    yield from documents(
+        Path(__file__).with_name("pod-rules.yaml"),
+        pods=[pods],
+        workloads=workloads,
+        matched=[pods, *workloads],
+        variables=_variables("template", "pod", "where", "tolerations"),
+        not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
+        resources=json.dumps([*RESOURCES.values()]),
+        namespaces={} if namespaces is None else _named(namespaces),
+    )
+
+
+def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The policies on priorities and addresses in ``namespaces``, with their bindings; ``high``: those of teams whose
+    priority is high."""
+    pods, *others = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
+    daemon_sets = {**others[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]}
+    yield from documents(
+        Path(__file__).with_name("user-rules.yaml"),
+        pods=[pods],
+        workloads=[*others, daemon_sets],
+        matched=[pods, *others, daemon_sets],
+        variables=_variables("template", "pod", "where"),
+        namespaces=_named(namespaces),
+        system=json.dumps(_SYSTEM_CLASSES),
+        most=str(_CLUSTER_PRIORITY),
+        high=json.dumps(high),
+        high_class=PRIORITY_CLASSES["high"],
+    )
+
+
+def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
+    """All of them for a stack, each policy followed by its bindings."""
+    yield from pod_rules(settings.user_namespaces)
+    yield from user_rules(settings.user_namespaces, _high(settings))
+
+
+def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterator[str]:
+    """What the policies refuse of these objects of a cluster, one line for each reason.
+
+    A workload is listed for its pods. Pods of DaemonSets may tolerate anything. Whether their author or the
+    scheduler chose the node of pods (``spec.nodeName``) is not known.
+    """
+    high = _high(settings)
+    for each in objects:
+        namespace = each["metadata"].get("namespace", "")
+        if namespace in settings.user_namespaces:
+            for reason in _reasons(each, namespace in high):
+                yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
+
+
+def _high(settings: Settings) -> list[str]:
+    return [team.name for team in settings.teams if team.priority == "high"]
+
+
+def _reasons(each: Mapping[str, Any], may_be_high: bool) -> Iterator[str]:
+    kind, spec = each["kind"], each.get("spec") or {}
+    if kind == "Service":
+        if spec.get("externalIPs"):
+            yield "has externalIPs"
+        return
+    template = spec["jobTemplate"]["spec"]["template"] if kind == "CronJob" else spec.get("template")
+    pod = spec if kind == "Pod" else (template or {}).get("spec") or {}
+    name = pod.get("priorityClassName", "")
+    if name in _SYSTEM_CLASSES or pod.get("priority", 0) >= _CLUSTER_PRIORITY:
+        yield f"has priorityClassName {name}"
+    elif name == PRIORITY_CLASSES["high"] and not may_be_high:
+        yield f"has priorityClassName {name}, and no team with that priority has the namespace"
+    owners = each["metadata"].get("ownerReferences") or ()
+    if kind == "DaemonSet" or any(owner["kind"] == "DaemonSet" for owner in owners):
+        return
+    if kind != "Pod" and pod.get("nodeName"):
+        yield "names its node in nodeName"
+    tolerations = [one for one in pod.get("tolerations") or () if one.get("effect", "") in _ACCESS_TO_NODES]
+    if any(not one.get("key") and one.get("operator") == "Exists" for one in tolerations):
+        yield "tolerates all taints"
+    for resource in RESOURCES.values():
+        if any(one.get("key") == resource for one in tolerations) and not _requests(pod, resource):
+            yield f"tolerates {resource} without a request for it"
+
+
+def _requests(pod: Mapping[str, Any], resource: str) -> bool:
+    """Whether a container asks for such devices, under any name of their maker, or a claim may."""
+    prefix = resource.partition("/")[0] + "/"
+    limits = [
+        ((container.get("resources") or {}).get("limits") or {}).items()
+        for key in ("containers", "initContainers")
+        for container in pod.get(key) or ()
+    ]
+    asked = any(key.startswith(prefix) and quantity(str(amount)) > 0 for each in limits for key, amount in each)
+    return asked or bool(pod.get("resourceClaims"))
+
+
+def _variables(*names: str) -> list[Mapping[str, Any]]:
+    return [each for each in templates()[0]["spec"]["variables"] if each["name"] in names]
+
+
+def _named(namespaces: Sequence[str]) -> dict[str, Any]:
+    # https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name
+    key = "kubernetes.io/metadata.name"
+    name = {"key": key, "operator": "In", "values": [*namespaces]}
+    return {"matchExpressions": [name if namespaces else {"key": key, "operator": "DoesNotExist"}]}
+
+
+def main(arguments: list[str]) -> int:
+    """Print what would be refused of the objects on standard input; the exit code is 1 if anything is, 2 for a wrong
+    call."""
+    try:
+        (name,) = arguments
+        settings = from_stack_file(Path(name))
+        listed = json.load(sys.stdin)["items"]
+    except (SettingsError, ValueError, KeyError, TypeError, OSError) as error:
+        sys.stderr.write(
+            f"{error}\nWrite: kubectl get pods,services,daemonsets,deployments,statefulsets,jobs,cronjobs -A -o json | "
+            "python -m components.user_admission Pulumi.<stack>.yaml\n"
+        )
+        return 2
+    lines = [*refusals(listed, settings)]
+    sys.stdout.write("".join(f"{line}\n" for line in lines) or "nothing would be refused\n")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

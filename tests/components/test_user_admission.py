@@ -1,0 +1,282 @@
+"""What is refused where people run pods: by a real API server, and in the listing of what an update would refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from components.settings import Settings
+from components.teams import priority_classes
+from components.user_admission import main, refusals, user_policies, user_rules
+from packages.rehearsal.tests.simulated_cluster import eventually
+from tests import one_stack
+from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
+from tests.components.settings.test_clouds import load_stack
+from tests.stacks import EXISTING, OWN_MACHINES, STACK_FILES, run_program, settings_of, stack_name
+
+CLUSTER_CLASS = "gmp-critical"  # GKE has it in every cluster
+ACCESS = [{"name": "ann", "who": "group:ann@example.com", "role": "developer", "namespaces": ["sandbox"]}]
+TEAMS = [
+    {"name": "research", "gpus": 2, "priority": "high"},
+    {"name": "nightly", "gpus": 1, "priority": "normal"},
+]
+PEOPLE = ("default", "sandbox", "research", "nightly")
+ELSEWHERE = ("monitoring", "operators", "kube-system")
+
+
+def settings() -> Settings:
+    return load_stack("gke", teams=TEAMS, access=ACCESS)
+
+
+@pytest.fixture(scope="module")
+def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
+    with judging(tmp_path_factory.mktemp("users"), user_policies(settings())) as submit:
+        api, about = submit.api, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        for each in (*priority_classes(), {**about, "metadata": {"name": CLUSTER_CLASS}, "value": 1_000_000_000}):
+            api.create("/apis/scheduling.k8s.io/v1/priorityclasses", dict(each))
+        for name in {*PEOPLE, *ELSEWHERE} - {"default", "kube-system"}:
+            api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+            eventually(f"{name} has its account", partial(api.find, path))
+        for title, one in REFUSED.items():
+            eventually(f"the policy on {title} is in force", partial(_is_refused, submit, written(one)))
+        for title, one in WARNED.items():
+            eventually(f"the warning about {title} is in force", partial(_is_warned, submit, written(one)))
+        yield submit
+
+
+def _is_refused(submit: Submit, one: dict[str, Any]) -> bool:
+    return submit(one).status == 403
+
+
+def _is_warned(submit: Submit, one: dict[str, Any]) -> bool:
+    return bool(submit(one).warnings)
+
+
+def real(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks of what asks a real API server; it is shared, so all of it takes seconds."""
+    return pytest.mark.merge(pytest.mark.rehearsal(test))
+
+
+def written(one: dict[str, Any], namespace: str = "sandbox") -> dict[str, Any]:
+    return {**one, "metadata": {**one["metadata"], "namespace": namespace}}
+
+
+def with_spec(gpus: int = 0, **spec: Any) -> dict[str, Any]:
+    made = pod(gpus)
+    made["spec"] |= spec
+    return made
+
+
+def with_limit(**limits: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "main", "image": "main", "resources": {"limits": limits}}]}
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    spec = {"ports": [{"port": 80}], "selector": {"app": "one"}, **spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec}
+
+
+GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
+TPU = {"key": "google.com/tpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+ALL = {"operator": "Exists"}
+NO_GPU = {"nvidia.com/gpu": "0"}
+REFUSED = {
+    "system-node-critical": with_spec(priorityClassName="system-node-critical"),
+    "system-cluster-critical": with_spec(priorityClassName="system-cluster-critical"),
+    "a class of the cloud": with_spec(priorityClassName=CLUSTER_CLASS),
+    "the class of other teams": with_spec(priorityClassName="gpucluster-high"),
+    "that with a GPU": with_spec(1, priorityClassName="gpucluster-high"),
+    "all taints": with_spec(tolerations=[ALL]),
+    "all taints with a GPU": with_spec(1, tolerations=[ALL]),
+    "all taints that repel": with_spec(tolerations=[{**ALL, "effect": "NoSchedule"}]),
+    "the taint of GPUs": with_spec(tolerations=[GPU]),
+    "the taint of TPUs": with_spec(tolerations=[TPU]),
+    "the taint of TPUs with a GPU": with_spec(1, tolerations=[TPU]),
+    "a limit of no GPU": with_spec(tolerations=[GPU], **with_limit(**NO_GPU)),
+    "an owner that anybody may write": {
+        **with_spec(tolerations=[ALL]),
+        "metadata": {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]},
+    },
+    "a node by name": with_spec(nodeName="gpu-1"),
+    "addresses of others": service(externalIPs=["10.0.0.2"]),
+}
+UNLISTED = {"a node by name", "an owner that anybody may write", "a class of the cloud"}
+"""What a pod that exists does not show; the class is a value there."""
+WARNED = {
+    "a Deployment for all taints": workload("Deployment", REFUSED["all taints"]),
+    "a Job with a critical class": workload("Job", REFUSED["system-node-critical"]),
+    "a CronJob with the class of others": workload("CronJob", REFUSED["the class of other teams"]),
+    "a DaemonSet with a critical class": workload("DaemonSet", REFUSED["system-node-critical"]),
+    "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
+    "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
+}
+ADMITTED = {
+    "a pod": with_spec(),
+    "a pod with a GPU": with_spec(1, tolerations=[GPU]),
+    "a low priority": with_spec(priorityClassName="gpucluster-low"),
+    "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
+    "a claim": with_spec(tolerations=[GPU], resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one"}]),
+    "eviction alone": with_spec(tolerations=[{**ALL, "effect": "NoExecute"}]),
+    "a preference": with_spec(tolerations=[{**GPU, "effect": "PreferNoSchedule"}]),
+    "a taint by name": with_spec(tolerations=[{"key": "team", "operator": "Exists"}]),
+    "a Service": service(),
+    "a load balancer": service(type="LoadBalancer"),
+    "a DaemonSet for all nodes": workload("DaemonSet", with_spec(tolerations=[ALL])),
+    "a Job with a GPU": workload("Job", with_spec(1, tolerations=[GPU])),
+}
+
+
+@real
+@pytest.mark.parametrize("title", REFUSED)
+@pytest.mark.parametrize("namespace", ["default", "sandbox", "nightly"])
+def test_it_is_refused_wherever_people_run_pods(submit: Submit, title: str, namespace: str) -> None:
+    answer = submit(written(REFUSED[title], namespace))
+    assert answer.status == 403
+    assert "ValidatingAdmissionPolicy" in answer.error
+
+
+@real
+@pytest.mark.parametrize("title", REFUSED)
+@pytest.mark.parametrize("namespace", ELSEWHERE)
+def test_where_the_cluster_and_its_tools_run_it_is_admitted(submit: Submit, title: str, namespace: str) -> None:
+    assert submit(written(REFUSED[title], namespace)).status == 201
+
+
+@real
+@pytest.mark.parametrize("title", WARNED)
+def test_the_author_of_a_workload_of_such_pods_is_warned(submit: Submit, title: str) -> None:
+    answer = submit(written(WARNED[title]))
+    assert answer.status == 201
+    assert len(answer.warnings) == 1
+
+
+@real
+@pytest.mark.parametrize("title", ADMITTED)
+@pytest.mark.parametrize("namespace", ["default", "sandbox"])
+def test_what_people_run_is_admitted_in_silence(submit: Submit, title: str, namespace: str) -> None:
+    assert submit(written(ADMITTED[title], namespace)).silent
+
+
+@real
+def test_a_high_team_has_its_priority_and_no_higher_one(submit: Submit) -> None:
+    assert submit(written(REFUSED["the class of other teams"], "research")).silent
+    assert submit(written(REFUSED["system-node-critical"], "research")).status == 403
+
+
+@real
+def test_pods_of_daemon_sets_run_on_every_node(submit: Submit) -> None:
+    owned = {"ownerReferences": [controller("DaemonSet")]}
+    made = written({**with_spec(tolerations=[ALL, GPU]), "metadata": {**pod(0)["metadata"], **owned}})
+    assert submit.controller is not None
+    assert submit.controller(made).silent
+    urgent = {**made, "spec": {**made["spec"], "priorityClassName": "system-node-critical"}}
+    assert submit.controller(urgent).status == 403, "a DaemonSet's pods end those of others, too"
+
+
+@real
+def test_what_runs_may_change_but_not_get_access_to_more_nodes(submit: Submit) -> None:
+    submit.api.create("/api/v1/namespaces/default/pods", with_spec())
+    assert submit.change("one", {"metadata": {"labels": {"a": "b"}}}).status == 200
+    named = {"key": "team", "operator": "Exists"}
+    assert submit.change("one", {"spec": {"tolerations": [*_defaults(submit), named]}}).status == 200
+    for one in (ALL, GPU):
+        assert submit.change("one", {"spec": {"tolerations": [*_defaults(submit), named, one]}}).status == 403
+
+
+def _defaults(submit: Submit) -> list[dict[str, Any]]:
+    running = submit.api.get("/api/v1/namespaces/default/pods/one")["spec"]["tolerations"]
+    return [one for one in running if one["key"].startswith("node.kubernetes.io/")]
+
+
+def running(one: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """As ``kubectl get`` shows it: pods with the node that the scheduler chose."""
+    made = written(one, namespace)
+    return {**made, "spec": {**made["spec"], "nodeName": "n1"}} if one["kind"] == "Pod" else made
+
+
+@pytest.mark.parametrize("title", [title for title in REFUSED if title not in UNLISTED])
+@pytest.mark.parametrize("namespace", ["default", "sandbox", "nightly"])
+def test_what_would_be_refused_is_listed_before(title: str, namespace: str) -> None:
+    lines = [*refusals([running(REFUSED[title], namespace)], settings())]
+    kind = REFUSED[title]["kind"]
+    assert [line.startswith(f"{namespace}: {kind} one ") for line in lines] == [True]
+
+
+@pytest.mark.parametrize("title", WARNED)
+def test_workloads_whose_pods_would_be_refused_are_listed(title: str) -> None:
+    assert len([*refusals([running(WARNED[title], "sandbox")], settings())]) == 1
+
+
+@pytest.mark.parametrize("title", ADMITTED)
+@pytest.mark.parametrize("namespace", ["default", "sandbox"])
+def test_what_is_admitted_is_not_listed(title: str, namespace: str) -> None:
+    assert [*refusals([running(ADMITTED[title], namespace)], settings())] == []
+
+
+def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:
+    one = with_spec(priorityClassName=CLUSTER_CLASS, priority=1_000_000_000)
+    assert [*refusals([running(one, "default")], settings())] == ["default: Pod one has priorityClassName gmp-critical"]
+
+
+def test_tools_and_high_teams_are_not_listed() -> None:
+    everywhere = [running(one, namespace) for one in REFUSED.values() for namespace in ELSEWHERE]
+    assert [*refusals([*everywhere, running(REFUSED["the class of other teams"], "research")], settings())] == []
+
+
+def test_the_command_lists_what_kubectl_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(one_stack.file("gke"))
+    for one, code, words in (
+        (REFUSED["all taints"], 1, "default: Pod one tolerates all taints\n"),
+        (ADMITTED["a pod"], 0, "nothing would be refused\n"),
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"items": [running(one, "default")]})))
+        assert main([file]) == code
+        assert capsys.readouterr().out == words
+    monkeypatch.setattr("sys.stdin", io.StringIO("no JSON"))
+    assert main([file]) == 2
+    assert "kubectl get pods" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", [*STACK_FILES, OWN_MACHINES], ids=stack_name)
+def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> None:
+    """The namespaces with a Pod Security level are those of every Deny binding."""
+    program = run_program(file)
+    spaces = [one for kind in ("Namespace", "NamespacePatch") for one in program.of_type(f"kubernetes:core/v1:{kind}")]
+    levels = {one.inputs["metadata"]["name"]: one.inputs["metadata"].get("labels", {}) for one in spaces}
+    leveled = {name for name, labels in levels.items() if {"baseline", "mps"} & {*labels.values()}}
+    assert set(settings_of(file).user_namespaces) == leveled
+    names = {each["metadata"]["name"] for each in user_policies(settings_of(file))}
+    kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
+    denying = [
+        one.inputs["spec"]
+        for one in program.of_type(kind)
+        if one.inputs["metadata"]["name"] in names and one.inputs["spec"]["validationActions"] == ["Deny"]
+    ]
+    assert {spec["policyName"] for spec in denying} == {
+        "no-blanket-toleration.gpucluster.dev",
+        "gpu-nodes-for-gpus.gpucluster.dev",
+        "user-priority.gpucluster.dev",
+        "no-external-ips.gpucluster.dev",
+    }
+    for spec in denying:
+        (named,) = spec["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert {*named["values"]} == leveled
+
+
+def test_in_a_cluster_that_exists_its_owner_decides_about_default() -> None:
+    assert settings_of(EXISTING).user_namespaces == ("research",)
+
+
+def test_a_stack_whose_file_names_no_namespace_refuses_nothing_in_a_cluster_that_exists() -> None:
+    denying = [each for each in user_rules((), ()) if each["spec"].get("validationActions") == ["Deny"]]
+    for each in denying:
+        (named,) = each["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert named["operator"] == "DoesNotExist", "every namespace has that label"
