@@ -289,14 +289,15 @@ def no_static_keys(credential: Credential) -> list[Violation]:
 @rule(
     "no-admin-for-everybody",
     title="Not everybody may change the cluster",
-    why="On GKE every Google account is in the group system:authenticated; elsewhere every pod and user is.",
+    why="On GKE every Google account is in the group system:authenticated; every pod is in system:serviceaccounts.",
     remedy="Name the users, groups or service accounts that need the role.",
     level="mandatory",
     severity="critical",
     example=Exposure("rights", "ClusterRoleBinding 'open' with role 'cluster-admin'", True),
 )
 def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
-    """No binding gives cluster-admin, admin or edit to all accounts, or to requests without one."""
+    """No binding gives all accounts, all pods of the cluster or of a namespace, or requests without an account the
+    rights of cluster-admin, admin or edit, or of a role whose rules amount to that."""
     broken = exposure.kind == "rights" and exposure.open
     return no_admin_for_everybody.decide(broken, exposure.what, "lets everybody change the cluster", exposure.resource)
 
