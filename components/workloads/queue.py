@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ from components.workloads.charts import release, values_in
 from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
-from facts.concepts.pool import Pool, by_resource, kind_labels, resource_taint
+from facts.concepts.pool import POOL_LABEL, Pool, by_resource, kind_labels, resource_taint
 from facts.jobs.job import QUEUE_LABEL
 
 CHART: Final = Chart(
@@ -73,16 +75,21 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
     Its labels select all pools of that GPU type and size: Kueue assigns a job the same flavor again, even if the cloud
     has no capacity for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the autoscaler chooses the next
-    capacity type or zone. Admitted jobs get the toleration of the GPU taint. A job must itself tolerate other taints
-    (larger size, shared GPUs, spot), or gets another flavor: admission would refuse its pods
-    (docs/adr/0001-size-isolation.md).
+    capacity type or zone. A pool that no other one stands in for has its own label too, because Kueue ignores what a
+    job selects by keys that a flavor lacks (https://github.com/kubernetes-sigs/kueue/pull/12449): two jobs for one
+    slice would be admitted, the second on another slice's quota. Admitted jobs get the toleration of the GPU taint. A
+    job must itself tolerate other taints (larger size, shared GPUs, spot), or gets another flavor: admission would
+    refuse its pods (docs/adr/0001-size-isolation.md).
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
+    alike = Counter(map(_kind, pools))
     for pool in pools:
+        apart = pool.gpus.slice_nodes > 1 or pool.nodes.fabric is not None or alike[_kind(pool)] == 1
+        kind = kind_labels(pool.nodes.labels, pool.nodes.cloud_labels)
         own = resource_taint(pool.gpus.resource)
         taints = node_taints(taint for taint in pool.nodes.taints if taint != own)
         spec = {
-            "nodeLabels": kind_labels(pool.nodes.labels, pool.nodes.cloud_labels),
+            "nodeLabels": {**kind, **({POOL_LABEL: pool.nodes.labels[POOL_LABEL]} if apart else {})},
             "tolerations": tolerations([own]),
             **({"nodeTaints": taints} if taints else {}),
         }
@@ -90,8 +97,17 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
 
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
-    """The GPUs of all pools at their maximum, the cheapest first."""
-    ordered = sorted(pools, key=lambda pool: (_price(pool), pool.scaling.preference, pool.name))
+    """The GPUs of all pools at their maximum, the cheapest type and size first, and of each the pools that are paid for
+    anyway."""
+    cheapest: dict[str, float] = {}
+    for pool in pools:
+        cheapest[_kind(pool)] = min(_price(pool), cheapest.get(_kind(pool), math.inf))
+
+    def order(pool: Pool) -> tuple[float, str, bool, float, int, str]:
+        kind, scaling = _kind(pool), pool.scaling
+        return cheapest[kind], kind, not scaling.prepaid, _price(pool), scaling.preference, pool.name
+
+    ordered = sorted(pools, key=order)
     groups = [
         {"coveredResources": [resource], "flavors": [_flavor_quota(pool, resource) for pool in members]}
         for resource, members in by_resource(ordered).items()
@@ -110,5 +126,9 @@ def _flavor_quota(pool: Pool, resource: str) -> dict[str, Any]:
     return {"name": pool.name, "resources": [{"name": resource, "nominalQuota": quota}]}
 
 
+def _kind(pool: Pool) -> str:
+    return str(sorted(kind_labels(pool.nodes.labels, pool.nodes.cloud_labels).items()))
+
+
 def _price(pool: Pool) -> float:
-    return float("inf") if pool.nodes.hourly_usd is None else pool.nodes.hourly_usd / pool.gpus.allocatable
+    return math.inf if pool.nodes.hourly_usd is None else pool.nodes.hourly_usd / pool.gpus.allocatable

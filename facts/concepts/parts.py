@@ -165,6 +165,11 @@ class Scaling(Generic[U, A]):
         return cast("U", UNKNOWN) if capacity_type is UNKNOWN else capacity_type == "spot"
 
     @property
+    def prepaid(self) -> bool:
+        """Whether the machines are paid for, used or not; where it is not known, they are not."""
+        return self.capacity_type in ("reserved", "capacity-block", "fixed")
+
+    @property
     def owned(self) -> bool | U:
         """Whether the machines are the user's own."""
         capacity_type: object = self.capacity_type

@@ -50,6 +50,16 @@ class Fit:
         )
 
     @property
+    def price_order(self) -> float:
+        """The same, infinite where it is unknown."""
+        return math.inf if self.hourly_usd is None else self.hourly_usd
+
+    @property
+    def size(self) -> tuple[str, int]:
+        """The type of the GPUs, and how many a node has."""
+        return self.pools[0].gpus.type, self.pools[0].gpus.per_node
+
+    @property
     def resource(self) -> str:
         """The resource by which pods request the GPUs."""
         return resource_of(self.pools[0].gpus.type)
@@ -100,20 +110,29 @@ class Miss:
 
 
 def fits(offer: Offer, request: PodRequest) -> list[Fit]:
-    """The pools that fit, cheapest first; those without a known price last, smallest first."""
+    """The pools that fit, cheapest type and size first, and of each those that are paid for anyway; without a known
+    price last, smallest first."""
     fitting = []
     for pools in _sizes(offer):
         taking = _connected([pool for pool in pools if not any(_lacks(pool, request))], request)
         if not taking:
             continue
         fit = Fit(
-            pools=tuple(sorted(taking, key=lambda pool: pool.scaling.preference)),
+            pools=tuple(sorted(taking, key=lambda pool: (not pool.scaling.prepaid, pool.scaling.preference))),
             pods_per_node=min(pods_per_node(pool, request) for pool in taking),
             larger=_enough_gpus_in_smaller(offer, taking[0], request),
         )
         if fit.most_pods >= request.workers:
             fitting.append(fit)
-    return sorted(fitting, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus.per_node))
+    cheapest: dict[tuple[str, int], float] = {}
+    for fit in fitting:
+        cheapest[fit.size] = min(fit.price_order, cheapest.get(fit.size, math.inf))
+
+    def order(fit: Fit) -> tuple[float, int, str, bool, float]:
+        kind, size = fit.size
+        return cheapest[fit.size], size, kind, not fit.pools[0].scaling.prepaid, fit.price_order
+
+    return sorted(fitting, key=order)
 
 
 def misses(offer: Offer, request: PodRequest) -> list[Miss]:

@@ -11,8 +11,9 @@ import yaml
 
 from components.published_offer import offer
 from components.settings import from_stack_file
-from components.workloads.queue import flavors_of
+from components.workloads.queue import cluster_queue, flavors_of
 from facts.concepts.offer import QUEUE, from_config_map, to_config_map
+from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import QUEUE_LABEL, JobRequest, manifests
 from facts.jobs.plan import place, training_job
 from tests.components.settings.test_clouds import load_stack
@@ -31,10 +32,12 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     flavors = {one.inputs["metadata"]["name"]: one.inputs["spec"] for one in recording.of_type(f"{API}:ResourceFlavor")}
     assert set(flavors) == set(pools)
     for name, flavor in flavors.items():
-        assert flavor["nodeLabels"] == {
+        kind = {
             "gpucluster.dev/gpu": pools[name]["gpu"],
             "gpucluster.dev/gpus-per-node": f"{pools[name]['gpusPerNode']:.0f}",
         }
+        alone = sum(kind.items() <= each["labels"].items() for each in pools.values()) == 1
+        assert flavor["nodeLabels"] == {**kind, **({"gpucluster.dev/pool": name} if alone else {})}
         # A job that does not say so itself goes to no larger node, no shared GPU and no spot machine that has a taint.
         assert [each["key"] for each in flavor["tolerations"]] == ["nvidia.com/gpu"]
         others = {each["key"] for each in pools[name]["taints"]} - {"nvidia.com/gpu"}
@@ -48,16 +51,15 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
 
 
 def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The flavors that Kueue may give: those with what the pod selects, of keys that any flavor has at all.
+    """The flavors that Kueue may give: those with what the pod selects, of keys that the flavor has.
 
-    https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels
+    https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/scheduler/flavorassigner/flavorassigner.go#L1224
     """
-    known = {key for flavor in flavors for key in flavor["nodeLabels"]}
 
     def takes(flavor: Mapping[str, Any]) -> bool:
         (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-        asked = {each["key"]: each["values"] for each in term["matchExpressions"] if each["key"] in known}
-        return all(flavor["nodeLabels"].get(key) in values for key, values in asked.items())
+        asked = {each["key"]: each["values"] for each in term["matchExpressions"]}
+        return all(label in asked.get(key, [label]) for key, label in flavor["nodeLabels"].items())
 
     return [flavor for flavor in flavors if takes(flavor)]
 
@@ -79,6 +81,55 @@ def test_every_flavor_leaves_each_fallback_and_zone_open_to_the_job(cloud: str, 
     for flavor in assigned:
         closed = [name for name in job.pools if not flavor["nodeLabels"].items() <= pools[name].nodes.labels.items()]
         assert closed == []
+
+
+TWO_SLICES = [
+    {"name": name, "gpu": "google-tpu-v6e", "gpusPerNode": 4, "topology": "4x4", "maxNodes": 4, "capacity": capacity}
+    for name, capacity in (("a", "on-demand"), ("b", "spot"))
+]
+TWO_FABRICS = [
+    {"name": name, "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "capacity": "on-demand", "fabric": "rdma"}
+    | {"zones": [f"us-west-2{zone}"], "maxNodes": 2}
+    for name, zone in (("a", "a"), ("b", "b"))
+]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "pools", "asked", "expected"),
+    [
+        ("gke", TWO_SLICES, {"gpu": "tpu-v6e", "gpus": 4, "workers": 4}, ["b-4"]),
+        ("eks", TWO_FABRICS, {"gpu": "h100", "gpus": 8, "workers": 2}, ["a-8"]),
+        # One worker needs no fabric.
+        ("eks", TWO_FABRICS, {"gpu": "h100", "gpus": 8}, ["a-8", "b-8"]),
+    ],
+)
+def test_a_job_for_one_of_two_pools_counts_against_no_other(
+    cloud: str, pools: list[dict[str, Any]], asked: dict[str, Any], expected: list[str]
+) -> None:
+    settings = load_stack(
+        cloud, gpuPools=pools, **({"zones": ["us-central1-b"], "adminPool": {"maxNodes": 2}} if cloud == "gke" else {})
+    )
+    flavors = [{**flavor["spec"], "name": flavor["metadata"]["name"]} for flavor in flavors_of(settings.gpu_pools)]
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    request = JobRequest(**asked, name="train", namespace="default")
+    (job, *_) = manifests(training_job(request, place(offered, request), "image", offered))
+    assigned = admitted(flavors, job["spec"]["template"]["spec"])
+    assert [flavor["name"] for flavor in assigned] == expected
+
+
+def test_reserved_machines_are_counted_before_spot_ones_of_the_same_size_only() -> None:
+    reservation = {"name": "r", "zone": "us-central1-a", "nodes": 1}
+    pools = [
+        {"name": "l4", "gpu": "nvidia-l4", "gpusPerNode": [1, 8], "capacity": "spot", "maxNodes": 1},
+        {"name": "own", "gpu": "nvidia-l4", "gpusPerNode": 8, "capacity": "reserved", "reservation": reservation},
+    ]
+    pools[1]["maxNodes"] = 1
+    settings = load_stack("gke", gpuPools=pools)
+    (group,) = cluster_queue(settings.gpu_pools)["spec"]["resourceGroups"]
+    assert [each["name"] for each in group["flavors"]] == ["l4-1", "own-8", "l4-8"]
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    names = [[pool.name for pool in fit.pools] for fit in fits(offered, PodRequest(gpu="l4"))]
+    assert names == [["l4-1"], ["own-8", "l4-8"]]
 
 
 @every_cloud
