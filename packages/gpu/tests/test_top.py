@@ -142,6 +142,44 @@ def test_who_may_see_a_namespace_sees_it_and_is_told(gpu: Run, with_cluster: Cal
     assert rows(out)["train"] == ["0", "$0.00", "no pods created yet"]
 
 
+ALL = [{"operator": "Exists"}]
+DAEMON = {"ownerReferences": [{"kind": "DaemonSet", "name": "agent"}]}
+
+
+def without_gpu(name: str, on: str, tolerations: list[dict[str, Any]] | None = None, **metadata: Any) -> dict[str, Any]:
+    made = pod(name, 0, "Running", on)
+    made["metadata"] |= {"name": name, **metadata}
+    made["spec"] |= {"containers": [{"name": "main"}], "tolerations": tolerations or []}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("held", "why"),
+    [
+        (without_gpu("shell", "n2", ALL), "tolerates all taints"),
+        (without_gpu("shell", "n2", [{"key": "nvidia.com/gpu", "operator": "Exists"}]), "tolerates nvidia.com/gpu"),
+        (without_gpu("shell", "n2", [{**ALL[0], "key": "node.kubernetes.io/not-ready"}]), "names its node"),
+        (without_gpu("shell", "n1", ALL), None),
+        (without_gpu("shell", "n5", ALL), None),
+        (without_gpu("shell", "admin-1"), None),
+        (without_gpu("shell", "n2", ALL, **DAEMON), None),
+        (without_gpu("shell", "n2", ALL, creationTimestamp="2999-01-01T00:00:00Z"), None),
+        ({**without_gpu("shell", "n2", ALL), "status": {"phase": "Succeeded"}}, None),
+    ],
+    ids=["blanket", "the GPU taint", "nodeName", "in use", "cordoned", "no GPU node", "daemon", "not yet", "ended"],
+)
+def test_pods_that_keep_an_idle_node_are_named(
+    gpu: Run, with_cluster: Callable[[dict[str, Any]], Path], held: dict[str, Any], why: str | None
+) -> None:
+    objects = cluster()
+    objects[PODS.format("")].append(held)
+    with_cluster(objects)
+    code, out, _ = gpu("top")
+    assert code == 0
+    words = "n2 is idle, and ml/shell keeps it: it requests no GPU, and"
+    assert ([" ".join(out.split()).count(f"{words} {why}")] == [1]) if why else "keeps it" not in out
+
+
 def test_an_idle_cluster_is_one_table(gpu: Run, with_cluster: Callable[[dict[str, Any]], Path]) -> None:
     with_cluster({**inventory(OFFER), JOBS.format(""): [], PODS.format(""): []})
     _, out, _ = gpu("top")

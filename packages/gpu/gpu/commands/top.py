@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Annotated, Final
+from functools import cached_property
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Group, RenderableType
@@ -26,19 +27,26 @@ from gpu.start import gpus_in_use, gpus_of, node_state, pool_of
 from gpu.why import Reason
 
 _ENDED: Final = ("succeeded", "failed")
+_ACCESS: Final = (None, "", "NoSchedule")
+"""Effects of tolerations by which a pod gets access to a node; without one it is every effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The cluster at a time. ``nodes``: name → node of a GPU pool, ``None`` for a user who may not list them. ``used``:
-    name of a node → GPUs that visible pods use. ``namespace``: the only visible one, empty for all."""
+    """The cluster at a time. ``nodes``: name → node of a GPU pool, ``None`` for a user who may not list them. ``pods``:
+    the visible ones. ``namespace``: the only visible one, empty for all."""
 
     offer: Offer
     nodes: Mapping[str, Object] | None
-    used: Mapping[str, int]
+    pods: Sequence[Object]
     jobs: Sequence[tuple[Object, Sequence[Object], Reason]]
     namespace: str
     at: datetime
+
+    @cached_property
+    def used(self) -> Mapping[str, int]:
+        """Name of a node → GPUs that visible pods use."""
+        return gpus_in_use(self.pods)
 
     def nodes_of(self, pool: PoolOffer) -> list[str]:
         """Names of the pool's nodes."""
@@ -90,7 +98,7 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
     return Snapshot(
         offer=offer,
         nodes=None if nodes is None else {node["metadata"]["name"]: node for node in nodes if pool_of(node) in names},
-        used=gpus_in_use(pods),
+        pods=pods,
         jobs=[each for each in known if each[2].kind not in _ENDED],
         namespace=namespace,
         at=datetime.now(timezone.utc),
@@ -102,7 +110,7 @@ def _view(snapshot: Snapshot, problem: str = "") -> Group:
     head = f"{offer.cluster} ({offer.cloud}, {offer.region}), {snapshot.at.astimezone():%H:%M:%S}: {_cost(snapshot)}"
     parts: list[RenderableType] = [head, *([f"[yellow]{escape(problem)}[/]"] if problem else []), _pools(snapshot)]
     if snapshot.nodes:
-        parts += ["", _nodes(snapshot, snapshot.nodes)]
+        parts += ["", _nodes(snapshot, snapshot.nodes), *_holding(snapshot, snapshot.nodes)]
     parts += ["", _jobs(snapshot) if snapshot.jobs else "no GPU job runs or waits"]
     if snapshot.namespace:
         parts.append(f"[dim]jobs and used GPUs of namespace {snapshot.namespace} only[/]")
@@ -133,12 +141,49 @@ def _nodes(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Table:
     pools = {pool.name: pool for pool in snapshot.offer.pools}
     for name, node in sorted(nodes.items(), key=lambda each: (pool_of(each[1]), each[0])):
         used = snapshot.used.get(name, 0)
-        created = datetime.fromisoformat(node["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-        hours, minutes = divmod(int((snapshot.at - created).total_seconds() // 60), 60)
+        hours, minutes = divmod(_minutes(snapshot, node), 60)
         age = f"{hours}h{minutes:02}m" if hours else f"{minutes}m"
         state = node_state(node, pools[pool_of(node)], used)
         table.add_row(name, pool_of(node), state, f"{used}/{gpus_of(node)}", age)
     return table
+
+
+def _holding(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Iterator[str]:
+    """Pods without GPUs because of which an idle node is up longer than its pool's delay."""
+    pools = {pool.name: pool for pool in snapshot.offer.pools}
+    for pod in filter(on_node, snapshot.pods):
+        metadata, name = pod["metadata"], pod["spec"]["nodeName"]
+        if name not in nodes or snapshot.used.get(name) or _is_of_the_node(metadata):
+            continue
+        pool = pools[pool_of(nodes[name])]
+        delay = pool.scaling.unneeded_minutes
+        if delay is None or node_state(nodes[name], pool, 0) != "idle" or _minutes(snapshot, pod) < delay:
+            continue
+        held = f"{metadata['namespace']}/{metadata['name']}"
+        why = _access_to_gpu_nodes(pod["spec"], pool)
+        yield f"[yellow]{escape(name)} is idle, and {escape(held)} keeps it: it requests no GPU, and {escape(why)}[/]"
+
+
+def _is_of_the_node(metadata: Mapping[str, Any]) -> bool:
+    """Whether no autoscaler waits for its end: a pod of a DaemonSet, or the mirror of a static pod.
+
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-types-of-pods-can-prevent-ca-from-removing-a-node
+    """
+    return any(owner["kind"] in ("DaemonSet", "Node") for owner in metadata.get("ownerReferences") or ())
+
+
+def _access_to_gpu_nodes(spec: Mapping[str, Any], pool: PoolOffer) -> str:
+    """Why no taint kept such a pod off."""
+    keys = [each.get("key", "") for each in spec.get("tolerations") or () if each.get("effect") in _ACCESS]
+    if "" in keys:
+        return "tolerates all taints"
+    return f"tolerates {pool.gpus.resource}" if pool.gpus.resource in keys else "names its node"
+
+
+def _minutes(snapshot: Snapshot, item: Object) -> int:
+    """Age of an object."""
+    created = datetime.fromisoformat(item["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
+    return int((snapshot.at - created).total_seconds() // 60)
 
 
 def _jobs(snapshot: Snapshot) -> Table:
