@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import gzip
 import io
 import os
@@ -28,6 +29,14 @@ IGNORED: Final = frozenset(
     (".git", ".venv", "venv", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 )
 """Folders that no program needs."""
+CREDENTIALS: Final = (
+    *(".aws", ".azure", ".docker", ".env", ".env.*", ".envrc", ".git-credentials", ".gnupg", ".kube", ".netrc"),
+    *(".npmrc", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa"),
+    "application_default_credentials.json",
+)
+"""Names of files and folders in which tools keep credentials. What is synced, all users of the namespace can read."""
+EXAMPLES: Final = (".env.example", ".env.sample", ".env.template")
+"""Files of such names that hold none."""
 MOST_BYTES: Final = 8 * PART_BYTES
 """Of the compressed archive. It is in etcd, which has room for a few gigabytes."""
 _MOST_READ: Final = 256 * 1024 * 1024
@@ -40,13 +49,26 @@ class FolderError(Exception):
 
 @dataclass(frozen=True)
 class FolderArchive:
-    """A compressed tar archive of ``files``, relative to the folder."""
+    """A compressed tar archive of ``files``, relative to the folder, without what is ``left_out``: credentials."""
 
     content: bytes
     files: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{counted(len(self.files), 'file')}, {_size(len(self.content))} compressed"
+        return f"{counted(len(self.files), 'file')}, {_size(len(self.content))} compressed{self.warning}"
+
+    @property
+    def warning(self) -> str:
+        """What is left out, and what to do instead; empty if nothing is."""
+        if not self.left_out:
+            return ""
+        named = ", ".join(self.left_out[:_LARGEST])
+        more = f" and {len(self.left_out) - _LARGEST} more" if len(self.left_out) > _LARGEST else ""
+        return (
+            f"; left out because all users of the namespace could read it: {named}{more}. Give a service account access "
+            "to secrets (`identities` of the stack file), and another name to a file without passwords"
+        )
 
 
 def pack(folder: Path) -> FolderArchive:
@@ -58,7 +80,8 @@ def pack(folder: Path) -> FolderArchive:
     if folder in (Path.home(), Path(folder.anchor)):
         raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
     names = sorted(name for name in _names(folder) if IGNORED.isdisjoint(Path(name).parts))
-    files = [name for name in names if os.path.lexists(folder / name)]
+    left_out = {name: held for name in names if (held := _credentials(name))}
+    files = [name for name in names if name not in left_out and os.path.lexists(folder / name)]
     sizes = {name: (folder / name).lstat().st_size for name in files}
     if sum(sizes.values()) > _MOST_READ:
         raise _too_large(sum(sizes.values()), _MOST_READ, sizes, "")
@@ -68,7 +91,16 @@ def pack(folder: Path) -> FolderArchive:
             archive.add(folder / name, name, filter=_anonymous)
     if len(buffer.getvalue()) > MOST_BYTES:
         raise _too_large(len(buffer.getvalue()), MOST_BYTES, sizes, " compressed")
-    return FolderArchive(buffer.getvalue() if files else b"", tuple(files))
+    return FolderArchive(buffer.getvalue() if files else b"", tuple(files), tuple(dict.fromkeys(left_out.values())))
+
+
+def _credentials(name: str) -> str:
+    """The part of a path up to the name that tools keep credentials by; empty without one."""
+    parts = Path(name).parts
+    for index, part in enumerate(parts):
+        if part not in EXAMPLES and any(fnmatch.fnmatchcase(part, pattern) for pattern in CREDENTIALS):
+            return str(Path(*parts[: index + 1]))
+    return ""
 
 
 def _names(folder: Path) -> Iterator[str]:

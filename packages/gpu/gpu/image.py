@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from gpu.folder import IGNORED
+from gpu.folder import CREDENTIALS, EXAMPLES, IGNORED
 
 BUILDERS: Final = ("docker", "podman", "buildah")
 _LAST_LINES: Final = 15
@@ -30,7 +30,10 @@ _REQUIREMENTS: Final = """\
 COPY requirements.txt .
 RUN pip install --no-cache-dir --requirement requirements.txt
 """
-_IGNORED: Final = (*(f"**/{name}" for name in sorted(IGNORED)), "**/*.pyc")
+_IGNORED: Final = (
+    *(f"**/{name}" for name in (*sorted(IGNORED), "*.pyc", *CREDENTIALS)),
+    *(f"!**/{name}" for name in EXAMPLES),
+)
 
 
 class ImageError(Exception):

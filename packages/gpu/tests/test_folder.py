@@ -61,6 +61,31 @@ def test_what_gitignore_lists_is_left_out_and_new_files_are_not(project: Path, r
     assert not (project / ".git").exists() or repository
 
 
+@pytest.mark.parametrize("repository", [False, True])
+def test_what_holds_credentials_is_left_out_and_named(project: Path, repository: bool) -> None:
+    secret = (".env", "app/.env.local", ".aws/credentials", ".ssh/id_ed25519", ".kube/config", "keys/id_rsa", ".netrc")
+    harmless = (".env.example", "environment.py", "aws.py", "app/kube/config", "env/main.py", "id_rsa.md")
+    for name in (*secret, *harmless):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("HF_TOKEN=hf_x")
+    if repository:
+        git(project, "init")
+        git(project, "add", "--force", *secret)
+    archive = pack(project)
+    assert not {*secret} & {*contents(archive)}
+    assert {*harmless} <= {*contents(archive)}
+    assert archive.left_out == (".aws", ".env", ".kube", ".netrc", ".ssh", "app/.env.local", "keys/id_rsa")
+    assert "left out because all users of the namespace could read it: .aws, .env, .kube and 4 more" in str(archive)
+
+
+def test_an_image_of_the_template_has_no_credentials(project: Path, tmp_path: Path) -> None:
+    file = tmp_path / "Dockerfile"
+    Builder("docker")._ignoring(project, file)
+    ignored = file.with_name("Dockerfile.dockerignore").read_text().splitlines()
+    assert {"**/.env", "**/.env.*", "**/.aws", "**/.ssh", "**/id_rsa"} <= {*ignored}
+    assert ignored.index("!**/.env.example") > ignored.index("**/.env.*"), "the last line that matches decides"
+
+
 def test_without_a_gitignore_caches_and_environments_are_left_out(project: Path) -> None:
     archive = pack(project)
     assert contents(archive) == {

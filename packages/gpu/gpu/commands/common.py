@@ -11,6 +11,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from facts.concepts.foreign_text import without_controls
 
 EXIT_NO: Final = 1
 """No pool fits, or the job failed."""
@@ -20,14 +23,25 @@ EXIT_CLUSTER: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 
+class PlainConsole(Console):
+    """A console on which texts of the cluster are no commands to the terminal: anybody may create an event.
+
+    A mark takes the place of each control character: without it, an escaped text might become markup.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every text on its way to the screen, those in tables as well."""
+        return super().render_str(without_controls(text, "\N{REPLACEMENT CHARACTER}"), **options)
+
+
 def out() -> Console:
     """Standard output, as wide as the terminal, else 80 columns."""
-    return Console(highlight=False)
+    return PlainConsole(highlight=False)
 
 
 def err() -> Console:
     """Standard error: everything that is not the answer."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return PlainConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def table_of(*columns: str, numbers: Collection[str] = ()) -> Table:

@@ -66,13 +66,16 @@ def dev(asked: DevOptions) -> None:
         fit = place(offer, request)
         if asked.image == IMAGE:
             refuse_default_image(fit)
+        archive = pack(Path.cwd()) if asked.sync else None
+        if archive is not None and archive.left_out:
+            err().print(escape(f"syncing this folder: {archive}"))
         job_request = JobRequest(
             **vars(request),
             name=name,
             namespace=cluster.namespace,
             command=until_idle(whole_seconds("--idle", asked.idle)),
             timeout_seconds=whole_seconds("--timeout", asked.timeout),
-            files=pack(Path.cwd()).content if asked.sync else b"",
+            files=archive.content if archive is not None else b"",
         )
         confirm_cluster(cluster, offer, chosen=asked.context is not None)
         err().print(escape(described(fit, request, nodes_up(cluster))))

@@ -185,7 +185,7 @@ def submit(asked: SubmitOptions) -> None:
     if price := sweep_price(training_job(placed.request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=asked.yes)
     if placed.archive is not None and placed.archive.files:
-        console.print(f"syncing this folder: {placed.archive}")
+        console.print(escape(f"syncing this folder: {placed.archive}"))
     job = training_job(placed.request, fit, _image(asked, placed, console), offer)
     _warn(job, fit, offer, console)
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
@@ -233,7 +233,12 @@ def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build
         _missing(script, console, synced=synced)
     archive = pack(Path.cwd()) if synced else None
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
-        raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
+        because = (
+            "its name is one of credentials; rename it"
+            if os.path.normpath(script) in archive.left_out
+            else (".gitignore lists it; remove it there")
+        )
+        raise AskError(f"{script} is not synced, because {because}, or use --build")
     return archive
 
 

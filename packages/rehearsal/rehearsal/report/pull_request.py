@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from facts.concepts.counts import counted
+from facts.concepts.foreign_text import without_controls
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.changes import PoolChange, ResourceChange, StackChange
 from rehearsal.report.summary import hourly
@@ -53,7 +54,6 @@ LIMIT: Final = 65_536
 """GitHub refuses a longer comment; here bytes of UTF-8, which are never fewer than its characters."""
 _LONGEST: Final = 300
 """Characters of a text in a line; more belongs to the job's log."""
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class CommentBlock:
 
 def code(text: object) -> str:
     """An untrusted text in one line: at most 300 characters, as inline code, also in a cell of a table."""
-    line = " ".join(_CONTROL.sub("", str(text)).split()).replace("|", "¦") or "–"
+    line = " ".join(without_controls(str(text)).split()).replace("|", "¦") or "–"
     line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
     fence = "`" * (_longest_run(line) + 1)
     return f"{fence}{line}{fence}" if not {line[0], line[-1]} & {"`", " "} else f"{fence} {line} {fence}"
@@ -81,7 +81,7 @@ def code(text: object) -> str:
 def listing(text: str) -> str:
     """An untrusted text of several lines as a code block."""
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}text\n{_CONTROL.sub('', text).strip()}\n{fence}"
+    return f"{fence}text\n{without_controls(text).strip()}\n{fence}"
 
 
 def joined(blocks: Sequence[CommentBlock], limit: int = LIMIT) -> str:
