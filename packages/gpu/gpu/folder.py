@@ -66,8 +66,8 @@ class FolderArchive:
         named = ", ".join(self.left_out[:_LARGEST])
         more = f" and {len(self.left_out) - _LARGEST} more" if len(self.left_out) > _LARGEST else ""
         return (
-            f"; left out because all users of the namespace could read it: {named}{more}. Give a service account access "
-            "to secrets (`identities` of the stack file), and another name to a file without passwords"
+            f"; left out because all users of the namespace could read it: {named}{more}. Give a service account "
+            "access to secrets (`identities` of the stack file), and another name to a file without passwords"
         )
 
 
