@@ -307,10 +307,13 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
 def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     if len({pool.gpus.per_node for pool in pools}) < 2:
         return ()
-    tolerated = [{"operator": "Exists"}]
-    pod = gpu_pod("blanket-toleration", 1, tolerations=tolerated, resource=pools[0].gpus.resource)
-    title = "a pod with 1 GPU that tolerates every taint, including those of larger nodes"
-    return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
+    resource = pools[0].gpus.resource
+    blanket = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}], resource=resource)
+    larger = gpu_pod("larger-node", 1, tolerations=[{"key": SIZE_KEY, "operator": "Exists"}], resource=resource)
+    return (
+        Submission("blanket-toleration", "a pod with 1 GPU that tolerates every taint", blanket, Refused(("tolerates",))),
+        Submission("larger-node", "a pod with 1 GPU that tolerates larger nodes", larger, Refused((SIZE_KEY,))),
+    )
 
 
 def _job(pool: Pool, snippet: Object, seconds: str = "3") -> Submission:

@@ -211,9 +211,12 @@ def test_a_pod_placed_instead_of_waiting_fails_the_check(cluster: Cluster) -> No
         (SubmissionReply(False, "remove the toleration of gpucluster.dev/gpus-per-node=4"), True),
     ],
 )
-def test_a_blanket_toleration_is_refused_for_its_reason(cluster: Cluster, reply: SubmissionReply, passed: bool) -> None:
-    played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
-    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
+def test_a_toleration_of_larger_nodes_is_refused_for_its_reason(
+    cluster: Cluster, reply: SubmissionReply, passed: bool
+) -> None:
+    (larger,) = [one for one in SCENARIO.refused if one.id == "larger-node"]
+    played = Played([submitted(larger, cluster, reply)])
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "larger-node")
     assert check.passed is passed
 
 

@@ -173,7 +173,10 @@ def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod(
     assert plan.fragment is not None
     assert plan.fragment.expect == RunsOn(frozenset({"t4-1"}))
     assert [one.id for one in plan.unschedulable] == ["over-large", "plain-multi-gpu"]
-    assert [type(one.expect) for one in plan.refused] == [Refused]
+    assert [(one.id, type(one.expect)) for one in plan.refused] == [
+        ("blanket-toleration", Refused),
+        ("larger-node", Refused),
+    ]
 
 
 def test_a_single_size_has_nothing_to_isolate() -> None:
