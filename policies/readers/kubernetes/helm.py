@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import GpuSharing, Workload
+from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, known_texts, mapping, whole
 from policies.readers.eks.roles import role_of_account, roles_from
@@ -38,18 +38,22 @@ _AUTOSCALERS: Final = {
 # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/charts/karpenter/values.yaml; the other chart has none.
 _AUTOSCALERS_TOLERATE: Final = {"karpenter": (_TOLERATIONS["critical"],)}
 _SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
+_POST_RENDERERS: Final = ("postrender", "postRenderer")
+_LOCAL: Final = re.compile(r"^(?:\.{0,2}/|~|file:)|^(?!\w+://).*\.tgz$")
 _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
 
 
 def read_release(declared: Declared) -> Iterable[Item]:
     """``kubernetes:helm.sh/v3:Release``: from its rendered manifest where the engine has it, else from its values."""
     inputs = declared.properties
+    yield from _commands(declared)
     manifest = inputs.get("manifest")
     if isinstance(manifest, Mapping) and manifest:
         for rendered in manifest.values():
             yield from read_object(rendered, declared)
         return
     values, complete = _values(inputs)
+    yield from _files(declared, complete)
     values, objects = whole_objects(values)
     for each in objects:
         yield from read_object(each, declared)
@@ -104,8 +108,31 @@ def read_release(declared: Declared) -> Iterable[Item]:
 
 def read_chart(declared: Declared) -> Iterable[Item]:
     """``kubernetes:helm.sh/v4:Chart``: by its values, unless its objects are resources of their own."""
-    if not declared.references:
-        yield from read_release(declared)
+    yield from _commands(declared) if declared.references else read_release(declared)
+
+
+def _commands(declared: Declared) -> Iterator[NotEvaluated]:
+    """A post-renderer: a program that may change every object of the chart, and runs where Pulumi does.
+
+    https://helm.sh/docs/topics/advanced/#post-rendering
+    """
+    if any(declared.properties.get(key) is not None for key in _POST_RENDERERS):
+        yield _opaque(declared, "its post-renderer is a command, which may change its objects", "Remove it")
+
+
+def _files(declared: Declared, complete: bool) -> Iterator[NotEvaluated]:
+    """A chart, or values, in files that are not part of the program."""
+    chart = known_text(declared.properties.get("chart")) or ""
+    if _LOCAL.search(chart):
+        remedy = "Declare it as kubernetes:helm.sh/v4:Chart, whose objects the gate reads"
+        yield _opaque(declared, f"its chart is in the files '{chart}'", remedy)
+    if not complete:
+        yield _opaque(declared, "its values are in a file", "Write them as values, or as a StringAsset")
+
+
+def _opaque(declared: Declared, why: str, remedy: str) -> NotEvaluated:
+    reason = UnknownReason(why, f"{remedy}, or check it by hand and exempt it by name.")
+    return NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True)
 
 
 def _value_at(values: Any, path: str, missing: Any) -> Any:
