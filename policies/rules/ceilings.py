@@ -15,6 +15,8 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import distinct
 
+_SIZES = {"max_nodes", "min_nodes", "initial_nodes"}
+
 
 @rule(
     "hourly-cost-ceiling",
@@ -38,6 +40,8 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     if max_hourly_usd is None or not stack.groups:
         return []
+    if unknown := _of_unknown_size(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
+        return unknown
     costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
     return _within(hourly_cost, costs, max_hourly_usd, "At its maximum", "hourly cost is unknown: there is no price")
 
@@ -72,6 +76,8 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     """
     if max_idle_usd is None:
         return []
+    if unknown := _of_unknown_size(idle_cost, [(group, _least_nodes(group)) for group in stack.groups]):
+        return unknown
     costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _permanent_workloads(stack)
     return _within(
         idle_cost, costs, max_idle_usd, "While it is idle", "idle cost is unknown: there is no size or price"
@@ -96,18 +102,40 @@ def _within(
 
 
 def most_nodes(group: NodeGroup) -> Maybe[int]:
-    """Nodes of the group at its largest."""
+    """Nodes of the group at its largest; ``UNKNOWN`` also where nothing limits them."""
+    most = _most_nodes(group)
+    return UNKNOWN if most is None else most
+
+
+def _most_nodes(group: NodeGroup) -> Maybe[int | None]:
     if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    most = group.scaling.max_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
-    return UNKNOWN if most is None else most
+    return group.scaling.max_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
 
 
 def _idle_usd(group: NodeGroup) -> Maybe[float]:
     """A group's cost an hour at its smallest."""
+    return _usd(group, _least_nodes(group))
+
+
+def _least_nodes(group: NodeGroup) -> Maybe[int]:
     if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    return _usd(group, group.scaling.min_nodes if group.scaling.autoscaled else group.initial_nodes)
+    return group.scaling.min_nodes if group.scaling.autoscaled else group.initial_nodes
+
+
+def _of_unknown_size(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[int | None]]]) -> list[Violation]:
+    """The violation if the size of a group is an output that only the update knows.
+
+    A ceiling is checked at the end of an update, when such a group is there already and may grow.
+    """
+    groups = [group for group, nodes in sizes if nodes is UNKNOWN and not _SIZES & group.unknown_reasons.keys()]
+    if not groups:
+        return []
+    names = ", ".join(f"'{group.name}'" for group in groups)
+    message = f"The size of node group {names} is unknown until the update has created it: the limit would not hold."
+    remedy = "Write the minimum and maximum of the node group as numbers, not as an output of another resource."
+    return [limited.violation(message, groups[0].resource, remedy=remedy)]
 
 
 def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
@@ -171,6 +199,8 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None or not groups:
         return []
+    if unknown_sizes := _of_unknown_size(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
+        return unknown_sizes
     counts = [(group.name, _most_gpus(group)) for group in groups]
     known = [(name, gpus) for name, gpus in counts if gpus is not UNKNOWN]
     total = sum(gpus for _, gpus in known)

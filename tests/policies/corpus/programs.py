@@ -137,7 +137,7 @@ def _source(value: Any) -> str:
 class Trio:
     """A program with one open value, ``${value}``: the rule refuses it with the first and allows it with the second.
 
-    ``no_unknown``: why the rule reports nothing while the value is unknown.
+    ``no_unknown``: why the rule reports nothing while the value is unknown; ``unknown_refused``: why it refuses it.
     """
 
     rule: str
@@ -146,6 +146,7 @@ class Trio:
     allowed: Any
     unknown: Any = "${unknown}"
     no_unknown: str = ""
+    unknown_refused: str = ""
     limits: dict[str, Any] = field(default_factory=dict)
 
     def case(self, value: Any) -> Case:
