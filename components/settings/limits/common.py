@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -180,13 +180,14 @@ def _admin_room(settings: Settings, *, certain: bool) -> Iterator[Problem]:
         remedies = [*([] if more is None else [grows]), *remedies][:1]
     may = "" if certain else "may "
     left, what = free(machine, 0), f"the system pods of {counted(settings.max_nodes, 'node')}"
+    amounts = {f"{-left.milli_cpu}m CPU": left.milli_cpu, f"{-left.memory_mib} MiB": left.memory_mib}
+    lacking = " and ".join(text for text, amount in amounts.items() if amount < 0)
     yield Problem(
         f"workloads.{next(iter(tools))}" if tools else "adminPool.maxNodes",
         f"{', '.join(tools)} request {wanted.milli_cpu}m CPU and {wanted.memory_mib} MiB, but {admin_nodes} × "
         f"{machine.type} {may}leave {left.milli_cpu}m and {left.memory_mib} MiB after {what}"
         if tools
-        else f"{what} {may}request {-left.milli_cpu}m CPU and {-left.memory_mib} MiB more than {admin_nodes} × "
-        f"{machine.type} have for pods",
+        else f"{what} {may}request {lacking} more than {admin_nodes} × {machine.type} have for pods",
         f"Write {', or '.join(remedies)}" if remedies else "Lower maxNodes of the pools",
     )
 
@@ -315,20 +316,25 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _reservations(settings: Settings) -> Iterator[Problem]:
-    """A reservation belongs to one pool size: two pools would compete for it."""
-    users: dict[str, str] = {}
-    for pool in settings.gpu_pools:
-        reservation = pool.scaling.reservation
-        if reservation is None:
-            continue
-        if reservation in users:
+def shared_reservations(users: Iterable[tuple[str, Pool]]) -> Iterator[Problem]:
+    """Pools of two machine types, GPUs or zones in one reservation, which has one of each; others may share it.
+
+    ``users``: a reservation in its one spelling, and a pool on its machines.
+    """
+    firsts: dict[str, Pool] = {}
+    for reservation, pool in users:
+        first = firsts.setdefault(reservation, pool)
+        machines = [
+            f"{one.nodes.machine_type} ({one.gpus.per_node} {one.gpus.type}) in {', '.join(one.nodes.zones)}"
+            for one in (first, pool)
+        ]
+        if machines[0] != machines[1]:
             yield Problem(
                 f"{pool.declared_at}.reservation",
-                f"'{users[reservation]}' and '{pool.name}' use the same reservation '{reservation}'",
-                "Give each size a reservation of its own: a reservation holds machines of one type",
+                f"'{first.name}' and '{pool.name}' use the reservation '{pool.scaling.reservation}', but are of "
+                f"{machines[0]} and of {machines[1]}",
+                "Give each size a reservation of its own: a reservation holds machines of one type in one zone",
             )
-        users[reservation] = pool.name
 
 
 def _names(settings: Settings) -> Iterator[Problem]:
@@ -372,7 +378,6 @@ CHECKS: Final = (
         _room,
         _services,
         _budget,
-        _reservations,
         _teams,
         _blocks,
         _fabrics,

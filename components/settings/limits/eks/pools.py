@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from components.settings.fields.problems import Problem
+from components.settings.limits.common import shared_reservations
 from components.settings.pools.settings import Settings
 from facts import catalog
 from facts.catalog.eks import node_tags
@@ -34,6 +35,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
         yield from _chips(gpu_pool)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
+    yield from _shared(settings)
     for pool in settings.pools:
         yield from _keys(pool)
         if settings.autoscaler == "cluster-autoscaler":
@@ -103,6 +105,14 @@ def _reservation(pool: Pool) -> Iterator[Problem]:
             f"Write zones: [{pool.nodes.zones[0]}] if that is the reservation's, or reservation: {{name: "
             f"{pool.scaling.reservation}, zone: {pool.nodes.zones[0]}}} if only the reserved nodes are there",
         )
+
+
+def _shared(settings: Settings) -> Iterator[Problem]:
+    """A Capacity Reservation has one machine type and one zone:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-reservation-overview.html. A capacity reservation group
+    of AKS may have several."""
+    users = ((pool.scaling.reservation, pool) for pool in settings.gpu_pools)
+    yield from shared_reservations((reservation, pool) for reservation, pool in users if reservation is not None)
 
 
 def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from components.settings.fields.problems import Problem
+from components.settings.limits.common import shared_reservations
 from components.settings.pools.settings import Settings
 from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
@@ -67,6 +68,16 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
                 f"Write zones: [{pool.nodes.zones[0]}] if that is the reservation's, or reservation: "
                 f"{{name: {reservation}, zone: {pool.nodes.zones[0]}}} if only the reserved nodes are there",
             )
+    yield from shared_reservations(
+        (f"{_whole_reservation(pool.scaling.reservation, settings.project)} in {pool.nodes.zones}", pool)
+        for pool in settings.gpu_pools
+        if pool.scaling.reservation is not None
+    )
+
+
+def _whole_reservation(written: str, project: str) -> str:
+    """Without blocks, and without the stack's own ``project``. Reservations of a name in two zones are two."""
+    return written.removeprefix(f"projects/{project}/reservations/").partition("/reservationBlocks/")[0]
 
 
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
@@ -144,6 +155,14 @@ def _placement(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.placement",
                 f"compact placement needs one zone, but the pool is in {', '.join(pool.nodes.zones)}",
                 f"Write zones: [{pool.nodes.zones[0]}], or leave placement out",
+            )
+        # https://cloud.google.com/compute/docs/instances/define-instance-placement: of a single project only
+        if pool.nodes.compact and _whole_reservation(pool.scaling.reservation or "", settings.project).count("/"):
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"machines of a reservation that another project shares ({pool.scaling.reservation}) have no compact "
+                "placement of this project",
+                "Use a reservation of this project, or leave placement out",
             )
         if pool.nodes.compact and pool.nodes.machine_type.startswith(("n1-", "custom-")):
             yield Problem(
