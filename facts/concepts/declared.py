@@ -322,9 +322,12 @@ class EncryptionKey(Item):
 
 @dataclass(frozen=True)
 class Exposure(Item):
-    """What everybody may use, if ``open``: rights in the cluster, or an address; ``what``: ``Service 'llm'``."""
+    """What everybody may use, if ``open``: rights in the cluster, or an address; ``what``: ``Service 'llm'``.
 
-    kind: Literal["rights", "network"]
+    ``addresses``: traffic of the whole cluster for addresses that a Service names, whoever owns them.
+    """
+
+    kind: Literal["rights", "network", "addresses"]
     what: str
     open: Maybe[bool]
     resource: str = ""

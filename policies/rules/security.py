@@ -317,3 +317,20 @@ def private_load_balancers(exposure: Exposure) -> list[Violation]:
     broken = exposure.kind == "network" and exposure.open
     predicate = "has a load balancer that the whole internet reaches"
     return private_load_balancers.decide(broken, exposure.what, predicate, exposure.resource)
+
+
+@rule(
+    "no-external-ips",
+    title="No Service names the addresses that it takes over",
+    why="Every node sends traffic for an address in externalIPs to the Service's pods, whoever owns it: a package index, "
+    "another team's registry (CVE-2020-8554).",
+    remedy="Leave externalIPs out: write type: LoadBalancer, or an Ingress or Gateway.",
+    level="advisory",
+    severity="medium",
+    example=Exposure("addresses", "Service 'llm'", True),
+)
+def no_external_ips(exposure: Exposure) -> list[Violation]:
+    """No Service has externalIPs. https://github.com/kubernetes/kubernetes/issues/97076"""
+    broken = exposure.kind == "addresses" and exposure.open
+    predicate = "takes over the traffic of the whole cluster for its externalIPs"
+    return no_external_ips.decide(broken, exposure.what, predicate, exposure.resource)

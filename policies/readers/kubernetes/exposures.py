@@ -130,8 +130,12 @@ def _roles(binding: Declared, everything: Program) -> Iterable[Declared]:
 
 
 def read_service(declared: Declared) -> Iterable[Item]:
-    """A Service of type LoadBalancer."""
+    """A Service of type LoadBalancer, or one with addresses of its own."""
     spec = declared.properties.get("spec")
+    addresses = at(spec, "externalIPs")
+    taken = UNKNOWN if addresses is UNKNOWN else bool(addresses)
+    if taken is not False:
+        yield Exposure("addresses", f"Service '{declared.name}'", taken, declared.urn)
     if at(spec, "type") == "LoadBalancer":
         public = _public(at(declared.properties, "metadata", "annotations"), spec)
         yield Exposure("network", f"Service '{declared.name}'", public, declared.urn)
