@@ -15,13 +15,13 @@ from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.fit import Fit, PodRequest
 from gpu.ledger import allowed_pools, on_node
-from gpu.why import of_pod
+from gpu.why import View, of_pod
 
 Object = Mapping[str, Any]
 Stage = Literal["now", "if-room", "minutes", "unknown", "waits"]
 
 _RANK: Final[Mapping[Stage, int]] = {"now": 0, "if-room": 1, "minutes": 2, "unknown": 2, "waits": 3}
-_BLOCKED: Final = ("no-capacity", "cloud-quota", "pool-full")
+_BLOCKED: Final = ("no-capacity", "cloud-quota", "pool-full", "configuration", "did-not-join", "unknown")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _blocked(names: set[str], usage: Usage) -> Start | None:
     """What a pod waits for that may use all of the pools, and for which the autoscaler cannot add a node."""
     for pod in usage.pods:
         if waits_for_node(pod) and names <= {*allowed_pools(pod)}:
-            reason = of_pod(pod, usage.events)
+            reason = of_pod(pod, usage.events, View(nodes=usage.nodes))
             if reason.kind in _BLOCKED:
                 return Start("waits", reason.summary)
     return None

@@ -1,15 +1,8 @@
-"""Why a job waits, in one line, and what to do about it: from its pods' conditions and the related events.
+"""Why a job waits, in one line, who can mend it and whether waiting helps: from what the user may read of the cluster.
 
-Their messages come from the scheduler (``FailedScheduling``), the Job controller (``FailedCreate``), the kubelet and
-autoscalers:
-
-- cluster-autoscaler, which AKS and GKE run as well:
-  https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
-  and its FAQ on events; ``FailedToScaleUpGroup`` is on its status ConfigMap, not on the pod
-- GKE's: https://cloud.google.com/kubernetes-engine/docs/troubleshooting/cluster-autoscaler-scale-up (``FailedScaleUp``:
-  ``GCE quota exceeded``, ``GCE out of resources``)
-- Karpenter: https://github.com/kubernetes-sigs/karpenter, ``pkg/controllers/provisioning/scheduling/events.go`` and
-  ``pkg/controllers/nodeclaim/lifecycle/events.go`` (``InsufficientCapacityError``, on the NodeClaim)
+Evidence before words. A pod's own claims, events and node come before what a cluster says of all: an autoscaler's text
+counts node groups (``causes.py``), and is compared with the pools as the cluster publishes them (``fitting.py``). What
+texts mean, and where they are from, is the table ``causes.yaml``.
 """
 
 from __future__ import annotations
@@ -17,69 +10,60 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import chain
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-import yaml
-
+from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import gpu_limit
+from facts.concepts.offer import Offer
+from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.job import QUEUE_LABEL
+from gpu.causes import Cause, Reason, causes, unknown
+from gpu.fitting import misses_of, pools_of
+from gpu.ledger import allowed_pools
 
 Object = Mapping[str, Any]
-Kind = Literal[
-    "running", "succeeded", "failed", "queued", "namespace-quota", "scaling", "no-capacity", "cloud-quota", "pool-full",
-    "no-pool", "image", "starting", "waiting", "stopping",
-]  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Reason:
-    """``summary`` in one line; ``remedy`` is empty if there is nothing to do; ``message`` is the original message."""
-
-    kind: Kind
-    summary: str
-    remedy: str = ""
-    message: str = ""
-
-
-_IMAGE: Final = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
-_BACKOFF: Final = re.compile(r"in backoff", re.IGNORECASE)
-_TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones: `gpu pools`, `gpu fit`"
+_GROUP_FAILURES: Final = ("FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut")
+_CLAIM_FAILURES: Final = (
+    "InsufficientCapacityError", "NodeClassNotReady", "NodeClassResolutionError", "AsyncProvisioningError",
+)  # fmt: skip
+_KUBELET_FAILURES: Final = (
+    "FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedPrepareDynamicResources",
+    "NetworkNotReady",
+)  # fmt: skip
+_VOLUME_FAILURES: Final = ("ProvisioningFailed", "FailedBinding", "VolumeMismatch", "ExternalProvisioning")
+_JOINS_WITHIN: Final = timedelta(minutes=10)
+"""A machine that joins the cluster does so within some minutes of its start; Karpenter gives up after 15:
+https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/liveness.go"""
+_AGAIN: Final = 2
+"""Evictions after which another one is likely."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cause:
-    """An entry of ``causes.yaml``, which documents the fields."""
+class View:
+    """What the user may read of the cluster beside pods and events; ``None``: not allowed, not there, or not needed.
 
-    kind: Kind
-    patterns: Sequence[str]
-    summary: str
-    remedy: str
-    of_the_cloud: bool = False
-    outweighed_by: Sequence[str] = ("(?!)",)  # matches nothing
+    ``nodes``: of GPU pools. ``node_claims``: Karpenter's. ``claims``: the namespace's PersistentVolumeClaims.
+    """
 
-    def matches(self, message: str) -> bool:
-        """Whether it is why ``message`` says that no node is added."""
-        return _groups(self.patterns, message) >= max(1, _groups(self.outweighed_by, message))
+    nodes: Sequence[Object] | None = None
+    node_claims: Sequence[Object] | None = None
+    claims: Sequence[Object] | None = None
+    offer: Offer | None = None
+    now: datetime | None = None
 
 
-def _groups(patterns: Sequence[str], message: str) -> int:
-    """How many node groups a message like ``3 Insufficient cpu, 1 max limit reached`` counts for ``patterns``."""
-    parts = (part for part in message.split(",") if re.search("|".join(patterns), part, re.IGNORECASE))
-    counts = (re.search(r"(?:^|:) *(\d+) ", part) for part in parts)
-    return max((int(count[1]) if count else 1 for count in counts), default=0)
+NOTHING: Final = View()
 
 
-_CAUSES: Final = [
-    _Cause(**entry) for entry in yaml.safe_load(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8"))
-]
-_OF_THE_CLOUD: Final = [cause for cause in _CAUSES if cause.of_the_cloud]
-
-
-def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True) -> Reason:
+def of_job(
+    job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True, view: View = NOTHING
+) -> Reason:
     """The job's state and its cause. ``events``: of its namespace, of NodeClaims and of the autoscaler, in any order.
 
     ``queues``: whether Kueue is installed, which starts suspended jobs.
@@ -90,18 +74,40 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, que
     ordered = sorted(events, key=_when)
     if at(job, "spec", "suspend"):
         return _queued(job, ordered) if queues else _suspended(job)
+    return _evictions(_state(job, pods, ordered, view), pods)
+
+
+def _state(job: Object, pods: Sequence[Object], events: Sequence[Object], view: View) -> Reason:
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _terminating(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _terminating(pod)]
     if pending:
-        first = of_pod(pending[0], ordered)
-        return Reason(first.kind, _with_counts(first.summary, len(pending), len(running)), first.remedy, first.message)
+        # Its other pods wait for the same; what happened to one of them may no longer be among the first one's events.
+        first = of_pod(pending[0], events, view, {str(pod["metadata"].get("uid")) for pod in pods})
+        return replace(first, summary=_with_counts(first.summary, len(pending), len(running)))
     if running:
         return Reason("running", f"{counted(len(running), 'pod')} running")
-    return _without_pods(job, pods, ordered)
+    return _without_pods(job, pods, events)
+
+
+def _evictions(reason: Reason, pods: Sequence[Object]) -> Reason:
+    """``reason`` with how often and why kubelets evicted pods of the job, which a Job repeats without an end."""
+    evicted = [pod for pod in pods if at(pod, "status", "reason") == "Evicted"]
+    if not evicted:
+        return reason
+    last = max(evicted, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
+    why = _of_kubelet(last, "Evicted", str(at(last, "status", "message") or ""))
+    times = "once" if len(evicted) == 1 else f"{len(evicted)} times"
+    summary = f"{reason.summary}; evicted {times}: {why.summary}"
+    if len(evicted) >= _AGAIN:
+        return replace(why, kind="evicted", summary=summary)
+    return replace(reason, summary=summary, remedy=reason.remedy or why.remedy, message=reason.message or why.message)
 
 
 def _suspended(job: Object) -> Reason:
-    """A suspended job that nothing in the cluster resumes: https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job"""
+    """A suspended job that nothing in the cluster resumes.
+
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job
+    """
     place = job["metadata"]
     remedy = (
         f"`kubectl patch job {place['name']} -n {place.get('namespace')} --type=merge -p "
@@ -109,7 +115,8 @@ def _suspended(job: Object) -> Reason:
     )
     queue = at(place, "labels", QUEUE_LABEL)
     where = f"suspended in queue {queue}" if queue else "suspended"
-    return Reason("queued", f"{where}, but Kueue is not installed: nothing starts the job", remedy)
+    summary = f"{where}, but Kueue is not installed: nothing starts the job"
+    return Reason("queued", summary, remedy, mended_by="user", waiting_helps=False)
 
 
 def _queued(job: Object, events: Sequence[Object]) -> Reason:
@@ -126,10 +133,12 @@ def _queued(job: Object, events: Sequence[Object]) -> Reason:
         and event.get("reason") == "Pending"
     ]
     message = messages[-1] if messages else ""
+    source = "event Pending of its Workload" if message else ""
     if _TOO_MUCH.search(message):
-        summary = "requests more GPUs than its queue's maximum capacity"
-        return Reason("queued", summary, "request fewer, or raise maxNodes of the pools", message)
-    return Reason("queued", "suspended until its queue has free quota", "wait; the queue starts the job", message)
+        summary, remedy = "requests more GPUs than its queue's maximum", "request fewer, or raise maxNodes of the pools"
+        return Reason("queued", f"{summary} capacity", remedy, message, "user", False, source)
+    summary = "suspended until its queue has free quota"
+    return Reason("queued", summary, "wait; the queue starts the job", message, "administrator", True, source)
 
 
 def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
@@ -147,83 +156,297 @@ def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
     return 0 if first is None else sum(rank(pod) < first for pod in others)
 
 
-def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
-    """Why a pod is Pending; ``events`` oldest first."""
+def of_pod(pod: Object, events: Sequence[Object], view: View = NOTHING, uids: Iterable[str] = ()) -> Reason:
+    """Why a pod is Pending; ``events`` oldest first, ``uids`` those of all pods of its job."""
+    return _on_node(pod, events, view) if pod["spec"].get("nodeName") else _unscheduled(pod, events, view, {*uids})
+
+
+def _on_node(pod: Object, events: Sequence[Object], view: View) -> Reason:
+    """Why a pod that has a node does not run."""
+    node = pod["spec"]["nodeName"]
     statuses = (at(pod, "status", f"{kind}Statuses") or () for kind in ("initContainer", "container"))
     for status in chain.from_iterable(statuses):
         waiting = at(status, "state", "waiting") or {}
-        if waiting.get("reason") in _IMAGE:
-            return Reason(
-                "image",
-                f"image {status.get('image') or '?'} cannot be pulled",
-                "correct its name, or give the nodes access to its registry, then submit again",
-                waiting.get("message") or waiting["reason"],
-            )
-        if waiting.get("reason") == "CreateContainerConfigError":
-            summary = f"the container cannot start: {waiting.get('message')}"
-            return Reason("waiting", summary, "create the missing object")
-    if pod["spec"].get("nodeName"):
-        return Reason("starting", f"pulling the image on node {pod['spec']['nodeName']}")
-    return _unscheduled(pod, events)
+        reason = str(waiting.get("reason") or "")
+        if reason not in ("", "ContainerCreating", "PodInitializing"):
+            return _of_kubelet(pod, reason, str(waiting.get("message") or ""), str(status.get("image") or "?"))
+    last = next((event for event in reversed(events) if _about(event, pod)), {})
+    if last.get("reason") in _KUBELET_FAILURES:
+        return _of_kubelet(pod, str(last["reason"]), str(last.get("message") or ""))
+    known = [each for each in view.nodes or () if each["metadata"]["name"] == node]
+    if known and (state := _starting(known[0], pod, view)):
+        return state
+    return Reason("starting", f"pulling the image on node {node}", waiting_helps=True)
 
 
-def _unscheduled(pod: Object, events: Sequence[Object]) -> Reason:
-    mine = [event for event in events if _about(event, pod)]
-    messages = [(str(event.get("reason")), str(event.get("message") or ""), event) for event in reversed(mine)]
+def _of_kubelet(pod: Object, reason: str, message: str, image: str = "?") -> Reason:
+    """What a kubelet's reason and message mean."""
+    source = f"kubelet's {reason} of pod {pod['metadata'].get('name')}"
+    first = next(iter(causes("kubelet", f"{reason}: {message}")), None)
+    return unknown(message or reason, source) if first is None else first.reason(message or reason, source, image=image)
+
+
+def _unscheduled(pod: Object, events: Sequence[Object], view: View, uids: set[str]) -> Reason:
     condition = next((each for each in at(pod, "status", "conditions") or () if each.get("type") == "PodScheduled"), {})
     scheduler = str(condition.get("message") or "")
-    # The latest attempt counts: an autoscaler that failed once may have started a node since.
-    for reason, message, event in messages:
-        if reason in ("TriggeredScaleUp", "Nominated"):
-            return _claim_failure(message, events) or Reason("scaling", "provisioning a node", "", message)
-        if reason in ("FailedScaleUp", "NotTriggerScaleUp") or (
-            reason == "FailedScheduling" and message.startswith("Failed to schedule pod")
-        ):
-            return _refused(message, event, events)
     if "PodGroup" in scheduler or condition.get("reason") == "SchedulingGated":
-        return Reason("queued", "held by a scheduling gate until its queue admits it", "wait", scheduler)
-    message = scheduler or next((message for reason, message, _ in messages if reason == "FailedScheduling"), "")
-    return Reason("waiting", "no node fits; waiting for the autoscaler", "", message)
+        summary = "held by a scheduling gate until its queue admits it"
+        return Reason("queued", summary, "wait", scheduler, "administrator", True, "the scheduler")
+    mine = [event for event in reversed(events) if _about(event, pod)]
+    unplaced = (each for each in mine if each.get("reason") == "FailedScheduling" and not _of_karpenter(each))
+    scheduler = scheduler or str(next(unplaced, {}).get("message") or "")
+    volume = _volume(pod, events, view)
+    if volume is not None:
+        return volume
+    if view.offer is not None and not _autoscaled(pod, view.offer):
+        return _on_fixed_nodes(pod, scheduler, view.offer)
+    # The latest attempt counts: an autoscaler that failed once may have started a node since.
+    for event in mine:
+        if event.get("reason") in ("TriggeredScaleUp", "Nominated"):
+            return _announced(pod, event, scheduler, events, view)
+        if event.get("reason") == "FailedScaleUp":
+            return _of_attempt(event, "pod")
+        if event.get("reason") == "NotTriggerScaleUp" or _of_karpenter(event):
+            return _refused(pod, event, events, view, uids | {str(pod["metadata"].get("uid"))})
+    return _by_scheduler(scheduler) or Reason(
+        "waiting", "no node fits; waiting for the autoscaler", "", scheduler, None, True, "the scheduler"
+    )
 
 
-def _refused(message: str, refusal: Object, events: Sequence[Object]) -> Reason:
-    """Why the autoscaler did not scale up, as specific as its events allow; ``refusal`` is the one with the message."""
-    if not _BACKOFF.search(message):
-        unknown = Reason("waiting", "the autoscaler did not scale up", _TRY_LATER, message)
-        return _timed(_reason(message, _CAUSES), refusal) or unknown
-    failures = [each for each in reversed(events) if each.get("reason") in ("FailedToScaleUpGroup", "FailedScaleUp")]
-    reasons = (_timed(_reason(str(event.get("message")), _OF_THE_CLOUD), event) for event in failures)
-    failed = Reason("no-capacity", "the last scale-up failed; the autoscaler is in backoff", _TRY_LATER, message)
-    return next(filter(None, reasons), failed)
+def _by_scheduler(message: str) -> Reason | None:
+    """What is true of every node, also of one that an autoscaler adds."""
+    first = next(iter(causes("any_node", message)), None)
+    return None if first is None else first.reason(message, "the scheduler")
 
 
-def _reason(message: str, causes: Sequence[_Cause], event_reason: str = "") -> Reason | None:
-    """The first of ``causes`` that a message, or the event's own reason, names."""
-    matching = (cause for cause in causes if cause.matches(f"{event_reason} {message}"))
-    return next((Reason(cause.kind, cause.summary, cause.remedy, message) for cause in matching), None)
+def _autoscaled(pod: Object, offer: Offer) -> bool:
+    pools = pools_of(pod, offer) or offer.pools
+    return not all(pool.scaling.owned for pool in pools)
 
 
-def _timed(reason: Reason | None, event: Object) -> Reason | None:
+def _on_fixed_nodes(pod: Object, scheduler: str, offer: Offer) -> Reason:
+    """Why a pod waits for one of the machines that are there."""
+    reason = _by_scheduler(scheduler) or _misfit(pod, offer, scheduler)
+    first = next(iter(causes("fixed_nodes", scheduler)), None)
+    if reason is None and first is not None:
+        reason = first.reason(scheduler, "the scheduler")
+    summary = "no machine has room, and no autoscaler adds one"
+    return reason or Reason("waiting", summary, "", scheduler, source="the scheduler")
+
+
+def _misfit(pod: Object, offer: Offer, message: str) -> Reason | None:
+    """That no published pool fits the pod, and what the nearest lacks; ``None`` if one does.
+
+    What is published of memory, CPU and disk is less than some nodes have, so these count only if ``message`` says so.
+    """
+    remedy = "request what a pool has: `gpu pools`, `gpu fit`"
+    if not gpu_limit(pod["spec"]):
+        return None
+    named = allowed_pools(pod)
+    if named and not {pool.name for pool in offer.pools} & {*named}:
+        return Reason("no-pool", f"no pool is called {' or '.join(named)}", remedy, message, "user", False)
+    if not pools_of(pod, offer):
+        summary = "no pool fits: none has the labels that the pod selects and only taints that it tolerates"
+        return Reason("no-pool", summary, remedy, message, "user", False)
+    too_small = re.search(r"Insufficient|enough resources|had the required resources", message)
+    missing = misses_of(pod, offer, gpus_alone=not too_small)
+    if not missing:
+        return None
+    summary = f"no pool fits; the nearest is {missing[0].pool.name}: {'; '.join(missing[0].lacks)}"
+    return Reason("no-pool", summary, remedy, message, "user", False)
+
+
+def _refused(pod: Object, refusal: Object, events: Sequence[Object], view: View, uids: set[str]) -> Reason:
+    """Why the autoscaler adds no node, from its ``refusal``, which counts node groups."""
+    message, source = str(refusal.get("message") or ""), _source(refusal, "pod")
+    conclusive = next(iter(causes("any_node", message)), None)
+    misfit = None if view.offer is None else _misfit(pod, view.offer, message)
+    if conclusive is not None or misfit is not None:
+        return conclusive.reason(message, source) if conclusive is not None else replace(misfit, source=source)
+    candidates = [cause for cause in causes("new_nodes", message) if not _not_its_own(cause, pod, message, view)]
+    if not candidates:
+        return unknown(message, source)
+    reason = candidates[0].reason(message, source)
+    return _before_backoff(pod, events, view, uids) or reason if reason.kind == "unknown" else _timed(reason, refusal)
+
+
+def _not_its_own(cause: Cause, pod: Object, message: str, view: View) -> bool:
+    """Whether a node group that the autoscaler passed over is none that the pod waits for."""
+    if not cause.passed_over:
+        return False
+    if view.offer is None:
+        # A group that looked at the pod is too small, so the pod is likely to be too large for others as well.
+        return "Insufficient " in message or "enough resources" in message
+    if cause.kind != "pool-full" or view.nodes is None:
+        return False
+    up = [at(node, "metadata", "labels", POOL_LABEL) for node in view.nodes]
+    return all(up.count(pool.name) < pool.scaling.max_nodes for pool in pools_of(pod, view.offer))
+
+
+def _before_backoff(pod: Object, events: Sequence[Object], view: View, uids: set[str]) -> Reason | None:
+    """Why the last attempt failed: the job's own pods before node groups, and of those the pod's own only."""
+    own = [
+        event
+        for event in events
+        if event.get("reason") == "FailedScaleUp" and at(event, "involvedObject", "uid") in uids
+    ]
+    if own:
+        return _of_attempt(own[-1], "pod")
+    started = [event for event in events if event.get("reason") == "TriggeredScaleUp" and _about(event, pod)]
+    groups = _group_failures(pod, _groups_of(started[-1]) if started else (), events, view)
+    return _of_attempt(groups[-1], "node group") if groups else None
+
+
+def _groups_of(trigger: Object) -> list[str]:
+    """The node groups of ``pod triggered scale-up: [{gke-t4-grp 0->1 (max: 3)}]``."""
+    return re.findall(r"\{(\S+) \d+->\d+", str(trigger.get("message")))
+
+
+def _group_failures(pod: Object, groups: Iterable[str], events: Sequence[Object], view: View) -> list[Object]:
+    """What the autoscaler reports of ``groups``, or of those that are named after a pool of the pod."""
+    pools = allowed_pools(pod)
+    names = pools if view.offer is None else [pool.name for pool in view.offer.pools]
+
+    def is_own(event: Object) -> bool:
+        message = str(event.get("message"))
+        if any(group in message for group in groups):
+            return True
+        in_name = [name for name in names if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", message)]
+        return not pools or max(in_name, key=len, default="") in pools
+
+    return [event for event in events if event.get("reason") in _GROUP_FAILURES and is_own(event)]
+
+
+def _of_attempt(event: Object, of: str) -> Reason:
+    """What a failed attempt to add a node means."""
+    message, source = str(event.get("message") or ""), _source(event, of)
+    first = next(iter(causes("scale_up", f"{event.get('reason')}: {message}")), None)
+    return _timed(unknown(message, source) if first is None else first.reason(message, source), event)
+
+
+def _timed(reason: Reason, event: Object) -> Reason:
     """The reason with the time of the attempt that failed, where the cloud was the cause."""
-    if reason is None or reason.kind not in ("no-capacity", "cloud-quota") or not _when(event):
+    if reason.kind not in ("no-capacity", "cloud-quota") or not _when(event):
         return reason
     date, _, time = _when(event).partition("T")
     return replace(reason, summary=f"{reason.summary}; last attempt {date} {time[:5]} UTC")
 
 
-def _claim_failure(nomination: str, events: Sequence[Object]) -> Reason | None:
-    """Why the NodeClaim failed that the pod was nominated for; ``None`` if it did not."""
-    match = re.search(r"nodeclaim/([^\s,]+)", nomination)
-    claim = ("NodeClaim", match[1]) if match else None
-    mine = [
-        each
-        for each in reversed(events)
-        if (at(each, "involvedObject", "kind"), at(each, "involvedObject", "name")) == claim
+def _announced(pod: Object, event: Object, scheduler: str, events: Sequence[Object], view: View) -> Reason:
+    """What has become of a node that the autoscaler announced."""
+    message = str(event.get("message") or "")
+    match = re.search(r"nodeclaim/([^\s,]+)", message)
+    scaling = Reason("scaling", "provisioning a node", "", message, None, True, _source(event, "pod"))
+    if match is not None:
+        reason, node = _of_node_claim(match[1], events, view)
+    else:
+        since = [each for each in _group_failures(pod, _groups_of(event), events, view) if _when(each) >= _when(event)]
+        reason, node = (_of_attempt(since[-1], "node group") if since else None), _new_node(pod, event, view)
+    if reason is not None or node is None:
+        return reason or scaling
+    state = _starting(node, pod, view)
+    if state is not None:
+        return state
+    summary = f"its node {node['metadata']['name']} is ready, and the scheduler does not place the pod there yet"
+    return _by_scheduler(scheduler) or Reason("waiting", summary, "", scheduler, None, None, "the scheduler")
+
+
+def _new_node(pod: Object, trigger: Object, view: View) -> Object | None:
+    """The newest node of the pod's pools that was created since."""
+    pools = allowed_pools(pod)
+    since = [
+        node
+        for node in view.nodes or ()
+        if at(node, "metadata", "labels", POOL_LABEL) in pools
+        and str(node["metadata"].get("creationTimestamp")) >= _when(trigger)
     ]
-    failures = (
-        _timed(_reason(str(each.get("message")), _OF_THE_CLOUD, str(each.get("reason"))), each) for each in mine
-    )
-    return next(filter(None, failures), None)
+    return max(since, key=lambda node: str(node["metadata"]["creationTimestamp"]), default=None)
+
+
+def _of_node_claim(name: str, events: Sequence[Object], view: View) -> tuple[Reason | None, Object | None]:
+    """Why a NodeClaim failed, or the node that it has become."""
+    mine = [each for each in events if _named(each) == ("NodeClaim", name) and each.get("reason") in _CLAIM_FAILURES]
+    if mine:
+        return _of_attempt(mine[-1], "NodeClaim"), None
+    claim = next((each for each in view.node_claims or () if each["metadata"]["name"] == name), None)
+    conditions = {each["type"]: each for each in at(claim, "status", "conditions") or ()}
+    launched, registered = conditions.get("Launched", {}), conditions.get("Registered", {})
+    # Nobody has looked at it yet: https://github.com/awslabs/operatorpkg/blob/main/status/condition_set.go
+    if launched and launched.get("status") != "True" and launched.get("reason") != "AwaitingReconciliation":
+        message, source = str(launched.get("message") or ""), f"condition Launched of NodeClaim {name}"
+        first = next(iter(causes("scale_up", f"{launched.get('reason')}: {message}")), None)
+        text = f"{launched.get('reason')}: {message}"
+        return (unknown(text, source) if first is None else first.reason(text, source)), None
+    started = launched.get("status") == "True" and registered.get("status") != "True"
+    if started and _since(launched, view) > _JOINS_WITHIN:
+        summary = "the machine has started and does not join the cluster"
+        remedy = causes("scale_up", "ScaleUpTimedOut")[0].remedy
+        message, source = str(registered.get("message") or ""), f"condition Registered of NodeClaim {name}"
+        return Reason("did-not-join", summary, remedy, message, "administrator", False, source), None
+    node = at(claim, "status", "nodeName")
+    return None, next((each for each in view.nodes or () if node and each["metadata"]["name"] == node), None)
+
+
+def _starting(node: Object, pod: Object, view: View) -> Reason | None:
+    """What a node lacks before it can run the pod."""
+    name = node["metadata"]["name"]
+    age = _since({"lastTransitionTime": node["metadata"].get("creationTimestamp")}, view)
+    ready = next((each for each in at(node, "status", "conditions") or () if each.get("type") == "Ready"), {})
+    source = f"condition Ready of node {name}"
+    if ready.get("status") != "True":
+        message = f"{ready.get('reason')}: {ready.get('message')}" if ready.get("reason") else ""
+        if age > _JOINS_WITHIN:
+            summary, remedy = f"its node {name} is not ready", "`kubectl describe node` shows why"
+            return Reason("did-not-join", summary, remedy, message, "administrator", False, source)
+        return Reason("scaling", f"its node {name} has joined and is not ready yet", "", message, None, True, source)
+    if gpu_limit(pod["spec"]) and not broken_nodes.gpus(node, "allocatable"):
+        if age > timedelta(minutes=broken_nodes.MINUTES["missing"]):
+            summary = f"its node {name} has no usable GPU: its driver or device plugin does not run"
+            remedy = f"`kubectl get pods -A -o wide --field-selector spec.nodeName={name}` shows them"
+            return Reason("configuration", summary, remedy, "", "administrator", False)
+        return Reason("scaling", f"its node {name} waits for its GPU driver", waiting_helps=True)
+    return None
+
+
+def _since(condition: Object, view: View) -> timedelta:
+    """How long a condition has been as it is; 0 if that is not known."""
+    time = condition.get("lastTransitionTime")
+    if view.now is None or not time:
+        return timedelta()
+    return view.now - datetime.fromisoformat(str(time).replace("Z", "+00:00"))
+
+
+def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
+    """What is wrong with the first PersistentVolumeClaim of the pod that is not bound."""
+    claims = {claim["metadata"]["name"]: claim for claim in view.claims or ()}
+    for name in _claims_of(pod):
+        if view.claims is not None and name not in claims:
+            return causes("any_node", f'persistentvolumeclaim "{name}" not found')[0].reason(f"claim {name}")
+        if at(claims.get(name), "status", "phase") == "Bound":
+            continue
+        # WaitForFirstConsumer and the like are no failures, and may follow one.
+        mine = [event for event in events if _named(event) == ("PersistentVolumeClaim", name)]
+        failure = mine[-1] if mine and mine[-1].get("reason") in _VOLUME_FAILURES else None
+        if failure is not None:
+            message, source = str(failure.get("message") or ""), _source(failure, "claim")
+            reason = causes("claims", f"{failure['reason']}: {message}")[0].reason(message, source, claim=name)
+            # A driver needs some seconds.
+            first = failure.get("firstTimestamp")
+            young = view.now is not None and first and _since({"lastTransitionTime": first}, view) < _JOINS_WITHIN
+            waits = failure["reason"] == "ExternalProvisioning"
+            return replace(reason, waiting_helps=True) if waits and young else reason
+    return None
+
+
+def _claims_of(pod: Object) -> list[str]:
+    """Names of its PersistentVolumeClaims, also of those that are made for it:
+    https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#persistentvolumeclaim-naming"""
+    volumes = at(pod, "spec", "volumes") or ()
+    return [
+        str(at(volume, "persistentVolumeClaim", "claimName") or f"{pod['metadata']['name']}-{volume['name']}")
+        for volume in volumes
+        if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
+    ]
 
 
 def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
@@ -238,8 +461,8 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
         if event.get("reason") == "FailedCreate" and at(event, "involvedObject", "uid") == job["metadata"].get("uid")
     ]
     if not refusals:
-        return Reason("waiting", "no pods created yet")
-    message = str(refusals[-1].get("message"))
+        return Reason("waiting", "no pods created yet", waiting_helps=True)
+    message, source = str(refusals[-1].get("message")), _source(refusals[-1], "Job")
     if "exceeded quota" in message:
         usage = re.search(r"exceeded quota: [^,]+, (requested: .+)$", message)
         return Reason(
@@ -247,9 +470,12 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
             f"team quota exceeded ({usage[1] if usage else message})",
             "wait for other jobs of the team to finish (`gpu list`), or ask the administrator for more",
             message,
+            "administrator",
+            True,
+            source,
         )
     remedy = "`gpu stop` it, fix the cause and submit again"
-    return Reason("failed", f"pod creation refused: {message}", remedy, message)
+    return Reason("failed", f"pod creation refused: {message}", remedy, message, "user", False, source)
 
 
 def _ended(job: Object) -> Reason | None:
@@ -259,26 +485,44 @@ def _ended(job: Object) -> Reason | None:
         if condition["type"] in ("Complete", "SuccessCriteriaMet"):
             return Reason("succeeded", "Complete")
         if condition["type"] == "Failed":
-            message = str(condition.get("message") or "")
-            return Reason("failed", f"Failed: {condition.get('reason')}", "`gpu logs` shows its output", message)
+            message, source = str(condition.get("message") or ""), "condition Failed of the Job"
+            summary, remedy = f"Failed: {condition.get('reason')}", "`gpu logs` shows its output"
+            return Reason("failed", summary, remedy, message, "user", False, source)
     return None
 
 
 def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
-    """``reason`` with the exit code of the container that failed."""
-    for pod in pods:
-        if at(pod, "status", "reason") == "DeadlineExceeded":
+    """``reason`` with what ended the container, or why none ever ran."""
+    # Those that a disruption ended do not count as failures.
+    for pod in sorted(pods, key=_disrupted):
+        of_pod = str(at(pod, "status", "reason") or "")
+        if of_pod == "DeadlineExceeded":
             remedy = "submit it with a longer --timeout; it continues from its checkpoint if it writes one"
-            return Reason("failed", "Failed: stopped by its --timeout", remedy, reason.message)
+            return replace(reason, summary="Failed: stopped by its --timeout", remedy=remedy)
+        if of_pod and _phase(pod) == "Failed":
+            return _as_failure(_of_kubelet(pod, of_pod, str(at(pod, "status", "message") or "")), of_pod)
         for status in at(pod, "status", "containerStatuses") or ():
             ended = at(status, "state", "terminated") or {}
-            code = ended.get("exitCode")
-            if code and ended.get("reason") == "OOMKilled":
+            code, ended_by = ended.get("exitCode"), str(ended.get("reason") or "")
+            if code and ended_by == "OOMKilled":
                 remedy = "submit it with more --memory"
-                return Reason("failed", f"Failed: out of memory (exit code {code})", remedy, reason.message)
+                return replace(reason, summary=f"Failed: out of memory (exit code {code})", remedy=remedy)
+            if code and ended_by not in ("", "Error", "Completed"):
+                return _as_failure(_of_kubelet(pod, ended_by, str(ended.get("message") or "")), ended_by)
             if code:
-                return Reason("failed", f"Failed: exit code {code}", reason.remedy, reason.message)
+                return replace(reason, summary=f"Failed: exit code {code}")
     return reason
+
+
+def _disrupted(pod: Object) -> bool:
+    conditions = at(pod, "status", "conditions") or ()
+    return any(each.get("type") == "DisruptionTarget" and each.get("status") == "True" for each in conditions)
+
+
+def _as_failure(cause: Reason, word: str) -> Reason:
+    """Of a job that has ended, with the kubelet's ``word`` for it."""
+    summary = cause.message if cause.kind == "unknown" else cause.summary
+    return replace(cause, kind="failed", summary=f"Failed: {summary} ({word})")
 
 
 def _with_counts(summary: str, pending: int, running: int) -> str:
@@ -289,6 +533,20 @@ def _with_counts(summary: str, pending: int, running: int) -> str:
 def _about(event: Object, pod: Object) -> bool:
     about = event.get("involvedObject") or {}
     return about.get("kind") == "Pod" and about.get("uid") == pod["metadata"].get("uid")
+
+
+def _named(event: Object) -> tuple[str, str]:
+    """Kind and name of the object that an event is about."""
+    about = event.get("involvedObject") or {}
+    return str(about.get("kind")), str(about.get("name"))
+
+
+def _of_karpenter(event: Object) -> bool:
+    return event.get("reason") == "FailedScheduling" and str(event.get("message")).startswith("Failed to schedule pod")
+
+
+def _source(event: Object, of: str) -> str:
+    return f"event {event.get('reason')} of the {of} {at(event, 'involvedObject', 'name')}"
 
 
 def _when(event: Object) -> str:

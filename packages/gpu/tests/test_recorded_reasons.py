@@ -8,6 +8,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from gpu.why import of_job
+from packages.gpu.tests.test_why import JOB, event, pod
+
 CASES: Final[list[dict[str, Any]]] = yaml.safe_load(Path(__file__).with_name("recorded_reasons.yaml").read_text())
 Answer = tuple[str, str | None, bool | None]
 
@@ -34,3 +37,24 @@ def test_the_answers_follow_from_what_is_the_matter(case: dict[str, Any]) -> Non
 def test_the_cases_are_all_different() -> None:
     texts = [tuple(event["message"] for event in case["events"]) for case in CASES]
     assert len(set(texts)) == 29
+
+
+ABOUT: Final[dict[str, tuple[str, str]]] = {
+    "Pod": ("Pod", "pod-1"),
+    "NodeClaim": ("NodeClaim", "t4-x7k2p"),
+    "ConfigMap": ("ConfigMap", "cluster-autoscaler-status"),
+}
+"""The objects of the events: their kind and name."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['component']}: {case['cause']}"[:60])
+def test_what_a_user_is_told(case: dict[str, Any]) -> None:
+    events = []
+    for second, each in enumerate(case["events"]):
+        kind, name = ABOUT[each["about"]]
+        events.append(event(each["reason"], each["message"], second, kind, name, name))
+    reason = of_job(JOB, [pod()], events)
+    assert (reason.kind, reason.mended_by, reason.waiting_helps) == derived(case["cause"])
+    assert "\n" not in reason.summary
+    assert reason.message in [each["message"] for each in case["events"]]
+    assert reason.source

@@ -102,7 +102,7 @@ def _is_dev(job: Object) -> bool:
 def _wait(cluster: ClusterClient, name: str) -> None:
     """Print what the job waits for, until it runs."""
     for state in states(cluster, name):
-        if state.reason.kind == "running":
+        if any(pod["status"].get("phase") == "Running" for pod in state.pods):
             return
         if state.reason.kind in ("succeeded", "failed"):
             fail(f"{name} has ended ({state.reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Final
 
 import typer
 from rich.markup import escape
 
+from facts.concepts.offer import Offer, OfferError
+from facts.concepts.rest import resource_path
 from facts.concepts.unknown import at
 from facts.jobs.job import INDEX_ANNOTATION
+from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import EXIT_NO, err
+from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
-from gpu.why import Reason, of_job
+from gpu.why import NOTHING, View, of_job
 
 OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _POLL_SECONDS: Final = 2.0
@@ -24,6 +29,7 @@ _CONFIRM_SECONDS: Final = 3.0
 _AUTOSCALER_NAMESPACE: Final = "kube-system"
 # Events of objects without a namespace, such as NodeClaims, are in this namespace.
 _CLUSTER_EVENTS: Final = "default"
+_NODE_CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
 # Discovery, which every user may read: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles
 _KUEUE: Final = "/apis/kueue.x-k8s.io"
 
@@ -65,12 +71,36 @@ def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
     return [event for each in namespaces for event in cluster.list_if_allowed(event_path(each)) or ()]
 
 
+def view_of(cluster: ClusterClient, namespace: str, pods: Sequence[Object]) -> View:
+    """What the user may read of the cluster to explain why some of ``pods`` wait; nothing if none does."""
+    if not any(at(pod, "status", "phase") == "Pending" for pod in pods):
+        return NOTHING
+    return View(
+        nodes=list_nodes(cluster),
+        node_claims=cluster.list_if_allowed(_NODE_CLAIMS),
+        claims=cluster.list_if_allowed(resource_path("v1", "persistentvolumeclaims", None, namespace)),
+        offer=_offer(cluster),
+        now=datetime.now(timezone.utc),
+    )
+
+
+def _offer(cluster: ClusterClient) -> Offer | None:
+    try:
+        return cluster.offer()
+    except OfferError:
+        return None
+    except ClusterError as error:
+        if error.status in (403, 404):
+            return None
+        raise
+
+
 def state_of(cluster: ClusterClient, name: str) -> JobState:
     """The job as it is now. Raises ClusterError."""
     job = job_of(cluster, name)
     pods = pods_of(cluster, job)
-    reason = of_job(job, pods, events_around(cluster, cluster.namespace), queues=has_queues(cluster, job))
-    return JobState(job, pods, reason)
+    events, view = events_around(cluster, cluster.namespace), view_of(cluster, cluster.namespace, pods)
+    return JobState(job, pods, of_job(job, pods, events, queues=has_queues(cluster, job), view=view))
 
 
 def has_queues(cluster: ClusterClient, *jobs: Object) -> bool:

@@ -15,6 +15,7 @@ from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import gpu_limit
 from gpu import why as reasons
+from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_NO, dollars, err, fail, out, print_json, table_of
@@ -30,6 +31,7 @@ from gpu.commands.following import (
     job_of,
     pods_of,
     state_of,
+    view_of,
 )
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
@@ -70,15 +72,15 @@ def list_jobs(team: options.Team = None, context: options.Context = None, json: 
 
 def with_reasons(
     cluster: ClusterClient, namespace: str, jobs: Sequence[Object], pods: Sequence[Object]
-) -> list[tuple[Object, list[Object], reasons.Reason]]:
+) -> list[tuple[Object, list[Object], Reason]]:
     """Jobs with their own of ``pods`` and the reason for their state; ``namespace`` is empty for all namespaces."""
     events = events_around(cluster, namespace) if jobs else []
-    queues = has_queues(cluster, *jobs)
+    queues, view = has_queues(cluster, *jobs), view_of(cluster, namespace, pods if jobs else ())
     by_job: dict[str, list[Object]] = {}
     for pod in pods:
         by_job.setdefault((pod["metadata"].get("labels") or {}).get(OWNER_LABEL, ""), []).append(pod)
     owned = [(job, by_job.get(job["metadata"]["uid"], [])) for job in jobs]
-    return [(job, own, reasons.of_job(job, own, events, queues=queues)) for job, own in owned]
+    return [(job, own, reasons.of_job(job, own, events, queues=queues, view=view)) for job, own in owned]
 
 
 def logs(
@@ -118,17 +120,21 @@ def why(
     reason, ahead, broken = state.reason, _ahead(cluster, state), _broken_nodes(cluster, state)
     if json:
         parts = {"summary": reason.summary, "remedy": reason.remedy, "message": reason.message}
-        print_json({"kind": reason.kind, **parts, "podsAhead": ahead, "brokenNodes": broken})
+        parts = {**parts, "source": reason.source}
+        print_json({"kind": reason.kind, **_answers(reason), **parts, "podsAhead": ahead, "brokenNodes": broken})
     else:
         out().print(escape(f"{name}: {reason.summary}"))
         for node, problem in broken.items():
             out().print(escape(f"  its node {node} is broken ({problem}); its pods there start again on another one"))
         if reason.remedy:
             out().print(escape(f"  {reason.remedy}"))
+        if responsible := _responsible(reason):
+            out().print(f"  {responsible}")
         if ahead:
             out().print(f"  in its namespace {counted(ahead, 'GPU pod')} of higher priority or older wait before it")
         if reason.message:
-            out().print(f"  [dim]{escape(reason.message)}[/]")
+            source = f"{reason.source}: " if reason.source else ""
+            out().print(f"  [dim]{escape(source + reason.message)}[/]")
     if reason.kind == "failed":
         raise typer.Exit(EXIT_NO)
 
@@ -248,13 +254,26 @@ def gpus_per_pod(job: Object) -> int:
     return gpu_limit(job["spec"]["template"]["spec"])
 
 
-def _row(job: Object, reason: reasons.Reason) -> dict[str, Any]:
+def _answers(reason: Reason) -> dict[str, Any]:
+    """Who can mend it, and whether the job may run later although nobody does; ``None``: nobody knows."""
+    return {"mendedBy": reason.mended_by, "waitingHelps": reason.waiting_helps}
+
+
+def _responsible(reason: Reason) -> str:
+    """The same as a sentence; empty where nothing is wrong or known."""
+    who = {"user": "you can mend it", "administrator": "an administrator can mend it", "cloud": "the cloud can mend it"}
+    helps = {True: "waiting helps", False: "waiting does not help", None: "whether waiting helps is unknown"}
+    return f"{who[reason.mended_by]}; {helps[reason.waiting_helps]}" if reason.mended_by else ""
+
+
+def _row(job: Object, reason: Reason) -> dict[str, Any]:
     return {
         "name": job["metadata"]["name"],
         "gpus": gpus_per_pod(job),
         "runs": job["spec"].get("completions") or 1,
         "succeeded": (job.get("status") or {}).get("succeeded") or 0,
         "kind": reason.kind,
+        **_answers(reason),
         "summary": reason.summary,
     }
 

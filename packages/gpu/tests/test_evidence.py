@@ -1,0 +1,354 @@
+"""What a job waits for where an autoscaler's words alone do not say it: the pools, the pod's claims and nodes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any, Final
+
+import pytest
+
+from facts.concepts.pool import GPU_TAINT, placement
+from gpu.why import View, of_job
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_why import JOB, NOMINATED, TRIGGERED, UID, UNSCHEDULED, event, not_triggered
+
+NOW: Final = datetime(2026, 11, 22, 8, 30, tzinfo=timezone.utc)
+OFFER: Final = offer(pool("t4-1", max_nodes=1), pool("t4-4", size=4))
+FIXED: Final = offer(pool("t4-1", max_nodes=1, capacity_type="fixed"))
+FULL: Final = "max node group size reached"
+
+
+def waiting(*pools: str, gpus: int = 1, memory: str = "1Gi", claims: tuple[str, ...] = (), **more: Any) -> Any:
+    """A pod for ``pools`` as ``gpu submit`` places it; without any, one that only asks for GPUs."""
+    containers = [{"resources": {"requests": {"memory": memory}, "limits": {"nvidia.com/gpu": gpus}}}]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    spec = {"containers": containers, "volumes": volumes, **(placement(pools, [GPU_TAINT]) if pools else {})}
+    conditions = [{"type": "PodScheduled", "status": "False", "message": more["unschedulable"]}] if more else []
+    return {
+        "metadata": {"name": UID, "uid": UID},
+        "spec": spec,
+        "status": {"phase": "Pending", "conditions": conditions},
+    }
+
+
+def node(name: str = "n1", of: str = "t4-1", gpus: int = 1, ready: str = "True", created: int = 8) -> dict[str, Any]:
+    labels = {"gpucluster.dev/pool": of, "gpucluster.dev/gpus-per-node": "1"}
+    metadata = {"name": name, "labels": labels, "creationTimestamp": f"2026-11-22T08:{created:02}:00Z"}
+    conditions = [
+        {"type": "Ready", "status": ready, "reason": "KubeletNotReady", "message": "cni plugin not initialized"}
+    ]
+    return {"metadata": metadata, "status": {"conditions": conditions, "allocatable": {"nvidia.com/gpu": str(gpus)}}}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "job_pod", "nodes", "kind"),
+    [
+        pytest.param(
+            f"1 {FULL}, 4 Insufficient memory", waiting("t4-1", memory="900Gi"), [], "no-pool", id="too large"
+        ),
+        pytest.param(f"1 {FULL}, 2 Insufficient nvidia.com/gpu", waiting("t4-1", gpus=2), [], "no-pool", id="too many"),
+        pytest.param(f"2 {FULL}, 2 node(s) didn't match", waiting("h100-8"), [], "no-pool", id="no such pool"),
+        pytest.param(f"2 {FULL}, 4 Insufficient cpu", waiting("t4-1"), [node()], "pool-full", id="full"),
+        pytest.param(f"2 {FULL}, 4 Insufficient cpu", waiting("t4-1"), None, "pool-full", id="nodes are not listed"),
+        pytest.param(f"1 {FULL}, 2 strange", waiting("t4-1"), [], "unknown", id="another group is full"),
+        pytest.param(f"2 {FULL}", waiting("t4-1", memory="17Gi"), [node()], "pool-full", id="published with a reserve"),
+        pytest.param("1 in backoff after failed scale-up, 4 Insufficient memory", waiting("t4-1"), [], "unknown"),
+        pytest.param(
+            "1 in backoff after failed scale-up, 4 Insufficient memory", waiting("t4-1", memory="900Gi"), [], "no-pool"
+        ),
+        pytest.param(
+            "no instance type which met the scheduling requirements and had enough resources, had a required offering",
+            *(waiting("t4-1"), [], "no-capacity"),
+        ),
+    ],
+)
+def test_a_text_about_all_groups_is_compared_with_the_pools(
+    refusal: str, job_pod: Any, nodes: list[Any] | None, kind: str
+) -> None:
+    reason = of_job(JOB, [job_pod], [not_triggered(refusal)], view=View(offer=OFFER, nodes=nodes))
+    assert reason.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [
+        (f"1 {FULL}, 4 Insufficient memory", "no-pool"),
+        (
+            f"1 {FULL}, 2 node(s) didn't match Pod's node affinity/selector, 1 Insufficient nvidia.com/mig-1g.10gb",
+            "no-pool",
+        ),
+        (f"2 Insufficient nvidia.com/gpu, 1 {FULL}", "no-pool"),
+        (f"1 {FULL}, 2 node(s) didn't match Pod's node affinity/selector", "pool-full"),
+        ("1 in backoff after failed scale-up, 4 Insufficient memory", "no-pool"),
+    ],
+)
+def test_without_the_pools_a_group_that_looked_at_the_pod_counts_more(refusal: str, kind: str) -> None:
+    assert of_job(JOB, [waiting()], [not_triggered(refusal)]).kind == kind
+
+
+def test_what_the_nearest_pool_lacks_is_named() -> None:
+    refusal = [not_triggered(f"1 {FULL}, 4 Insufficient memory")]
+    reason = of_job(JOB, [waiting("t4-1", memory="900Gi")], refusal, view=View(offer=OFFER))
+    assert "the nearest is t4-1: at most 16Gi of memory per pod, not 900Gi" in reason.summary
+
+
+def group_failed(group: str, error: str, second: int = 9) -> dict[str, Any]:
+    message = f"Scale-up failed for group {group}: {error}"
+    return event("FailedToScaleUpGroup", message, second, "ConfigMap", "cluster-autoscaler-status", "cm")
+
+
+QUOTA: Final = 'Code="QuotaExceeded"'
+DRY: Final = 'Code="AllocationFailed"'
+
+
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [
+        (
+            [
+                event("FailedScaleUp", "failed: GCE out of resources"),
+                event("FailedScaleUp", "GCE quota exceeded", 5, uid="x"),
+            ],
+            "no-capacity",
+        ),
+        ([group_failed("eks-t4-1-0a", DRY), group_failed("eks-t4-4-0b", QUOTA)], "no-capacity"),
+        ([group_failed("eks-t4-4-0b", QUOTA)], "unknown"),
+        ([group_failed("eks-t4-10-0b", QUOTA)], "unknown"),
+        (
+            [
+                event("TriggeredScaleUp", "pod triggered scale-up: [{aks-x-vmss 0->1 (max: 3)}]"),
+                group_failed("aks-x-vmss", QUOTA),
+            ],
+            "cloud-quota",
+        ),
+    ],
+)
+def test_in_backoff_the_pods_own_failure_counts_then_its_groups(events: list[Any], kind: str) -> None:
+    refused = not_triggered("1 in backoff after failed scale-up", 20)
+    assert of_job(JOB, [waiting("t4-1")], [*events, refused], view=View(offer=OFFER)).kind == kind
+
+
+def test_another_pod_of_the_job_may_have_the_reason() -> None:
+    other = {**waiting("t4-1"), "metadata": {"name": "pod-2", "uid": "pod-2"}}
+    events = [event("FailedScaleUp", "GCE out of resources", uid="pod-2"), not_triggered("1 in backoff", 20)]
+    assert of_job(JOB, [waiting("t4-1"), other], events).kind == "no-capacity"
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "kind"),
+    [
+        ("ScaleUpTimedOut", "Nodes added to group aks-x-vmss failed to register within 15m3s", "did-not-join"),
+        (
+            "ScaleUpFailed",
+            "Failed adding 1 nodes to group aks-x-vmss due to OutOfResource.x; source errors: AllocationFailed",
+            "no-capacity",
+        ),
+        ("ScaleUpFailed", "Failed adding 1 nodes to group other due to OutOfResource.x; source errors: y", "scaling"),
+    ],
+)
+def test_a_scale_up_that_failed_after_it_was_announced(reason: str, message: str, kind: str) -> None:
+    failure = event(reason, message, 30, "ConfigMap", "cluster-autoscaler-status", "cm")
+    announced = event("TriggeredScaleUp", "pod triggered scale-up: [{aks-x-vmss 0->1 (max: 3)}]", 5)
+    assert of_job(JOB, [waiting("t4-1")], [announced, failure]).kind == kind
+    earlier = {**failure, "lastTimestamp": "2026-11-22T08:00:01Z"}
+    assert of_job(JOB, [waiting("t4-1")], [announced, earlier]).kind == "scaling"
+
+
+def node_claim(launched: tuple[str, str, str], registered: str = "Unknown", node_name: str = "") -> dict[str, Any]:
+    status, reason, message = launched
+    since = {"lastTransitionTime": "2026-11-22T08:10:00Z"}
+    conditions = [
+        {"type": "Launched", "status": status, "reason": reason, "message": message, **since},
+        {"type": "Registered", "status": registered, "message": "Node not registered with cluster", **since},
+    ]
+    return {"metadata": {"name": "t4-x7k2p"}, "status": {"conditions": conditions, "nodeName": node_name}}
+
+
+LAUNCHED: Final = ("True", "Launched", "")
+
+
+@pytest.mark.parametrize(
+    ("claim", "minute", "answer"),
+    [
+        (
+            node_claim(("Unknown", "AwaitingReconciliation", "object is awaiting reconciliation")),
+            30,
+            ("scaling", None, True),
+        ),
+        (
+            node_claim(("Unknown", "Unauthorized", "User is not authorized")),
+            30,
+            ("configuration", "administrator", False),
+        ),
+        (
+            node_claim(("Unknown", "AMINotFound", "AMI used for instance launch")),
+            30,
+            ("configuration", "administrator", False),
+        ),
+        (
+            node_claim(("Unknown", "SecurityGroupSubnetVPCMismatch", "must be in the same")),
+            30,
+            ("configuration", "administrator", False),
+        ),
+        (
+            node_claim(("Unknown", "AccountPendingVerification", "still being verified")),
+            30,
+            ("configuration", "cloud", True),
+        ),
+        (node_claim(("Unknown", "FreeTierIneligible", "not eligible")), 30, ("configuration", "administrator", False)),
+        (
+            node_claim(("Unknown", "VCPULimitExceeded", "would exceed your VCPU quota")),
+            30,
+            ("cloud-quota", "administrator", False),
+        ),
+        (
+            node_claim(("Unknown", "SubscriptionQuotaReached", "vCPU quota has been reached")),
+            30,
+            ("cloud-quota", "administrator", False),
+        ),
+        (
+            node_claim(("Unknown", "AllocationFailure", "unable to allocate resources")),
+            30,
+            ("no-capacity", "cloud", True),
+        ),
+        (node_claim(("Unknown", "LaunchFailed", "Instance launch failed")), 30, ("unknown", None, None)),
+        (node_claim(LAUNCHED), 19, ("scaling", None, True)),
+        (node_claim(LAUNCHED), 21, ("did-not-join", "administrator", False)),
+        (node_claim(LAUNCHED, "True", "n1"), 30, ("scaling", None, True)),
+    ],
+    ids=lambda each: str(each)[:50],
+)
+def test_a_nominated_node_claim_says_what_its_machine_does(claim: Any, minute: int, answer: tuple[Any, ...]) -> None:
+    view = View(node_claims=[claim], now=NOW.replace(minute=minute))
+    reason = of_job(JOB, [waiting("t4-1")], [NOMINATED], view=view)
+    assert (reason.kind, reason.mended_by, reason.waiting_helps) == answer
+    if reason.kind == "unknown":
+        assert (reason.message, reason.source) == (
+            "LaunchFailed: Instance launch failed",
+            "condition Launched of NodeClaim t4-x7k2p",
+        )
+
+
+@pytest.mark.parametrize(
+    ("up", "minute", "kind", "summary"),
+    [
+        (node(ready="False"), 10, "scaling", "not ready yet"),
+        (node(ready="False"), 30, "did-not-join", "not ready"),
+        (node(gpus=0), 10, "scaling", "waits for its GPU driver"),
+        (node(gpus=0), 30, "configuration", "no usable GPU"),
+        (node(), 30, "waiting", "n1 is ready, and the scheduler does not place the pod there"),
+        (node(of="other"), 30, "scaling", "provisioning a node"),
+    ],
+)
+def test_once_the_announced_node_is_there_its_state_counts(up: Any, minute: int, kind: str, summary: str) -> None:
+    view = View(nodes=[up], now=NOW.replace(minute=minute))
+    reason = of_job(JOB, [waiting("t4-1")], [TRIGGERED], view=view)
+    assert (reason.kind, summary in reason.summary) == (kind, True), reason
+    claimed = [node_claim(LAUNCHED, "True", "n1")]
+    reason = of_job(JOB, [waiting("t4-1")], [NOMINATED], view=View(nodes=[{**up}], node_claims=claimed, now=view.now))
+    assert reason.kind == (kind if up["metadata"]["labels"]["gpucluster.dev/pool"] == "t4-1" else "waiting")
+
+
+def about_claim(reason: str, message: str, second: int = 1) -> dict[str, Any]:
+    return event(reason, message, second, "PersistentVolumeClaim", "home", "h")
+
+
+PENDING: Final = {"metadata": {"name": "home"}, "status": {"phase": "Pending"}}
+EXTERNAL: Final = "Waiting for a volume to be created either by the external provisioner 'ebs.csi.aws.com'"
+
+
+@pytest.mark.parametrize(
+    ("claims", "events", "answer"),
+    [
+        ([], [], ("volume", "user", False)),
+        ([PENDING], [], ("scaling", None, True)),
+        ([PENDING], [about_claim("WaitForFirstConsumer", "waiting for first consumer")], ("scaling", None, True)),
+        (
+            [PENDING],
+            [
+                about_claim(
+                    "FailedBinding", "no persistent volumes available for this claim and no storage class is set"
+                )
+            ],
+            ("volume", "user", False),
+        ),
+        (
+            [PENDING],
+            [about_claim("ProvisioningFailed", 'storageclass.storage.k8s.io "fast" not found')],
+            ("volume", "user", False),
+        ),
+        (
+            [PENDING],
+            [about_claim("ProvisioningFailed", "UnauthorizedOperation: You are not authorized")],
+            ("volume", "administrator", False),
+        ),
+        (
+            [PENDING],
+            [about_claim("ProvisioningFailed", "Quota 'SSD_TOTAL_GB' exceeded.")],
+            ("cloud-quota", "administrator", False),
+        ),
+        ([PENDING], [about_claim("ProvisioningFailed", "something new")], ("volume", "administrator", None)),
+        ([PENDING], [about_claim("ExternalProvisioning", EXTERNAL)], ("volume", "administrator", False)),
+        (None, [about_claim("ExternalProvisioning", EXTERNAL)], ("volume", "administrator", False)),
+        (
+            [PENDING],
+            [about_claim("ProvisioningFailed", "x"), about_claim("Provisioning", "again", 2)],
+            ("scaling", None, True),
+        ),
+        (
+            [{**PENDING, "status": {"phase": "Bound"}}],
+            [about_claim("ProvisioningFailed", "x")],
+            ("scaling", None, True),
+        ),
+    ],
+    ids=lambda each: str(each)[:50],
+)
+def test_the_pods_claims_come_before_the_autoscaler(claims: Any, events: list[Any], answer: tuple[Any, ...]) -> None:
+    reason = of_job(JOB, [waiting("t4-1", claims=("home",))], [TRIGGERED, *events], view=View(claims=claims, now=NOW))
+    assert (reason.kind, reason.mended_by, reason.waiting_helps) == answer
+    other = of_job(JOB, [waiting("t4-1")], [TRIGGERED, *events], view=View(claims=claims, now=NOW))
+    assert other.kind == "scaling", "another pod's claim"
+
+
+def test_a_driver_has_some_minutes_to_make_a_volume() -> None:
+    young = {**about_claim("ExternalProvisioning", EXTERNAL), "firstTimestamp": "2026-11-22T08:25:00Z"}
+    for first, helps in (("2026-11-22T08:25:00Z", True), ("2026-11-22T08:05:00Z", False)):
+        events = [TRIGGERED, {**young, "firstTimestamp": first}]
+        reason = of_job(JOB, [waiting("t4-1", claims=("home",))], events, view=View(claims=[PENDING], now=NOW))
+        assert (reason.kind, reason.waiting_helps) == ("volume", helps)
+
+
+@pytest.mark.parametrize(
+    ("text", "job_pod", "kind"),
+    [
+        (
+            "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s).",
+            waiting("t4-1"),
+            "pool-full",
+        ),
+        ("0/2 nodes are available: 2 Insufficient memory.", waiting("t4-1", memory="900Gi"), "no-pool"),
+        ("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", waiting("t4-1", gpus=4), "no-pool"),
+        ('0/2 nodes are available: persistentvolumeclaim "home" not found.', waiting("t4-1"), "volume"),
+        (
+            "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.",
+            waiting("t4-1"),
+            "volume",
+        ),
+        ("", waiting("t4-1"), "waiting"),
+    ],
+)
+def test_machines_that_nobody_scales(text: str, job_pod: Any, kind: str) -> None:
+    unplaced = event("FailedScheduling", text)
+    reason = of_job(JOB, [job_pod], [unplaced], view=View(offer=FIXED))
+    assert reason.kind == kind
+    assert "waiting for the autoscaler" not in reason.summary
+    scaled = of_job(JOB, [waiting("t4-1")], [UNSCHEDULED], view=View(offer=OFFER))
+    assert "waiting for the autoscaler" in scaled.summary
+
+
+def test_offers_are_of_pools_that_the_pod_selects_and_tolerates() -> None:
+    tainted = offer(pool("t4-1", taints=(*OFFER.pools[0].nodes.taints, GPU_TAINT.__class__("team", "a", "NoSchedule"))))
+    refusal = [not_triggered("1 node(s) had untolerated taint(s)")]
+    assert "taints" in of_job(JOB, [waiting("t4-1")], refusal, view=View(offer=tainted)).summary
+    assert asdict(tainted.pools[0].nodes.taints[1])["key"] == "team"

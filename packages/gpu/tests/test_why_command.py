@@ -1,0 +1,92 @@
+"""``gpu why`` and ``gpu list`` print the same, with who can mend it; what a user may not read is no error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from packages.gpu.tests.api_server import inventory, kubeconfig, serving
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_cli import Run, gpu
+
+__all__ = ["gpu"]
+
+NAMESPACE: Final = "/api/v1/namespaces/default"
+JOBS: Final = "/apis/batch/v1/namespaces/default/jobs"
+CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
+CONTAINER: Final = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+
+
+def cluster() -> dict[str, Any]:
+    """A job whose machine does not start, because the autoscaler lacks a permission."""
+    metadata = {"name": "train", "namespace": "default", "uid": "job-1"}
+    job = {"metadata": metadata, "spec": {"template": {"spec": {"containers": [CONTAINER]}}}}
+    pod = {
+        "metadata": {
+            "name": "train-x7k2p",
+            "namespace": "default",
+            "uid": "pod-1",
+            "labels": {"batch.kubernetes.io/controller-uid": "job-1"},
+            "creationTimestamp": "2026-11-22T08:00:00Z",
+        },
+        "spec": {"containers": [CONTAINER]},
+        "status": {"phase": "Pending"},
+    }
+    nominated = {
+        "reason": "Nominated",
+        "message": "Pod should schedule on: nodeclaim/t4-1-abcde",
+        "involvedObject": {"kind": "Pod", "name": "train-x7k2p", "uid": "pod-1"},
+    }
+    launched = {"type": "Launched", "status": "Unknown", "reason": "Unauthorized", "message": "User is not authorized"}
+    claim = {"metadata": {"name": "t4-1-abcde"}, "status": {"conditions": [launched]}}
+    return {
+        **inventory(offer(pool())),
+        JOBS: [job],
+        f"{JOBS}/train": job,
+        f"{NAMESPACE}/pods": [pod],
+        f"{NAMESPACE}/events": [nominated],
+        CLAIMS: [claim],
+    }
+
+
+@pytest.fixture
+def with_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, Any]], None]]:
+    with ExitStack() as stack:
+
+        def start(objects: dict[str, Any]) -> None:
+            file = kubeconfig(tmp_path / "config", {"here": stack.enter_context(serving(objects))})
+            monkeypatch.setenv("KUBECONFIG", str(file))
+
+        yield start
+
+
+def test_why_says_who_can_mend_it(gpu: Run, with_cluster: Callable[[dict[str, Any]], None]) -> None:
+    with_cluster(cluster())
+    code, out, _ = gpu("why", "train")
+    assert code == 0
+    summary, _, who, source, *_ = out.splitlines()
+    assert summary == "train: the autoscaler or the nodes lack a permission in the cloud"
+    assert who == "  an administrator can mend it; waiting does not help"
+    assert source.startswith("  condition Launched of NodeClaim t4-1-abcde: Unauthorized")
+    answer = json.loads(gpu("why", "train", "--json")[1])
+    assert (answer["kind"], answer["mendedBy"], answer["waitingHelps"]) == ("configuration", "administrator", False)
+    (row,) = json.loads(gpu("list", "--json")[1])
+    assert {key: row[key] for key in ("kind", "mendedBy", "waitingHelps", "summary")} == {
+        key: answer[key] for key in ("kind", "mendedBy", "waitingHelps", "summary")
+    }
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_a_user_may_not_read_is_no_error(
+    gpu: Run, with_cluster: Callable[[dict[str, Any]], None], status: int
+) -> None:
+    unread = dict.fromkeys((CLAIMS, "/api/v1/nodes", f"{NAMESPACE}/persistentvolumeclaims"), status)
+    with_cluster({**cluster(), **unread, next(iter(inventory(offer()))): status})
+    code, out, _ = gpu("why", "train", "--json")
+    answer = json.loads(out)
+    assert (code, answer["kind"], answer["mendedBy"], answer["waitingHelps"]) == (0, "scaling", None, True)
