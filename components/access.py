@@ -19,6 +19,7 @@ from components.settings.sections.access import Access as AccessSetting
 from components.settings.sections.teams import Team
 from components.user_admission import user_policies
 from components.users import bind_user, people_namespace
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import (
     CLUSTER_RESOURCE_RULES,
     DEFAULT_NAMESPACE,
@@ -38,6 +39,8 @@ _FORMER_VIEWER: Final = "surroundings"
 CLUSTER_RESOURCE_VIEWER: Final = manifest(
     f"{RBAC}/v1", "ClusterRole", f"gpucluster:{_VIEWER}", rules=[*CLUSTER_RESOURCE_RULES]
 )
+_NODE_CLAIMS: Final = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["get", "list", "watch"]}
+"""Says why a machine does not start, for `gpu why`; Karpenter's chart lets administrators alone read it."""
 _VIEWER_ROLE: Final = {"kind": "ClusterRole", "name": f"gpucluster:{_VIEWER}"}
 READER: Final = manifest(f"{RBAC}/v1", "ClusterRole", READER_ROLE, rules=[*READER_RULES])
 
@@ -84,7 +87,10 @@ class Access(pulumi.ComponentResource):
         self._declare_policies(name, args.cluster)
         if args.entries or args.cluster.handle.user is not None:
             viewer = objects.declare(
-                f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
+                f"{name}-{_VIEWER}",
+                cluster_resource_viewer(args.cluster.settings.autoscaler),
+                self,
+                renamed_from=f"{name}-{_FORMER_VIEWER}",
             )
             bind_user(args.cluster, _VIEWER_ROLE, self, viewer)
             roles = [viewer]
@@ -105,6 +111,13 @@ class Access(pulumi.ComponentResource):
             own = each["metadata"]["name"]
             after = [policies[each["spec"]["policyName"]]] if "policyName" in each["spec"] else []
             policies[own] = cluster.objects.declare(f"{name}-{own.removesuffix('.gpucluster.dev')}", each, self, *after)
+
+
+def cluster_resource_viewer(autoscaler: str) -> dict[str, Any]:
+    """The ClusterRole of all users, for a cluster with the ``autoscaler`` of the stack file's spelling."""
+    if autoscaler not in KARPENTERS:
+        return CLUSTER_RESOURCE_VIEWER
+    return {**CLUSTER_RESOURCE_VIEWER, "rules": [*CLUSTER_RESOURCE_RULES, _NODE_CLAIMS]}
 
 
 def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> list[str]:

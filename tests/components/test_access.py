@@ -111,6 +111,20 @@ def test_new_bindings_wait_for_the_role_that_they_bind(cloud: str) -> None:
         assert not any(one.delete_before_replace for one in (role, *bindings))
 
 
+@pytest.mark.parametrize(
+    "example", ["gke-company", "eks-company", "aks-company", "eks-karpenter", "aks-node-auto-provisioning"]
+)
+def test_users_read_why_karpenters_machines_do_not_start(example: str) -> None:
+    config = yaml.safe_load((ROOT / "examples" / f"{example}.yaml").read_text())["config"]
+    config.setdefault("gpucluster:access", _access(config["gpucluster:cloud"]))
+    recording = run_with(config, example)
+    rules = recording.named("access-cluster-resource-viewer").inputs["rules"]
+    verbs = [rule["verbs"] for rule in rules if "nodeclaims" in rule["resources"]]
+    pools = recording.of_type("kubernetes:karpenter.sh/v1:NodePool")
+    assert verbs == ([["get", "list", "watch"]] if pools else [])
+    assert bool(pools) is (example not in ("gke-company", "aks-company"))
+
+
 def test_only_a_stack_with_a_reader_has_the_readers_role() -> None:
     config = yaml.safe_load(COMPANIES["gke"].read_text())["config"]
     config["gpucluster:access"] = [entry for entry in _access("gke") if entry["role"] != "reader"]
