@@ -356,8 +356,9 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
         ),
     )
     job = jobs[pool.name]["spec"]
-    # A pod gets one share of a time-shared GPU, so a job that fills a node has a pod per share.
-    per_node = job.get("parallelism", 1)
+    # A pod gets one share of a time-shared GPU, so a job that fills a node has a pod per share; one for a slice has a
+    # worker for each of its nodes.
+    per_node = job.get("parallelism", 1) // max(1, pool.gpus.slice_nodes)
     nodes = min(pool.scaling.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
     title = f"one of {counted(nodes * per_node, 'pod')} that fill {pool.name}"

@@ -54,6 +54,7 @@ def checks(
     there = Workplace(offer, api, developer, timeline, wait)
     results += maintenance.play(there, cloud.maintain, window)
     if offer.checkpoints is not None:
-        results += [sweep.play(there), reclaim.play(there, cloud.reclaim)]
+        results += sweep.play(there)
+        results.append(reclaim.play(there, cloud.reclaim))
         results.append(repair.play(there, cloud.break_gpu, cloud.run_cron_jobs))
     return results

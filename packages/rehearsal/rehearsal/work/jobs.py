@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from facts.concepts.offer import Offer
+from facts.jobs.fit import Fit, PodRequest, fits
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
 from rehearsal.cluster.api import Api, condition
@@ -33,6 +34,18 @@ class Workplace:
         """The namespace of the service account that can write checkpoints, on a stack that has them."""
         assert self.offer.checkpoints is not None
         return self.offer.checkpoints.service_account.partition("/")[0]
+
+    def whole_nodes(self, spot: bool | None = None) -> list[tuple[PodRequest, Fit]]:
+        """For each type and size of nodes a pod that has all GPUs of one, and the pools for it, the cheapest first.
+
+        A job names the type, which other makers' devices require; one for a slice has a worker for each of its nodes.
+        """
+        requests = [
+            PodRequest(gpus=pool.gpus_per_pod, gpu=pool.gpus.type, spot=spot, workers=max(1, pool.gpus.slice_nodes))
+            for pool in self.offer.pools
+        ]
+        fitting = [(each, fit[0]) for each in dict.fromkeys(requests) if (fit := fits(self.offer, each))]
+        return sorted(fitting, key=lambda pair: (pair[1].price_order * pair[0].workers, pair[0].gpus))
 
     def submit(self, job: TrainingJobSpec, seconds: str) -> None:
         """Submit the job in a namespace of developers; each of its pods runs for so many seconds.

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
-from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import JobRequest, TrainingJobSpec
 from facts.jobs.plan import training_job
 from gpu.cluster import job_path, pod_path
@@ -47,7 +46,7 @@ def play(there: Workplace, maintain: Maintain, declared: str) -> list[Check]:
         return check([f"refused by the API server: {refusal}"])
 
     there.wait(lambda: all(there.running(job) for job in jobs), PATIENCE_SECONDS)
-    before = [pod for job in jobs for pod in there.running(job)]
+    before = [running[0] for job in jobs if (running := there.running(job))]
     if len(before) < len(jobs):
         return check([f"{len(before)} of {len(jobs)} jobs ran before the maintenance"])
     for pod, job in list(zip(before, jobs, strict=True))[1:]:
@@ -96,12 +95,10 @@ def problems(
 
 def _jobs(there: Workplace) -> list[TrainingJobSpec]:
     """One that fills a node, and another if there is a second node; empty if every pool is spot."""
-    fitting = fits(there.offer, PodRequest(gpus=1, spot=False))
+    fitting = there.whole_nodes(spot=False)
     if not fitting:
         return []
-    gpus = min(pool.gpus_per_pod for pool in fitting[0].pools)
-    request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpus.type, spot=False)
-    fit = next(iter(fits(there.offer, request)), fitting[0])
+    request, fit = fitting[0]
     asked = JobRequest(**vars(request), name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
-    job = training_job(asked, fit, there.image, there.offer)
-    return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > fit.pods_per_node else [job]
+    job, taken = training_job(asked, fit, there.image, there.offer), fit.pods_per_node * request.workers
+    return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > taken else [job]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.jobs.fit import PodRequest
+from facts.jobs.fit import Fit
 from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
-from facts.jobs.plan import place, training_job
+from facts.jobs.plan import training_job
 from gpu.cluster import job_path, pod_path
 from rehearsal.cluster.api import Api, ApiError, Object, condition
 from rehearsal.scenario.check import Check
@@ -42,6 +42,8 @@ class ReclaimOutcome:
     after: Sequence[Object]
     status: Mapping[str, Any]
     notice: int | None
+    together: bool = False
+    """Whether the nodes of the job are a slice, which ends as a whole."""
 
 
 def play(
@@ -56,12 +58,12 @@ def play(
 
     ``noticed``: the cloud ends the machine a few seconds after its notice.
     """
-    job, notice = _job(there, name)
+    job, fit = _job(there, name)
     try:
         there.submit(job, HELD)
     except ApiError as refusal:
         return Check(name, title, False, f"refused by the API server: {refusal}")
-    outcome = _played(job, there, take, notice if noticed else None)
+    outcome = _played(job, there, take, fit, noticed)
     there.developer.delete(job_path(job.namespace, job.name))
     wrong = problems(outcome, job.workers)
     return Check(name, title, not wrong, "; ".join(wrong) or _words(outcome, job))
@@ -89,7 +91,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
             errors.append(f"{pod['metadata']['name']} was not replaced")
         elif lost and now["spec"]["nodeName"] == outcome.taken:
             errors.append(f"{now['metadata']['name']} is on the node that was taken")
-        elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
+        elif not lost and not outcome.together and now["metadata"]["uid"] != pod["metadata"]["uid"]:
             errors.append(f"{pod['metadata']['name']} on another node was ended too")
         elif _program(now) != _program(pod):
             errors.append(
@@ -98,31 +100,30 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     return errors
 
 
-def _job(there: Workplace, name: str) -> tuple[TrainingJobSpec, int | None]:
+def _job(there: Workplace, name: str) -> tuple[TrainingJobSpec, Fit]:
     """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
     spot = any(pool.scaling.spot for pool in there.offer.pools) or None
-    smallest = place(there.offer, PodRequest(gpus=1, spot=spot))
-    gpus = min(pool.gpus_per_pod for pool in smallest.pools)
-    fit = place(there.offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpus.type, spot=spot))
+    request, fit = there.whole_nodes(spot)[0]
     asked = JobRequest(
-        gpus=gpus,
-        gpu=fit.pools[0].gpus.type,
+        gpus=request.gpus,
+        gpu=request.gpu,
         spot=spot,
-        workers=min(2, fit.most_pods_of_one_pool),
+        workers=max(request.workers, min(2, fit.most_pods_of_one_pool)),
         name=name,
         namespace=there.namespace,
         command=("torchrun", "train.py"),
     )
-    return training_job(asked, fit, there.image, there.offer), fit.grace_seconds
+    return training_job(asked, fit, there.image, there.offer), fit
 
 
 def _played(
-    job: TrainingJobSpec, there: Workplace, take: Callable[[str], object], notice: int | None
+    job: TrainingJobSpec, there: Workplace, take: Callable[[str], object], fit: Fit, noticed: bool
 ) -> ReclaimOutcome:
+    together = fit.pools[0].gpus.slice_nodes > 1
     there.wait(lambda: len(there.running(job)) == job.workers, PATIENCE_SECONDS)
     before = _read(there.api, there.running(job))
     taken = before[-1]["spec"]["nodeName"] if before else ""
-    lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
+    lost = {pod["metadata"]["uid"] for pod in before if together or pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
         take(taken)
 
@@ -139,7 +140,7 @@ def _played(
     there.wait(lambda: there.ended(job), PATIENCE_SECONDS)
     status = there.api.get(job_path(job.namespace, job.name)).get("status") or {}
     ends = [pod.disrupted for pod in there.timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
-    return ReclaimOutcome(taken, before, ends, after, status, notice)
+    return ReclaimOutcome(taken, before, ends, after, status, fit.grace_seconds if noticed else None, together)
 
 
 def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:

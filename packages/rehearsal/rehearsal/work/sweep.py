@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.counts import counted
+from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
 from facts.jobs.plan import place, training_job
 from facts.jobs.sweep import Sweep
@@ -32,16 +33,19 @@ class SweepOutcome:
     status: Mapping[str, Any]
 
 
-def play(there: Workplace) -> Check:
-    """The check, on a stack that has checkpoints; the sweeps over all sizes run at the same time."""
+def play(there: Workplace) -> list[Check]:
+    """The check, on a stack that has checkpoints; the sweeps over all sizes run at the same time. None for a stack
+    whose nodes start in slices alone."""
     title = f"A sweep of {RUNS} runs over all node sizes runs each once and leaves no GPU node"
     jobs = _jobs(there)
+    if not jobs:
+        return []
     began = there.timeline.now()
     try:
         for job in jobs:
             there.submit(job, _RUN_SECONDS)
     except ApiError as refusal:
-        return Check("sweep", title, False, f"refused by the API server: {refusal}")
+        return [Check("sweep", title, False, f"refused by the API server: {refusal}")]
     there.wait(lambda: all(there.ended(job) for job in jobs), PATIENCE_SECONDS)
     outcomes = [_outcome(job, there) for job in jobs]
     for job in jobs:
@@ -52,7 +56,7 @@ def play(there: Workplace) -> Check:
         wrong.append(f"{counted(len(left), 'GPU node')} left: {', '.join(node.name for node in left)}")
     used = [node for node in there.timeline.nodes if node.gpu_pool and node.created >= began]
     done = f"{'; '.join(map(_words, outcomes))}; {counted(len(used), 'GPU node')} started and stopped"
-    return Check("sweep", title, not wrong, "; ".join(wrong) or done)
+    return [Check("sweep", title, not wrong, "; ".join(wrong) or done)]
 
 
 def problems(outcome: SweepOutcome) -> list[str]:
@@ -79,13 +83,20 @@ def problems(outcome: SweepOutcome) -> list[str]:
 
 
 def _jobs(there: Workplace) -> list[TrainingJobSpec]:
-    """A job for each number of GPUs that a pod can have, on the cheapest pools for it; they share the runs."""
-    sizes = sorted({pool.gpus_per_pod for pool in there.offer.pools})
+    """A job for each number of GPUs that a pod can have, on the cheapest pools for it; they share the runs.
+
+    A run of a sweep is one pod, which no slice of several nodes takes.
+    """
+    sizes: dict[int, PodRequest] = {}
+    for request, _ in there.whole_nodes():
+        if request.workers == 1:
+            sizes.setdefault(request.gpus, request)
     jobs = []
-    for number, gpus in enumerate(sizes):
+    for number, (gpus, request) in enumerate(sorted(sizes.items())):
         runs = RUNS // len(sizes) + (number < RUNS % len(sizes))
         asked = JobRequest(
             gpus=gpus,
+            gpu=request.gpu,
             name=f"sweep-{gpus}",
             namespace=there.namespace,
             command=("python", "train.py", "--seed={seed}"),

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from facts.concepts.offer import PoolOffer
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
+from packages.gpu.tests import offers
 from packages.rehearsal.tests.tables import cases
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work import reclaim, sweep
+from rehearsal.work.jobs import Workplace
 from rehearsal.work.reclaim import ReclaimOutcome
 from rehearsal.work.sweep import SweepOutcome
 
@@ -96,3 +101,34 @@ def test_each_deviation_is_reported(field: str, value: Any, expected: str) -> No
     changed: dict[str, Any] = {field: tuple(value) if isinstance(value, list) else value}
     (problem,) = reclaim.problems(replace(WELL, **changed), 2)
     assert expected in problem
+
+
+T4 = offers.pool("t4-1", hourly_usd=9.0)
+T4_OF_4 = offers.pool("t4-4", size=4, hourly_usd=20.0)
+CHIP = offers.pool("v6e-1", gpu="google-tpu-v6e", slice_nodes=1)
+SLICE = offers.pool("slice-4", gpu="google-tpu-v6e", size=4, max_nodes=4, slice_nodes=4)
+
+
+@pytest.mark.parametrize(
+    ("pools", "expected"),
+    [
+        ([T4, T4_OF_4], [("nvidia-t4", 1, 1), ("nvidia-t4", 4, 1)]),
+        ([T4, CHIP], [("google-tpu-v6e", 1, 1), ("nvidia-t4", 1, 1)]),
+        # A job for a slice is four nodes, which cost more than the T4.
+        ([SLICE, T4], [("nvidia-t4", 1, 1), ("google-tpu-v6e", 4, 4)]),
+        ([SLICE], [("google-tpu-v6e", 4, 4)]),
+    ],
+    ids=["two sizes", "a type to name", "a slice", "a slice alone"],
+)
+def test_a_job_can_have_all_gpus_of_the_nodes_of_every_stack(
+    pools: list[PoolOffer], expected: list[tuple[str, int, int]]
+) -> None:
+    unused: Any = None
+    there = Workplace(offers.offer(*pools), unused, unused, unused, unused)
+    assert [(each.gpu, each.gpus, each.workers) for each, _ in there.whole_nodes()] == expected
+
+
+def test_the_nodes_of_a_slice_end_together() -> None:
+    both = replace(WELL, after=(worker(0, "n3", "d"), worker(1, "n4", "c")))
+    assert reclaim.problems(replace(both, together=True), 2) == []
+    assert reclaim.problems(both, 2) == ["reclaimed-0-a on another node was ended too"]
