@@ -23,6 +23,7 @@ from policies.rules.rule import LEVELS, Rule
 from policies.rules.table import BY_ID, RULES
 
 DIRECTORY: Final = Path(__file__).parent / "config"
+_DEFAULT: Final = "default"
 _LEVEL: Final = "enforcementLevel"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
@@ -42,9 +43,25 @@ class ConfigError(ValueError):
 
 
 def file_for(stack: str, directory: Path = DIRECTORY) -> Path:
-    """The stack's own file, or the default one."""
-    own = directory / f"{stack}.json"
-    return own if own.exists() else directory / "default.json"
+    """The stack's own file, or the default one; ``stack`` may be ``organization/project/stack``, as Pulumi takes it.
+
+    Raises:
+        ConfigError: only a stack whose name differs in upper and lower case has a file.
+    """
+    name = stack.rpartition("/")[2]
+    others = {file.stem.lower(): file.stem for file in directory.glob("*.json")}
+    other = others.get(name.lower(), _DEFAULT)
+    if other not in (name, _DEFAULT):
+        raise ConfigError(
+            [f"there is {other}.json in {directory}, but the stack is '{name}': write {other}, or add {name}.json"]
+        )
+    return directory / f"{other}.json"
+
+
+def note_on(stack: str, file: Path) -> str:
+    """A line for a stack that gets the default configuration; empty for one that has a file of its own."""
+    own = f"{stack.rpartition('/')[2]}.json"
+    return "" if file.name == own else f"{file.name}: the gate's configuration of stack '{stack}', as it has no {own}"
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -256,7 +273,13 @@ def main(paths: list[str]) -> int:
         if len(paths) != 2:
             sys.stderr.write("--stack takes one name: python -m policies.config --stack dev\n")
             return 2
-        chosen = file_for(paths[1])
+        try:
+            chosen = file_for(paths[1])
+        except ConfigError as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+        if note := note_on(paths[1], chosen):
+            sys.stderr.write(f"{note}\n")
         paths = [str(chosen)]
     for path in [Path(name) for name in paths] or sorted(DIRECTORY.glob("*.json")):
         try:

@@ -101,6 +101,24 @@ def test_a_stack_without_a_file_gets_the_default() -> None:
     assert file_for("somebody").name == "default.json"
 
 
+@pytest.mark.parametrize("stack", ["prod", "gpucluster/prod", "organization/gpucluster/prod"])
+def test_a_stack_has_its_file_by_any_name_that_pulumi_takes(stack: str) -> None:
+    assert file_for(stack).name == "prod.json"
+
+
+@pytest.mark.parametrize("stack", ["Prod", "PROD", "organization/gpucluster/Prod"])
+def test_a_name_in_other_letters_is_no_stack_without_a_file(stack: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--stack", stack]) == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_the_default_is_named_when_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--stack", "organization/gpucluster/somebody"]) == 0
+    assert "it has no somebody.json" in capsys.readouterr().err
+    assert main(["--stack", "prod"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_the_file_of_one_stack_is_checked_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--stack", "dev"]) == 0
     assert capsys.readouterr().out == f"{DIRECTORY / 'dev.json'}\n"

@@ -80,12 +80,18 @@ def refresh_flags(secrets: bool) -> list[str]:
 
 def _update_flags(stack: str, refresh: bool, secrets: bool) -> list[str]:
     """The same flags for the plan and for the update that it limits. Ends with 1 if the gate's file is not valid."""
-    from policies.config import file_for, main
+    from policies.config import ConfigError, file_for, main, note_on
 
-    if code := main([str(file_for(stack))]):
+    try:
+        file = file_for(stack)
+    except ConfigError as error:
+        bad_input(str(error))
+    if note := note_on(stack, file):
+        typer.echo(note, err=True)
+    if code := main([str(file)]):
         raise typer.Exit(code)
     flags = ["--stack", stack, *(refresh_flags(secrets) if refresh else ())]
-    return [*flags, "--policy-pack", "policies", "--policy-pack-config", str(file_for(stack))]
+    return [*flags, "--policy-pack", "policies", "--policy-pack-config", str(file)]
 
 
 def _pulumi() -> list[str]:

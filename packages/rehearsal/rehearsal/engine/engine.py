@@ -349,7 +349,11 @@ def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandRes
 
 def gate_for(project: Path, stack: str) -> PolicyPack:
     """``policy_pack`` with the stack's own levels and limits, or the default ones when it has none."""
-    return policy_pack(project, policy_config.file_for(stack, project / "policies" / "config"))
+    try:
+        file = policy_config.file_for(stack, project / "policies" / "config")
+    except policy_config.ConfigError as error:
+        raise EngineError(str(error)) from error
+    return policy_pack(project, file)
 
 
 def policy_pack(project: Path, config: Path) -> PolicyPack:
