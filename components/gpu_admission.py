@@ -137,16 +137,19 @@ def manifests(
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
         left_out = {*_pointless(members), *(() if ends_running_pods else (_EVICTION,))}
-        validations = [each for each in placement["spec"]["validations"] if each["message"] not in left_out]
+        warned, refused = (
+            [each for each in policy["spec"]["validations"] if each["message"] not in left_out]
+            for policy in (placement, isolation)
+        )
         every += (
             PolicyManifests(
                 suffix=f"{_prefix(resource)}placement",
-                policy=_with(placement, variables, validations),
+                policy=_with(placement, variables, warned),
                 binding=placement_binding,
             ),
             PolicyManifests(
                 suffix=f"{_prefix(resource)}isolation",
-                policy=_with(isolation, variables, isolation["spec"]["validations"]),
+                policy=_with(isolation, variables, refused),
                 binding=isolation_binding,
             ),
         )
@@ -175,7 +178,7 @@ def _pointless(pools: Sequence[Pool]) -> Iterator[str]:
     if not any(pool.gpus.mps for pool in pools):
         yield "may run on GPUs that MPS shares, without the node's shared memory"
     if all(pool.gpus.topology is None for pool in pools):
-        yield "does not select the topology of its chips"
+        yield from ("does not select the topology of its chips", "requests a part of a node whose chips no pods share")
     if not any(_tried_before(pool, pools) for pool in pools):
         yield "does not tolerate the taints of a pool that is tried first"
 
@@ -209,6 +212,7 @@ def facts(
         "types": {pool.name: pool.gpus.type for pool in ordered},
         "shares": {pool.name: pool.gpus.shares for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
+        "undivided": [pool.name for pool in ordered if pool.gpus.slice_nodes],
         "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
         "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},
         "labelKeys": label_keys,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from components.users import MPS_POD_SECURITY
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu
-from facts.concepts.pool import Pool
+from facts.concepts.pool import Pool, resource_taint
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
 from tests.components import specs
@@ -38,6 +39,19 @@ POOLS = (
     specs.gpu_pool(
         "t4-1-ondemand", extra_taints=(TEAM,), capacity_type="on-demand", preference=1, declared_at="gpuPools[4]"
     ),
+)
+
+TPU = "google.com/tpu"
+TOPOLOGY = {"cloud.google.com/gke-tpu-topology": "4x4"}
+SLICE = specs.gpu_pool(
+    "slice-4",
+    gpu="google-tpu-v6e",
+    size=4,
+    taints=(resource_taint(TPU),),
+    extra_labels=TOPOLOGY,
+    cloud_labels=TOPOLOGY,
+    topology="4x4",
+    slice_nodes=4,
 )
 
 # p4-1 is a pool of which this is not known.
@@ -63,7 +77,7 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    made = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
+    made = manifests((*POOLS, SLICE), adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
     policies = [*(each for one in made for each in (one.policy, one.binding)), *mps_pods(), *claims()]
     with judging(tmp_path_factory.mktemp("admission"), policies) as submit:
         about = {"name": "mps", "labels": dict(MPS_POD_SECURITY)}
@@ -266,7 +280,7 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
 
 
 @real
-@pytest.mark.parametrize("pool", POOLS, ids=lambda pool: pool.name)
+@pytest.mark.parametrize("pool", [*POOLS, SLICE], ids=lambda pool: pool.name)
 def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None:
     assert submit(gpu_job(pool, "managed")).silent
 
@@ -303,6 +317,27 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
+
+
+def chips(count: int, **of_pod: Any) -> dict[str, Any]:
+    """A pod that requests so many chips."""
+    made: dict[str, Any] = json.loads(json.dumps(asking(count, **of_pod)).replace("nvidia.com/gpu", TPU))
+    return made
+
+
+@real
+@pytest.mark.parametrize(
+    "selector", [{}, TOPOLOGY, {"gpucluster.dev/pool": "slice-4"}], ids=["none", "topology", "pool"]
+)
+def test_a_pod_with_fewer_chips_than_a_node_starts_no_slice(submit: Submit, selector: dict[str, str]) -> None:
+    answer = submit(chips(1, selector=selector))
+    assert answer.status == 403
+    assert "requests 1 GPU per pod, but may start nodes of pool slice-4, whose chips no pods share" in answer.error
+    assert "in spec request all 4 of a node" in answer.error
+    assert "whose chips no pods share" in "".join(submit(chips(1, kind="Job", selector=selector)).warnings)
+    assert submit(chips(4, selector=selector)).status == 201
+    # Elsewhere it starts nothing.
+    assert submit(chips(1, selector={"gpucluster.dev/pool": "t4-1-spot"})).status == 201
 
 
 @real

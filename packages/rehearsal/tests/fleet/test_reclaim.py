@@ -254,7 +254,7 @@ def test_a_device_of_a_fabric_fails_in_place_of_a_gpu(running: Running) -> None:
     def offered() -> int:
         return int(running.api.get(path)["status"].get("allocatable", {}).get(EFA, 0))
 
-    eventually("its devices are usable", lambda: offered() == 4)
+    eventually("its devices are usable", lambda: offered() == 4 and ready_gpus(running.api, "wide") == 1)
     break_gpu(running.api, node["metadata"]["name"])
     assert offered() == 3
     assert ready_gpus(running.api, "wide") == 1
