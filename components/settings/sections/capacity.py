@@ -79,11 +79,6 @@ class Reservation(Section):
         where = context(info)
         if value is not None:
             check.zones_in_region((value,), where)
-            if where.zones and value not in where.zones:
-                raise wrong(
-                    f"'{value}' is not one of the stack's zones ({', '.join(where.zones)})",
-                    "Use one of them, or add it to zones at the top of the file",
-                )
         return value
 
     @field_validator("last")

@@ -139,6 +139,41 @@ def test_a_pool_has_a_subnet_in_each_of_its_zones(autoscaler: str, zone: str, sp
     assert {f"cluster-private-{each}" for each in spans} <= routes.keys()
 
 
+H100: dict[str, Any] = {"name": "h100", "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 2}
+RESERVED: dict[str, Any] = {**H100, "capacity": ["reserved", "spot"]}
+ZONE_KEYS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "zones": lambda zone: {"zones": [zone]},
+    "gpuPools[].zones": lambda zone: {"gpuPools": [{**H100, "zones": [zone]}]},
+    "gpuPools[].reservation.zone": lambda zone: {
+        "gpuPools": [{**RESERVED, "reservation": {"name": "cr-0123456789abcdef0", "zone": zone}}]
+    },
+    "cpuPools[].zones": lambda zone: {"cpuPools": [{"name": "web", "maxNodes": 2, "zones": [zone]}]},
+}
+"""Each key that names a zone for nodes → a stack in which it names ``zone``."""
+POOLS = ("aws:eks/nodeGroup:NodeGroup", "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
+
+
+@pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autoscaler"])
+@pytest.mark.parametrize(("one", "other"), [*combinations(ZONE_KEYS, 2)])
+@pytest.mark.parametrize(("first", "second"), [(A, D), (D, A)])
+def test_nodes_have_a_subnet_wherever_a_key_says_so(
+    autoscaler: str, one: str, other: str, first: str, second: str
+) -> None:
+    usual = {"zones": [A], "gpuPools": [H100], "cpuPools": [], "autoscaling": {"autoscaler": autoscaler}}
+    # A pool of the second key takes the place of one of the first.
+    written = {**usual, **ZONE_KEYS[one](first), **ZONE_KEYS[other](second)}
+    recording = run_with(one_stack.config("eks", **written), "one")
+    subnet_of = {f"cluster-private-{zone}-id": zone for zone in private_subnets(recording)}
+    used = [each.inputs.get("subnetIds") or each.inputs["spec"]["subnetSelectorTerms"] for each in of_pools(recording)]
+    zones = {subnet_of[each["id"] if isinstance(each, dict) else each] for subnets in used for each in subnets}
+    assert second in zones
+    assert {*subnet_of.values()} >= {first, second} - ({first} if other.startswith(one.partition(".")[0]) else set())
+
+
+def of_pools(recording: recorder.Recording) -> list[recorder.Registration]:
+    return [each for kind in POOLS for each in recording.of_type(kind)]
+
+
 def test_a_zone_of_nodes_alone_is_none_of_the_control_planes() -> None:
     """AWS has zones without control planes: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
     planes = stack(D).only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"]
