@@ -65,8 +65,8 @@ class AdminPool(pulumi.ComponentResource):
     pool: pulumi.CustomResource
 
     def __init__(self, name: str, args: AdminPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:index:AdminPool", name, None, opts)
         pool = args.pool
+        super().__init__("gpucluster:index:AdminPool", name, _price(pool), opts)
         cluster = args.cluster
         for text in warnings(cluster.settings):
             pulumi.warn(text, self)
@@ -104,8 +104,8 @@ class GpuNodePool(pulumi.ComponentResource):
     pool: pulumi.CustomResource
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:index:GpuNodePool", name, None, opts)
         pool = args.pool
+        super().__init__("gpucluster:index:GpuNodePool", name, _price(pool), opts)
         _require_free_when_idle(args)
         self.pool = args.declare(name, self)
         self.register_outputs(
@@ -126,12 +126,17 @@ class CpuNodePool(pulumi.ComponentResource):
     pool: pulumi.CustomResource
 
     def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:index:CpuNodePool", name, None, opts)
         pool = args.pool
+        super().__init__("gpucluster:index:CpuNodePool", name, _price(pool), opts)
         self.pool = args.declare(name, self)
         self.register_outputs(
             {"name": pool.name, "minNodes": pool.scaling.min_nodes, "maxNodes": pool.scaling.max_nodes}
         )
+
+
+def _price(pool: Pool) -> dict[str, str | float] | None:
+    """The component's inputs: what the stack file says that a node costs, for the gate; none without it."""
+    return None if pool.own_hourly_usd is None else {"pool": pool.name, "hourlyUsd": pool.own_hourly_usd}
 
 
 def _require_free_when_idle(args: NodePoolArgs) -> None:

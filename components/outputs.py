@@ -68,6 +68,7 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
             "spot": spec.scaling.spot,
             "capacity": "on-demand" if spec.scaling.owned else spec.scaling.capacity_type,
             "hourlyUsd": _cents(spec.nodes.hourly_usd),
+            "priceAtMost": spec.nodes.price_at_most,
             "machineType": spec.nodes.machine_type,
             "taints": [asdict(taint) for taint in spec.nodes.taints],
             "labels": dict(spec.nodes.labels),
@@ -133,18 +134,22 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
 
 
 def cost(settings: Settings) -> dict[str, Any]:
-    """List prices in US dollars per hour; ``None`` where one is unknown, as ``notes`` explain."""
+    """List prices in US dollars per hour; ``None`` where one is unknown, as ``notes`` explain. ``idleAtMost`` and
+    ``maxAtMost`` say that a price is not known and that an upper limit counts in its place."""
     if settings.own is not None:
         idle, most = settings.cost_idle_hourly, settings.cost_max_hourly
         note = "your own machines, by hourlyUsd of the stack file: fixed ones cost the same whether used or not"
-        return {"idleHourlyUsd": _cents(idle), "maxHourlyUsd": _cents(most), "notes": [note]}
+        known_costs = {"idleHourlyUsd": _cents(idle), "maxHourlyUsd": _cents(most)}
+        return {**known_costs, "idleAtMost": False, "maxAtMost": False, "notes": [note]}
     notes = [
         "list prices, without traffic, logging, discounts and taxes",
         "the maximum counts both spot pools and their on-demand fallback pools",
-        "a spot node without a known price counts at its on-demand price, the upper limit",
     ]
+    if settings.priced_at_most:
+        names = ", ".join(pool.name for pool in settings.priced_at_most)
+        notes.append(f"at most, because no price of a spot node or in {settings.region} is known: {names}")
     if settings.unpriced:
-        notes.append(f"no known price: {', '.join(settings.unpriced)}")
+        notes.append(f"no known price: {', '.join(pool.name for pool in settings.unpriced)}")
     if settings.workloads.notebook is not None:
         notes.append(
             f"without the notebook users' home volumes, {settings.workloads.notebook.home_gb} GB each (retained)"
@@ -156,8 +161,6 @@ def cost(settings: Settings) -> dict[str, Any]:
         notes.append(
             f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, whether used or not"
         )
-    if known.prices.disk(settings.region, settings.admin_pool.nodes.disk_gb) is None:
-        notes.append(f"without the nodes' boot disks: their price in {settings.region} is unknown")
     support = support_of(known.choices, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
@@ -177,6 +180,8 @@ def cost(settings: Settings) -> dict[str, Any]:
     return {
         "idleHourlyUsd": _cents(None if idle is None else idle + (floor or 0.0)),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),
+        "idleAtMost": settings.idle_at_most,
+        "maxAtMost": settings.max_at_most,
         "asOf": known.prices.control_plane.dated,
         "notes": notes,
     }

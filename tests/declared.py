@@ -10,8 +10,8 @@ from tests.recorder import Recording
 
 
 def declarations(recording: Recording) -> list[Declared]:
-    """The custom resources, each with those that complete it."""
-    own = [each for each in recording.resources if each.custom]
+    """The resources, each with those that complete it."""
+    own = recording.resources
     return linked(Declared(each.type, each.name, each.urn, each.inputs, each.property_dependencies) for each in own)
 
 

@@ -137,7 +137,8 @@ def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
     """A choice on the page: https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html"""
     pool = pools[0]
     gpus = gpus_per_pod(pool)
-    price = "" if pool.nodes.hourly_usd is None else f", ${pool.nodes.hourly_usd:.2f} an hour"
+    at_most = "at most " if pool.nodes.price_at_most else ""
+    price = "" if pool.nodes.hourly_usd is None else f", {at_most}${pool.nodes.hourly_usd:.2f} an hour"
     ends = "; the cloud may take its machine away at any time" if pool.scaling.spot else ""
     names = [each.name for each in pools]
     most = sum(each.scaling.max_nodes for each in pools)

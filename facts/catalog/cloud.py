@@ -49,8 +49,6 @@ class CloudCatalog:
     nodes: CloudNodes
     labels: Labels
     choices: Choices
-    reference_region: str
-    """A region whose prices are representative, for tables."""
     separate_regions: tuple[str, ...] = ()
     """How the names of regions begin that accounts of the others cannot use (governments, China)."""
     own_zone_names: frozenset[str] = frozenset()
@@ -70,6 +68,11 @@ class CloudCatalog:
     def plugin(self) -> str:
         """The cloud's Pulumi plugin."""
         return {**PLUGINS, **OWN_MACHINES}[self.name]
+
+    @property
+    def reference_region(self) -> str:
+        """A region whose prices are representative, for tables."""
+        return self.prices.reference_region
 
     @cached_property
     def changes(self) -> Mapping[str, Effects]:

@@ -99,11 +99,15 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """US dollars for one hour, list price without discounts and taxes, read on ``dated`` (ISO date) at ``source``."""
+    """US dollars for one hour, list price without discounts and taxes, read on ``dated`` (ISO date) at ``source``.
+
+    ``at_most``: an upper limit, because the price itself is not known there.
+    """
 
     usd: float
     dated: str
     source: str
+    at_most: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,6 @@ def unrented(
             max_name_length=63,
             raw=RawInputs(cluster=Raw(token="", owned={}), pool=Raw(token="", owned={})),
         ),
-        reference_region="",
     )
 
 

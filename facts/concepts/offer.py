@@ -81,6 +81,7 @@ _PUBLISHED: Final[Mapping[str, str]] = {
     "memory_mib": "memory_mib",
     "disk_mib": "disk_mib",
     "hourly_usd": "nodes.hourly_usd",
+    "price_at_most": "nodes.price_at_most",
     "idle_minutes": "scaling.unneeded_minutes",
     "notice_seconds": "notice_seconds",
     "capacity_type": "scaling.capacity_type",

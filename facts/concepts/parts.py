@@ -109,7 +109,8 @@ class Nodes(Generic[U, A]):
     then are of one type and in one zone.
     ``upgrade`` says how nodes are upgraded; ``None`` is the default of components/clouds.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the first type,
-    ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
+    ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known. ``price_at_most``: the first, or
+    both, are upper limits, because the price in the region, or of a spot node, is not known.
     """
 
     machine_types: tuple[str | U | A, ...]
@@ -126,6 +127,7 @@ class Nodes(Generic[U, A]):
     upgrade: Upgrade | None = None
     hourly_usd: float | U | None = None
     dearest_hourly_usd: float | U | None = None
+    price_at_most: bool = False
 
     @property
     def machine_type(self) -> str | U | A:

@@ -54,7 +54,7 @@ class Pool:
     The ``admin`` pool never goes away and is for the cluster's own pods; it has no taint. ``cpu`` and ``gpu`` pools are
     autoscaled; only ``gpu`` pools have GPUs.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages. ``raw`` are further
-    inputs of the pool in its provider's words.
+    inputs of the pool in its provider's words. ``own_hourly_usd`` is what the stack file says that a node costs.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Pool:
     gpus: Gpus = NO_GPUS
     declared_at: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
+    own_hourly_usd: float | None = None
 
     def __post_init__(self) -> None:
         if (self.role == "gpu") != (self.gpus.per_node > 0):

@@ -44,10 +44,18 @@ class Fit:
     @property
     def hourly_usd(self) -> float | None:
         """A node's list price: the first pool's or, where that is unknown, the lowest known one."""
-        known = [pool.nodes.hourly_usd for pool in self.pools if pool.nodes.hourly_usd is not None]
-        return (
-            self.pools[0].nodes.hourly_usd if self.pools[0].nodes.hourly_usd is not None else min(known, default=None)
-        )
+        return self._priced.nodes.hourly_usd
+
+    @property
+    def price_at_most(self) -> bool:
+        """Whether ``hourly_usd`` is an upper limit."""
+        return self._priced.nodes.price_at_most
+
+    @property
+    def _priced(self) -> PoolOffer:
+        first, *_ = self.pools
+        known = [pool for pool in self.pools if pool.nodes.hourly_usd is not None]
+        return first if first in known else min(known, key=lambda pool: pool.nodes.hourly_usd or 0.0, default=first)
 
     @property
     def price_order(self) -> float:

@@ -91,10 +91,15 @@ class Market:
     def _pool(self, gpu: str, size: int, spot: bool, idle: int | None) -> PoolOffer | None:
         known = catalog.of(self.cloud)
         machine = known.machines.having(gpu, size)[0]
-        usd = known.prices.node(self.region, machine, _DISK_GB, spot=spot)
-        if known.prices.machine(self.region, machine, spot=spot) is None and usd is not None:
-            usd = None if self.spot_percent is None else usd * self.spot_percent / 100
-        if usd is None or (machine.provisioning != "any" and not spot):
+        node = known.prices.node(self.region, machine, _DISK_GB, spot=spot)
+        spot_price, on_demand = (known.prices.machine(self.region, machine, spot=each) for each in (True, False))
+        if node is None or (spot_price is None and on_demand is None) or (machine.provisioning != "any" and not spot):
+            return None
+        if spot and spot_price is None:
+            usd = None if self.spot_percent is None else node.usd * self.spot_percent / 100
+        else:
+            usd = None if on_demand is None and not spot else node.usd
+        if usd is None:
             return None
         return PoolOffer(
             name=f"{_short(gpu)}-{size}",

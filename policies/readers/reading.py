@@ -2,8 +2,8 @@
 
 A reader gets plain Python (dict, list, str, number, bool, None), with ``UNKNOWN`` where the engine has no value yet.
 What no reader says itself is completed here: where clusters and groups are, accelerators that are no GPUs, and list
-prices from the catalogue, of the most expensive machine that a group may use. A missing spot price is replaced by the
-on-demand price, which is higher. Boot disks are left out where the cloud's reader does not price its nodes itself.
+prices from the catalogue, of the most expensive machine that a group may use. In place of a price that is not known
+counts its upper limit. Boot disks are left out where the cloud's reader does not price its nodes itself.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any, Final, TypeVar
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
+from facts.catalog.model import Price
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
-from policies.readers.resource import AddedPlacement, Declared, Item, Program
+from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program
 from policies.readers.unread import unread
 
 T = TypeVar("T")
@@ -98,9 +100,10 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     own = _of(NodeGroup, apart)
     groups = [*(group for group in _of(NodeGroup, listed) if not any(_same(group, other) for other in own)), *own]
     added = {(item.kind, item.name): item for item in _of(AddedPlacement, apart)}
+    own_prices = {item.pool: item.hourly_usd for item in _of(PoolPrice, apart)}
     return replace(
         stack,
-        groups=tuple(priced(group, stack.clusters) for group in groups),
+        groups=tuple(priced(group, stack.clusters, own_prices) for group in groups),
         workloads=tuple(_admitted(workload, added) for workload in stack.workloads),
     )
 
@@ -161,8 +164,12 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 
 
-def priced(group: NodeGroup, clusters: Sequence[Cluster]) -> NodeGroup:
-    """The group with the price of a node, where its machines and its region (or its cluster's) tell one."""
+def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, float]) -> NodeGroup:
+    """The group with the price of a node: the stack file's own one for its pool, or that of its machines in its region
+    (or its cluster's)."""
+    pool = group.nodes.labels.get(POOL_LABEL) if isinstance(group.nodes.labels, Mapping) else None
+    if isinstance(pool, str) and pool in own_prices:
+        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own_prices[pool], price_at_most=False))
     if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
         return group
     cloud, region = group.sold_by or group.cloud, _region(group, clusters)
@@ -172,11 +179,13 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster]) -> NodeGroup:
     if any(one is None or one is UNKNOWN for one in types):
         return group
     named = [one for one in types if isinstance(one, str)]
-    each = [_usd(cloud, region, one, group.scaling.spot is True) for one in named]
-    known = [usd for usd in each if usd is not None]
+    each = [_price(cloud, region, one, group.scaling.spot is True) for one in named]
+    known = [price for price in each if price is not None]
     if len(known) < len(named):
         return group
-    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=_dearest(group, cloud, named, known)))
+    dearest = _dearest(group, cloud, named, [price.usd for price in known])
+    at_most = any(price.at_most for price in known)
+    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=dearest, price_at_most=at_most))
 
 
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
@@ -198,9 +207,10 @@ def _region(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None:
 
 
 @cache
-def _usd(cloud: str, region: str, machine: str, spot: bool) -> float | None:
-    prices = (catalog.price_per_hour(cloud, region, _spelled(cloud, machine), None, 0, spot=s) for s in (spot, False))
-    return next((price.usd for price in prices if price is not None), None)
+def _price(cloud: str, region: str, machine: str, spot: bool) -> Price | None:
+    known = catalog.of(cloud)
+    listed = known.machines.get(_spelled(cloud, machine))
+    return None if listed is None else known.prices.at_most(region, listed, spot=spot)
 
 
 @cache

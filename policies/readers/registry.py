@@ -51,6 +51,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.keys"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
+    "gpucluster": ("readers.pool_prices",),
     "gpucluster-machines": ("readers.own_machines",),
     "kubernetes": (
         "readers.kubernetes.workloads",

@@ -23,6 +23,14 @@ class AddedPlacement(Item):
     node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class PoolPrice(Item):
+    """What a stack file says that one node of the pool with this label costs, in US dollars an hour."""
+
+    pool: str
+    hourly_usd: float
+
+
 Properties = Mapping[str, Any]
 
 

@@ -43,7 +43,10 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     if unknown := _of_unknown_size(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
     costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
-    return _within(hourly_cost, costs, max_hourly_usd, "At its maximum", "hourly cost is unknown: there is no price")
+    when = "At its maximum the stack costs"
+    return _within(
+        hourly_cost, costs, max_hourly_usd, _at_most(when, stack), "hourly cost is unknown: there is no price"
+    )
 
 
 @rule(
@@ -79,9 +82,13 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     if unknown := _of_unknown_size(idle_cost, [(group, _least_nodes(group)) for group in stack.groups]):
         return unknown
     costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _permanent_workloads(stack)
-    return _within(
-        idle_cost, costs, max_idle_usd, "While it is idle", "idle cost is unknown: there is no size or price"
-    )
+    when = _at_most("While it is idle the stack costs", stack)
+    return _within(idle_cost, costs, max_idle_usd, when, "idle cost is unknown: there is no size or price")
+
+
+def _at_most(words: str, stack: Stack) -> str:
+    """The words, with what says that the price of a group is an upper limit."""
+    return f"{words} at most" if any(group.nodes.price_at_most for group in stack.groups) else words
 
 
 def _within(
@@ -93,10 +100,10 @@ def _within(
     if total > limit:
         # What costs nothing is no remedy.
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in largest((name, usd) for name, usd in priced if usd))
-        message = f"{when} the stack costs ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
+        message = f"{when} ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
         return [limited.violation(message)]
     if unpriced := ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN):
-        message = f"The stack's {unknown} for {unpriced}; the rest is ${total:.2f} an hour."
+        message = f"The stack's {unknown} for {unpriced}; its other nodes cost ${total:.2f} an hour."
         return [limited.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
     return []
 

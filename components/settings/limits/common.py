@@ -252,17 +252,40 @@ def _budget(settings: Settings) -> Iterator[Problem]:
         place = f" in {settings.region}" if settings.region else ""
         yield Problem(
             "budget.maxHourlyUsd",
-            f"cannot be checked: the price of {', '.join(settings.unpriced)}{place} is unknown",
-            "Remove the budget, or give each pool an hourlyUsd"
-            if settings.own is not None
-            else "Remove the budget, or give the pool an hourlyUsd, or use a machine and a region with a known price",
+            f"cannot be checked: the price of {_listed(settings.unpriced)}{place} is unknown",
+            f"Remove the budget, or set {_price_keys(settings.unpriced)} to what a node costs per hour",
         )
     elif settings.cost_max_hourly > limit:
+        limits = settings.priced_at_most
+        keys = f" If you know what its nodes cost, set {_price_keys(limits)}" if limits else ""
+        at_most = f"at most {settings.cost_max_hourly:.2f}" if limits else f"{settings.cost_max_hourly:.2f}"
+        unknown = f", an upper limit for {_listed(limits)}, whose price is not known" if limits else ""
+        remedies = ["Lower maxNodes", *(["use spot"] if _spot_is_cheaper(settings) else []), "or raise the budget"]
         yield Problem(
             "budget.maxHourlyUsd",
-            f"with all pools at maxNodes the stack costs {settings.cost_max_hourly:.2f} USD per hour (list price)",
-            "Lower maxNodes, use spot, or raise the budget",
+            f"with all pools at maxNodes the stack costs {at_most} USD per hour (list price{unknown})",
+            (", ".join(remedies) if len(remedies) > 2 else " ".join(remedies)) + (f".{keys}" if keys else ""),
         )
+
+
+def _listed(pools: Iterable[Pool]) -> str:
+    return ", ".join(pool.name for pool in pools)
+
+
+def _price_keys(pools: Iterable[Pool]) -> str:
+    """The keys that say what the nodes of these pools cost."""
+    return ", ".join(dict.fromkeys(f"{pool.declared_at}.hourlyUsd" for pool in pools))
+
+
+def _spot_is_cheaper(settings: Settings) -> bool:
+    """Whether a pool's machine on demand has a known price as a spot one."""
+    known = settings.known
+    pools = (pool for pool in settings.pools if pool.scaling.capacity_type == "on-demand")
+    machines = (known.machines.get(pool.nodes.machine_type) for pool in pools)
+    return any(
+        machine is not None and known.prices.machine(settings.region, machine, spot=True) is not None
+        for machine in machines
+    )
 
 
 def _teams(settings: Settings) -> Iterator[Problem]:

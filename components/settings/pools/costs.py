@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from components.settings.sections.cluster import Kubernetes, Network
@@ -69,32 +70,37 @@ def fees(
     usd_by_key = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
     if volume is not None and each is not None:
         gib = volume.size_gib or (known.choices.volume_gib or (0,))[0]
-        usd = gib * each.usd * max(1.0, known.prices.most_above(region, known.reference_region))
+        usd = gib * each.usd * max(1.0, known.prices.most_above(region))
         usd_by_key["workloads.sharedVolume"] = usd_by_key.get("workloads.sharedVolume", 0.0) + usd
     return usd_by_key
 
 
-def dearest_price(
-    known: CloudCatalog, region: str, machines: Sequence[Machine], disk_gb: int, *, spot: bool
-) -> float | None:
-    """One node of the dearest of the types that a pool mixes, as all its nodes may be; ``None`` if the planned one's
-    price is not known.
+@dataclass(frozen=True, kw_only=True)
+class NodePrice:
+    """The prices of a pool's nodes, as ``Nodes`` has them."""
 
-    A type whose price in the region is not known counts with that of the reference region, times the largest ratio
-    that any type is known to have between the two. One without a price there is not sold by the hour.
+    hourly_usd: float | None = None
+    dearest_hourly_usd: float | None = None
+    price_at_most: bool = False
+
+
+def node_price(
+    known: CloudCatalog, region: str, machines: Sequence[Machine], disk_gb: int, *, spot: bool, own: float | None
+) -> NodePrice:
+    """The prices of a node of the first of the types that a pool mixes, and of the dearest, as all its nodes may be; or
+    the pool's ``own`` price. A type that has a price in no region is not sold by the hour.
     """
-    if known.prices.node(region, machines[0], disk_gb, spot=spot) is None:
-        return None
-    prices = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
-    return max(price for price in prices if price is not None)
-
-
-def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    price = known.prices.node(region, machine, disk_gb, spot=spot)
-    if price is not None:
-        return price
-    elsewhere = known.prices.node(known.reference_region, machine, disk_gb, spot=spot)
-    return None if elsewhere is None else elsewhere * known.prices.most_above(region, known.reference_region)
+    if own is not None:
+        return NodePrice(hourly_usd=own, dearest_hourly_usd=own)
+    first, *others = (known.prices.node(region, machine, disk_gb, spot=spot) for machine in machines)
+    if first is None:
+        return NodePrice()
+    prices = [first, *(price for price in others if price is not None)]
+    return NodePrice(
+        hourly_usd=first.usd,
+        dearest_hourly_usd=max(price.usd for price in prices),
+        price_at_most=any(price.at_most for price in prices),
+    )
 
 
 def fee(known: CloudCatalog, version: str | None, day: date) -> Price:

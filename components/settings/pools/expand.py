@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final, cast
 
-from components.settings.pools.costs import dearest_price
+from components.settings.pools.costs import node_price
 from components.settings.sections import capacity
 from components.settings.sections.capacity import Reservation
 from components.settings.sections.pools import AdminPool, CpuPool, GpuPool, SharingSetting
@@ -183,12 +183,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             compact=pool.placement == "compact",
             fabric=fabric,
             upgrade=_upgrade(pool),
-            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=scaling.spot)
-            if (own := pool.hourly_usd) is None
-            else own,
-            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot)
-            if own is None
-            else own,
+            **asdict(node_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot, own=pool.hourly_usd)),
         )
         yield Pool(
             name=name,
@@ -198,6 +193,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             gpus=gpus,
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
+            own_hourly_usd=pool.hourly_usd,
         )
 
 
@@ -273,8 +269,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
             image=cast(Image, known.nodes.images[0]),
             disk_gb=pool.disk_gb,
             upgrade=_upgrade(pool),
-            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=scaling.spot),
-            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot),
+            **asdict(node_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot, own=pool.hourly_usd)),
         )
         yield Pool(
             name=name,
@@ -283,6 +278,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place) -> Iterator[Pool]:
             scaling=scaling,
             declared_at=f"cpuPools[{index}]",
             raw=pool.raw,
+            own_hourly_usd=pool.hourly_usd,
         )
 
 
@@ -297,8 +293,7 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
         labels={**admin_pool_labels(), **_arch_label(machines)},
         image=cast(Image, known.nodes.images[0]),
         disk_gb=pool.disk_gb,
-        hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=spot),
-        dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=spot),
+        **asdict(node_price(known, place.region, machines, pool.disk_gb, spot=spot, own=pool.hourly_usd)),
     )
     fewest = pool.nodes * len(zones)
     scaling: Scaling = Scaling(
@@ -307,7 +302,14 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
         autoscaled=pool.max_nodes is not None,
         capacity_type=pool.capacity,
     )
-    return Pool(name=ADMIN_POOL_NAME, role="admin", nodes=nodes, scaling=scaling)
+    return Pool(
+        name=ADMIN_POOL_NAME,
+        role="admin",
+        nodes=nodes,
+        scaling=scaling,
+        declared_at="adminPool",
+        own_hourly_usd=pool.hourly_usd,
+    )
 
 
 def _machines(types: Sequence[str], spot: bool, known: Machines) -> tuple[Machine, ...]:

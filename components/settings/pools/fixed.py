@@ -91,4 +91,5 @@ def fixed_pool(
         scaling=Scaling(min_nodes=nodes, max_nodes=nodes, autoscaled=False, capacity_type="fixed"),
         gpus=gpus,
         declared_at=declared_at,
+        own_hourly_usd=usd,
     )

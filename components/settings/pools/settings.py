@@ -286,10 +286,28 @@ class Settings:
         return self._cost_hourly[1]
 
     @property
-    def unpriced(self) -> tuple[str, ...]:
-        """The pools without a price."""
-        pools = self.pools if self.own else (self.admin_pool, *self.pools)
-        return tuple(pool.name for pool in pools if pool.nodes.hourly_usd is None)
+    def idle_at_most(self) -> bool:
+        """Whether ``cost_idle_hourly`` is an upper limit, because it has a price that is one."""
+        return any(pool.scaling.min_nodes for pool in self.priced_at_most)
+
+    @property
+    def max_at_most(self) -> bool:
+        """The same of ``cost_max_hourly``."""
+        return any(pool.scaling.max_nodes for pool in self.priced_at_most)
+
+    @property
+    def priced_at_most(self) -> tuple[Pool, ...]:
+        """The pools with an upper limit in place of a price, because that is not known."""
+        return tuple(pool for pool in self._paid_pools if pool.nodes.price_at_most)
+
+    @property
+    def unpriced(self) -> tuple[Pool, ...]:
+        """The pools without a price, and without an upper limit for it."""
+        return tuple(pool for pool in self._paid_pools if pool.nodes.hourly_usd is None)
+
+    @property
+    def _paid_pools(self) -> tuple[Pool, ...]:
+        return self.pools if self.own else (self.admin_pool, *self.pools)
 
     @property
     def idle_minutes(self) -> int:

@@ -23,6 +23,11 @@ from policies.rules import node_groups
 MOST_ADMIN_NODES: Final = 10
 """Admin nodes in each zone."""
 
+_HOURLY_USD: Final = (
+    "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets, the gate and `gpu "
+    "fit`; of several ways to get it, the dearest"
+)
+
 
 class SharingSetting(Section):
     """Several pods share one GPU, and each requests one GPU."""
@@ -97,8 +102,7 @@ class GpuPool(Section):
     disk_gb: fields.DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
     hourly_usd: fields.Usd | None = Field(
         default=None,
-        description="what one node costs per hour, in US dollars, in place of the list price, for budgets and `gpu "
-        "fit`; of several ways to get it, the dearest. TPU7x needs it: its list price is not known",
+        description=f"{_HOURLY_USD}. TPU7x needs it: its list price is not known",
     )
     image: Annotated[StrictStr, check.checked(check.image)] | None = Field(
         default=None,
@@ -271,6 +275,7 @@ class CpuPool(Section):
         default=(), description="zones of the pool. Default: the stack's zones. `none`: as in the stack's zones"
     )
     disk_gb: fields.DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+    hourly_usd: fields.Usd | None = Field(default=None, description=_HOURLY_USD)
     unneeded_minutes: fields.Minutes | None = Field(
         default=None, description="minutes after which an idle node is removed. Default: the stack's"
     )
@@ -322,6 +327,7 @@ class AdminPool(Section):
         description="maximum nodes over all zones; setting it enables autoscaling. Default: a fixed size",
     )
     disk_gb: fields.DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+    hourly_usd: fields.Usd | None = Field(default=None, description=_HOURLY_USD)
 
     @field_validator("machine_type")
     @classmethod

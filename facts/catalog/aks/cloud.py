@@ -90,6 +90,7 @@ CATALOG: Final = CloudCatalog(
     ),
     prices=Prices(
         cloud="aks",
+        reference_region="westus2",
         control_plane=_FEES["control plane"],
         nat=nat_price,
         volume=_FEES["volume"],
@@ -160,7 +161,6 @@ CATALOG: Final = CloudCatalog(
             **{"node-auto-provisioning": "karpenter.azure.com/v1beta1:AKSNodeClass"},
         ),
     ),
-    reference_region="westus2",
     # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
     separate_regions=("usgov", "usdod", "china"),
     # Not a zone of Azure's: nodes whose pool names none. Their label says 0.

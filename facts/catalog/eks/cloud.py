@@ -74,6 +74,7 @@ CATALOG: Final = CloudCatalog(
     ),
     prices=Prices(
         cloud="eks",
+        reference_region="us-east-1",
         control_plane=_FEES["control plane"],
         extended_support=_FEES["extended support"],
         nat=nat_price,
@@ -169,7 +170,6 @@ CATALOG: Final = CloudCatalog(
             karpenter="karpenter.k8s.aws/v1:EC2NodeClass",
         ),
     ),
-    reference_region="us-east-1",
     # https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
     separate_regions=("us-gov-", "cn-", "us-iso", "eusc-"),
     # Fluent Bit of the add-on tolerates every taint and writes one JSON document per line, with the line in ``log``:

@@ -74,6 +74,7 @@ CATALOG: Final = CloudCatalog(
     ),
     prices=Prices(
         cloud="gke",
+        reference_region="us-central1",
         control_plane=_FEES["control plane"],
         extended_support=_FEES["extended support"],
         nat=nat_price,
@@ -135,7 +136,6 @@ CATALOG: Final = CloudCatalog(
             pool="gcp:container/nodePool:NodePool",
         ),
     ),
-    reference_region="us-central1",
     # The program's clusters send the logs of workloads: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-logs
     log_command=(
         """gcloud logging read --project {project} """

@@ -109,6 +109,8 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
             continue
         hourly = pool.nodes.hourly_usd * _share(pod, pool)
         total += _while_up(pod, node, hourly, now)
+        if pool.nodes.price_at_most:
+            total += GpuCost(notes=(f"node price of pool {pool.name} not known exactly; its upper limit counts",))
         if pool.scaling.unneeded_minutes is None:
             total += GpuCost(notes=("scale-down delay unknown on this cloud; idle time not included",))
         else:

@@ -33,7 +33,7 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_hourly_usd, whole_machine_gpus
+from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_price, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
@@ -241,6 +241,7 @@ def _group(
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
     initial = _times(amount(coalesce(pool.get("nodeCount"), pool.get("initialNodeCount"))), per_zone)
     network = pool.get("networkConfig")
+    price = node_price(config, region, spot)
     return NodeGroup(
         name=name,
         cloud=CLOUD,
@@ -257,7 +258,8 @@ def _group(
             zones=zones,
             labels=_labels(pool, name, gpus, spot, machine),
             taints=taints_of(at(config, "taints"), CONSTANTS),
-            dearest_hourly_usd=node_hourly_usd(config, region, spot),
+            dearest_hourly_usd=None if price is None else price.usd,
+            price_at_most=price is not None and price.at_most,
         ),
         region=region,
         # The provider sends a declared block without it as false, whatever the cluster has: expandNodeNetworkConfig in

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from facts import catalog
+from facts.catalog.model import Price
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 
 CLOUD: Final = "gke"
@@ -55,8 +56,8 @@ def _topologies(machine_type: str) -> Mapping[str, int]:
     return catalog.of(CLOUD).machines.topologies(machine_type)
 
 
-def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> float | None:
-    """US dollars an hour for one node (machine, GPUs, boot disk) by list price; ``None`` where no price is known."""
+def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Price | None:
+    """The list price of one node (machine, GPUs, boot disk), or its upper limit; ``None`` where neither is known."""
     machine = text(at(config, "machineType"))
     if not isinstance(machine, str) or not isinstance(region, str) or spot is UNKNOWN:
         return None
@@ -66,7 +67,6 @@ def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -
     gpu = next((known.gpu for known in cloud.machines.accelerators.values() if known.name == kind), None)
     if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
         return None
-    node = catalog.price_per_hour(CLOUD, region, machine, gpu, count, spot=spot)
+    known = cloud.machines.with_gpus(machine, gpu, count) if gpu else cloud.machines.get(machine)
     size = whole(at(config, "diskSizeGb"), default=_DEFAULT_DISK_GB)
-    disk = cloud.prices.disk(region, size) if isinstance(size, int) else None
-    return None if node is None or disk is None else node.usd + disk.usd
+    return None if known is None or not isinstance(size, int) else cloud.prices.node(region, known, size, spot=spot)

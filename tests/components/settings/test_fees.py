@@ -9,7 +9,7 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.pools.costs import dearest_price, support_of
+from components.settings.pools.costs import support_of
 from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
@@ -160,23 +160,3 @@ def test_a_ceiling_counts_the_dearest_machine_that_a_pool_may_consist_of() -> No
         return loaded.cost_max_hourly - loaded.cost_idle_hourly
 
     assert most("g4dn.xlarge") < most("g4dn.xlarge", "g4dn.2xlarge") == most("g4dn.2xlarge")
-
-
-def test_a_price_that_is_not_known_in_the_region_counts_at_most() -> None:
-    known = catalog.of("eks")
-    types = [machine for name in ("m6i.xlarge", "m7i.xlarge") if (machine := known.machines.get(name))]
-    assert known.prices.machine("eu-west-1", types[1], spot=False) is None
-    there = dearest_price(known, known.reference_region, types, 100, spot=True)
-    here = dearest_price(known, "eu-west-1", types, 100, spot=True)
-    assert there is not None
-    assert here is not None
-    # Of each type that both regions list, the price here is no more than that ratio allows.
-    ratio = known.prices.most_above("eu-west-1", known.reference_region)
-    for name in known.machines.types:
-        machine = known.machines.get(name)
-        assert machine is not None
-        one, other = (known.prices.machine(place, machine, spot=False) for place in ("eu-west-1", "us-east-1"))
-        if one is not None and other is not None:
-            assert one.usd <= other.usd * ratio * 1.0001
-    assert here == pytest.approx(there * ratio)
-    assert dearest_price(known, "eu-north-1", types, 100, spot=True) is None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from facts import catalog
 from facts.catalog.carbon import carbon
-from facts.catalog.tables import by_key, rows
+from facts.catalog.tables import Row, by_key, rows
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).machines.accelerators]
 SOURCES = {"gke": "https://cloud.google.com/", "eks": "https://aws.amazon.com/", "aks": "https://"}
@@ -130,3 +132,63 @@ def test_most_of_googles_regions_are_known_with_year_and_source() -> None:
 def test_what_is_not_published_is_none() -> None:
     assert carbon("gke", "mars-west1") is None
     assert carbon("eks", "us-east-1") is None
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_the_limit_for_a_price_that_is_not_known_is_above_it(
+    cloud: str, half: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every second price of the table is hidden, and is then no more than the limit that takes its place."""
+    known = catalog.of(cloud)
+    every = by_key(cloud, "machine_prices", "region", "type")
+    hidden = {
+        place: row
+        for number, (place, row) in enumerate(sorted(every.items()))
+        if number % 2 == half and place[0] != known.reference_region and row["on_demand"]
+    }
+
+    def without_hidden(cloud: str, table: str, *columns: str) -> Mapping[tuple[str, ...], Row]:
+        rows = by_key(cloud, table, *columns)
+        return {place: row for place, row in rows.items() if table != "machine_prices" or place not in hidden}
+
+    monkeypatch.setattr("facts.catalog.prices.by_key", without_hidden)
+    prices = replace(known.prices)
+    assert hidden
+    left = {type for place, row in every.items() if place not in hidden and row["on_demand"] for type in place[1:]}
+    for (region, type), row in hidden.items():
+        machine = known.machines.get(type)
+        assert machine is not None
+        limit = prices.at_most(region, machine, spot=False)
+        assert (limit is None) == (type not in left), (region, type)
+        if limit is not None:
+            assert limit.at_most
+            assert limit.usd >= float(row["on_demand"]), (region, type)
+
+
+# Nothing limits these.
+WITHOUT_LIMIT = {"gke": {"a3-edgegpu-8g", "f1-micro", "g1-small", "tpu7x-standard-4t"}, "eks": {"p5e.48xlarge"}}
+
+
+@pytest.mark.parametrize("spot", [False, True])
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_every_machine_has_a_price_or_a_limit_in_every_region(cloud: str, spot: bool) -> None:
+    known = catalog.of(cloud)
+    for region in known.regions:
+        for type in known.machines.types:
+            machine = known.machines.get(type)
+            assert machine is not None
+            node = known.prices.node(region, machine, 100, spot=spot)
+            assert (node is None) == (type in WITHOUT_LIMIT.get(cloud, ())), (region, type)
+            exact, disk = known.prices.machine(region, machine, spot=spot), known.prices.disk(region, 100)
+            if node is not None:
+                assert node.at_most == (exact is None or disk is None)
+                assert exact is None or node.usd > exact.usd
+
+
+@pytest.mark.parametrize(("cloud", "region"), [("eks", "us-gov-west-1"), ("aks", "chinaeast2"), ("gke", "mars-north1")])
+def test_prices_say_nothing_of_regions_of_other_accounts(cloud: str, region: str) -> None:
+    known = catalog.of(cloud)
+    machine = known.machines.get(known.machines.default_cpu)
+    assert machine is not None
+    assert known.prices.node(region, machine, 100, spot=False) is None

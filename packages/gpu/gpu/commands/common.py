@@ -63,8 +63,9 @@ def fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def dollars(amount: float | None) -> str:
-    """``$1.20``, or ``?`` if unknown."""
+def dollars(amount: float | None, *, at_most: bool = False) -> str:
+    """``$1.20``, ``at most $1.20`` where that is an upper limit, or ``?`` if unknown."""
     if amount is None:
         return "?"
-    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+    figure = f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+    return f"at most {figure}" if at_most else figure

@@ -202,7 +202,7 @@ def _table(places: Sequence[Place]) -> Table:
     table = table_of("context", "pools", "node", "$/h", "start", numbers=("$/h",))
     for each in places:
         pools = ", then ".join(pool.name for pool in each.fit.pools)
-        price = dollars(each.hourly_usd)
+        price = dollars(each.hourly_usd, at_most=each.fit.price_at_most)
         table.add_row(escape(each.cluster.context), pools, node_of(each.fit.pools[0]), price, _SHORT[each.start.stage])
     return table
 

@@ -38,7 +38,7 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
             pool.name,
             node_of(pool),
             room(pool),
-            dollars(pool.nodes.hourly_usd),
+            dollars(pool.nodes.hourly_usd, at_most=pool.nodes.price_at_most),
             f"{count}/{pool.scaling.max_nodes}",
             f"after {pool.scaling.unneeded_minutes} min idle"
             if pool.scaling.unneeded_minutes is not None
@@ -64,7 +64,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     """One line: pools, size, price, and how soon it starts; ``nodes`` as of ``nodes_up``."""
     first = fit.pools[0]
     names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
-    price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)}/h per node"
+    price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd, at_most=fit.price_at_most)}/h per node"
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
     total = f", {_nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
@@ -89,6 +89,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
         "nodes": _nodes_for(fit, request),
         "hourlyUsdPerNode": fit.hourly_usd,
         "hourlyUsd": hourly_usd(fit, request),
+        "priceAtMost": fit.price_at_most,
         "nodesUp": None if nodes is None else sum(nodes.get(pool.name, 0) for pool in fit.pools),
         "largerThanNeeded": fit.larger,
     }

@@ -121,8 +121,10 @@ def _cost(snapshot: Snapshot) -> str:
     if snapshot.nodes is None:
         return "you may not list nodes"
     up = [pool for pool in snapshot.offer.pools for _ in snapshot.nodes_of(pool)]
-    least = "at least " if any(pool.nodes.hourly_usd is None for pool in up) else ""
-    return f"GPU nodes cost {least}{dollars(sum(pool.nodes.hourly_usd or 0 for pool in up))}/h"
+    unknown = any(pool.nodes.hourly_usd is None for pool in up)
+    at_most = not unknown and any(pool.nodes.price_at_most for pool in up)
+    total = dollars(sum(pool.nodes.hourly_usd or 0 for pool in up), at_most=at_most)
+    return f"GPU nodes cost {'at least ' if unknown else ''}{total}/h"
 
 
 def _pools(snapshot: Snapshot) -> Table:
@@ -132,7 +134,9 @@ def _pools(snapshot: Snapshot) -> Table:
         used = f"{sum(snapshot.used.get(name, 0) for name in own)}/{len(own) * pool.allocatable_gpus}" if own else ""
         price = None if pool.nodes.hourly_usd is None or unknown else len(own) * pool.nodes.hourly_usd
         count = f"{'?' if unknown else len(own)}/{pool.scaling.max_nodes}"
-        table.add_row(pool.name, node_of(pool), count, used, dollars(price))
+        table.add_row(
+            pool.name, node_of(pool), count, used, dollars(price, at_most=pool.nodes.price_at_most and bool(price))
+        )
     return table
 
 

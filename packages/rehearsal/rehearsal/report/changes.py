@@ -29,7 +29,8 @@ _ENDING: Final = _REPLACING | {"delete"}
 class DeclaredPool:
     """A pool as declared; ``None`` is unknown until the update, for numbers of nodes also where no autoscaler sizes it.
 
-    ``hourly_usd`` is the list price of one node, ``capacity`` a capacity type of the stack file, or ``fixed``.
+    ``hourly_usd`` is the list price of one node, or an upper limit (``price_at_most``); ``capacity`` a capacity type of
+    the stack file, or ``fixed``.
     """
 
     name: str
@@ -41,6 +42,12 @@ class DeclaredPool:
     hourly_usd: float | None
     machine_type: str | None
     urns: frozenset[str]
+    price_at_most: bool = False
+
+    @property
+    def price(self) -> str:
+        """The list price of one node, in words."""
+        return hourly(self.hourly_usd, at_most=self.price_at_most)
 
     @property
     def size(self) -> str:
@@ -64,6 +71,8 @@ class StackState:
     clusters: frozenset[str] = frozenset()
     idle_usd: float | None = None
     max_usd: float | None = None
+    at_most: bool = False
+    """Whether these are upper limits, because not all prices are known."""
     quotas: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     """Quota and its place → how much of it the stack needs with all pools at maxNodes, and the unit."""
     prices_of: str | None = None
@@ -154,7 +163,7 @@ class StackChange:
             return PoolChange(name, "removed")
         if before is None:
             gpus = f"{after.gpus} per node, " if after.gpus else ""
-            price = hourly(after.hourly_usd)
+            price = after.price
             return PoolChange(name, "added", (f"{gpus}{after.capacity}, {after.size} nodes, {price} per node",))
         own = [one for one in self.resources if one.urn in before.urns | after.urns]
         details = tuple(_differences(before, after))
@@ -238,6 +247,7 @@ def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any
         clusters=frozenset(cluster.resource for cluster in stack.clusters),
         idle_usd=cost.get("idleHourlyUsd") if known else None,
         max_usd=cost.get("maxHourlyUsd") if known else None,
+        at_most=bool(known and (cost.get("idleAtMost") or cost.get("maxAtMost"))),
         quotas={(one["quota"], one["where"]): (one["needed"], one["unit"]) for one in outputs.get("quotas") or ()},
         prices_of=cost.get("asOf"),
         declared=tuple(each for each in declared if each.properties),  # one that is only read has no inputs
@@ -277,6 +287,7 @@ def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
     capacity = "fixed" if group.kind == "owned" else output.get("capacity") or "on-demand"
     if (capacity == "spot") is not (group.scaling.spot is True):
         capacity = "spot" if group.scaling.spot is True else "on-demand"
+    published_usd = output.get("hourlyUsd") if as_published else None
     return DeclaredPool(
         name=name,
         gpu=gpu if isinstance(gpu, str) else ", ".join(group.gpu_models) or None,
@@ -284,7 +295,8 @@ def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
         capacity=capacity,
         min_nodes=None if _known(group.scaling.max_nodes) is None else _known(group.scaling.min_nodes),
         max_nodes=_known(group.scaling.max_nodes),
-        hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.nodes.dearest_hourly_usd),
+        hourly_usd=published_usd or _known(group.nodes.dearest_hourly_usd),
+        price_at_most=bool(output.get("priceAtMost")) if published_usd else group.nodes.price_at_most,
         machine_type=_known(machine),
         urns=frozenset({group.resource}),
     )
@@ -301,7 +313,7 @@ def _differences(before: DeclaredPool, after: DeclaredPool) -> Iterator[str]:
         ("", before.machine_type, after.machine_type),
         ("", before.capacity, after.capacity),
         (" nodes", before.size, after.size),
-        (" per node", hourly(before.hourly_usd), hourly(after.hourly_usd)),
+        (" per node", before.price, after.price),
     ):
         if old != new:
             yield f"{old} → {new}{unit}"

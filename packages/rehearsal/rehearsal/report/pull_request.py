@@ -198,7 +198,8 @@ def costs(change: StackChange) -> str:
     ):
         was = f"{hourly(old)} → " if before is not None and old != new else ""
         parts.append(f"{was}**{hourly(new)}** {words}")
-    return ", ".join(parts)
+    limit = "; upper limits, because not all prices are known" if after.at_most else ""
+    return ", ".join(parts) + limit
 
 
 def changes(change: StackChange) -> str:
@@ -283,7 +284,7 @@ def _details(change: StackChange, pages: str) -> Iterator[CommentBlock]:
         rows = ["| pool | GPUs per node | capacity | nodes | price per node |", "|---|---|---|---|---|"]
         for pool in change.after.pools:
             gpus = code(pool.gpus) if pool.gpus else "–"
-            cells = (code(pool.name), gpus, code(pool.capacity), pool.size, hourly(pool.hourly_usd))
+            cells = (code(pool.name), gpus, code(pool.capacity), pool.size, pool.price)
             rows.append(f"| {' | '.join(cells)} |")
         yield CommentBlock("\n".join(rows), "All pools")
     if others := _others(change):

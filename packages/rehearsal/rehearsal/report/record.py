@@ -131,7 +131,7 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
         own["KEDA"] = "the rehearsal sets the replicas of a service instead"
     prices = "list prices from the catalogue"
     if settings.unpriced:
-        prices += f", unknown for {', '.join(settings.unpriced)}"
+        prices += f", unknown for {', '.join(pool.name for pool in settings.unpriced)}"
     sizes = "resources that nodes reserve and system pods request, from formulas and samples"
     limits = _SENTENCES["limited"] if limited else {}
     not_rehearsed = {**_SENTENCES["always"], **limits, **_SENTENCES["day-two"][day_two], **own, **_charts(settings)}

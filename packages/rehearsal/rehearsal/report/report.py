@@ -142,7 +142,10 @@ def node_prices(settings: Settings) -> NodePrice:
             known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus.per_node else bare
         )
         spot = node.labels.get(CAPACITY, "spot" if pool.scaling.spot else "") == "spot"
-        return None if machine is None else known.prices.node(settings.region, machine, pool.nodes.disk_gb, spot=spot)
+        if machine is None:
+            return None
+        node = known.prices.node(settings.region, machine, pool.nodes.disk_gb, spot=spot)
+        return None if node is None else node.usd
 
     return price
 

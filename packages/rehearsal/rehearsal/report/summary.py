@@ -143,9 +143,9 @@ def sparkline(series: list[int]) -> str:
     return "".join(_BLOCKS[0 if value == 0 else max(1, round(value / top * 8))] for value in series)
 
 
-def hourly(usd: float | None) -> str:
-    """A price per hour: ``$0.19/h``, or ``unknown``."""
-    return "unknown" if usd is None else f"${usd:.2f}/h"
+def hourly(usd: float | None, *, at_most: bool = False) -> str:
+    """A price per hour: ``$0.19/h``, ``at most $0.19/h`` where that is an upper limit, or ``unknown``."""
+    return "unknown" if usd is None else f"{'at most ' if at_most else ''}${usd:.2f}/h"
 
 
 def prices(idle: float | None, peak: float | None, most: float | None) -> str:

@@ -35,7 +35,7 @@ from rehearsal.engine.events import PolicyViolation, read_events
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.report.changes import StackChange, compared, stack_change
 from rehearsal.report.pull_request import StackReport, changes, costs, hidden, quotas
-from rehearsal.report.summary import hourly, new_table
+from rehearsal.report.summary import new_table
 from rehearsal.run.options import BUILD
 from rehearsal.run.working import working
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
@@ -147,7 +147,7 @@ def show_stack(console: Console, change: StackChange) -> None:
     """Print what the stack declares: pools, prices, quotas; and what changes against the base, if there is one."""
     pools = new_table("Pools, as declared", "pool", "GPUs per node", "capacity", "nodes", "price per node")
     for pool in change.after.pools:
-        cells = (pool.name, pool.gpus or "–", pool.capacity, pool.size, hourly(pool.hourly_usd))
+        cells = (pool.name, pool.gpus or "–", pool.capacity, pool.size, pool.price)
         pools.add_row(*map(escape, cells))
     quota = "\n".join(["**Quota to ask for**", *lines]) if (lines := quotas(change)) else ""
     text = (costs(change), changes(change) if change.before else "", quota)
@@ -161,7 +161,12 @@ def to_json(stack: str, change: StackChange) -> dict[str, Any]:
     ``null`` without a base.
     """
     after, before = change.after, change.before
-    cost = {"idleHourlyUsd": after.idle_usd, "maxHourlyUsd": after.max_usd, "pricesOf": after.prices_of}
+    cost = {
+        "idleHourlyUsd": after.idle_usd,
+        "maxHourlyUsd": after.max_usd,
+        "atMost": after.at_most,
+        "pricesOf": after.prices_of,
+    }
     return {
         "schemaVersion": 1,
         "stack": stack,
@@ -180,7 +185,10 @@ def to_json(stack: str, change: StackChange) -> dict[str, Any]:
     }
 
 
-_OF_POOL: Final = ("name", "gpu", "gpus_per_node", "capacity", "machine_type", "min_nodes", "max_nodes", "hourly_usd")
+_OF_POOL: Final = (
+    *("name", "gpu", "gpus_per_node", "capacity", "machine_type", "min_nodes", "max_nodes", "hourly_usd"),
+    "price_at_most",
+)
 _OF_CHANGE: Final = ("pool", "kind", "details", "because", "ends_jobs")
 
 

@@ -76,8 +76,9 @@ def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bough
     machine = catalog.of("gke").machines.with_gpus(ran, pool.gpus.type, 1)
     assert machine is not None
     expected = catalog.of("gke").prices.node(stack.region, machine, pool.nodes.disk_gb, spot=spot)
-    assert node_prices(stack)(node, pool) == expected
-    assert (expected == pool.nodes.hourly_usd) is ((ran, spot) == (pool.nodes.machine_type, True))
+    assert expected is not None
+    assert node_prices(stack)(node, pool) == expected.usd
+    assert (expected.usd == pool.nodes.hourly_usd) is ((ran, spot) == (pool.nodes.machine_type, True))
 
 
 def test_a_pool_without_a_price_is_named_not_guessed(record: RunRecord) -> None:
