@@ -1,16 +1,19 @@
-"""What a change loosens in the gate: lower levels, wider limits, new exemptions, removed rules.
+"""What a change loosens in the gate: lower levels, wider limits, new exemptions, removed rules, programs that pass.
 
-``make gate-diff BASE=`` compares the rules, ``policies/config`` and the stack files' budgets of a commit with those of
-the working tree. A change inside a rule's function is not compared: ``.github/CODEOWNERS`` names who reviews it.
+``make gate-diff BASE=`` compares a commit with the working tree: the rules, ``policies/config``, the stack files'
+budgets, the commands that run with the gate, and what both gates refuse of the commit's own test programs. So a change
+in a rule, a reader or a fact counts by what it does. ``.github/CODEOWNERS`` names who reviews all that the gate is of.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +36,17 @@ import json
 from policies.rules.table import RULES
 print(json.dumps({r.id: {"level": r.level, "limits": {n: o["default"] for n, o in r.schema.items()}} for r in RULES}))
 """
+_JUDGE_PROGRAMS: Final = """\
+import json
+from tests.policies.corpus.case import findings
+from tests.policies.corpus.programs import read_cases, read_trios
+cases = {case.id: case for case in read_cases()} | {f"trio {t.rule}": t.case(t.refused) for t in read_trios()[0]}
+print(json.dumps({name: sorted({each.rule for each in findings(case)}) for name, case in cases.items()}))
+"""
+_PROGRAMS: Final = Path("tests", "policies", "corpus")
+_FLAG: Final = "--policy-pack"
+_COMMANDS: Final = ("Makefile", ".ci", ".github", "examples/ci", "packages/cli")
+"""Where commands run Pulumi."""
 
 
 def _higher(before: Any, after: Any) -> bool:
@@ -78,6 +92,10 @@ class GateState:
     """Stack, or ``default`` → its configuration of the gate."""
     budgets: Mapping[str, float | None] = field(default_factory=dict)
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
+    gated: Mapping[str, int] = field(default_factory=dict)
+    """File → how often it runs Pulumi with a policy pack."""
+    refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
+    """Program of the tests → the rules that it breaks; ``None`` where they cannot be judged."""
 
     def config(self, stack: str) -> Mapping[str, Any]:
         """The configuration of a stack."""
@@ -111,7 +129,20 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         raised = after.budgets.get(stack, budget)
         if budget != raised and _higher(budget, raised):
             lines.append(f"budget.maxHourlyUsd, stack {stack}: {_shown(budget)} → {_shown(raised)}")
-    return lines
+    for file, times in before.gated.items():
+        if (now := after.gated.get(file, 0)) < times:
+            lines.append(f"{file}: {_FLAG} {times} times → {now} times")
+    return [*lines, *_that_pass(before, after)]
+
+
+def _that_pass(before: GateState, after: GateState) -> Iterator[str]:
+    if after.refused is None:
+        yield f"{_PROGRAMS}: the gate cannot judge these programs any more; compare by hand"
+    elif before.refused is not None:
+        for program, rules in before.refused.items():
+            allowed = [rule for rule in rules if rule in after.rules and rule not in after.refused.get(program, ())]
+            if allowed:
+                yield f"{', '.join(allowed)}: a program of {_PROGRAMS} passes, {program}"
 
 
 def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:
@@ -136,18 +167,58 @@ def _shown(value: Any) -> str:
     return "no limit" if value is None else json.dumps(value)
 
 
-def state_of(tree: Path) -> GateState:
-    """The gate in a checkout. Raises ``CalledProcessError`` if its rules cannot be loaded."""
-    listed = subprocess.run([sys.executable, "-c", _LIST_RULES], cwd=tree, check=True, capture_output=True, text=True)
+def state_of(tree: Path, programs: Path | None = None) -> GateState:
+    """The gate in a checkout, and its verdict on the programs of another (``programs``), by default on its own.
+
+    Raises ``CalledProcessError`` if its rules cannot be loaded.
+    """
     configs = {file.stem: json.loads(file.read_text()) for file in (tree / "policies" / "config").glob("*.json")}
     stacks = {
         file.name.removeprefix("Pulumi.").removesuffix(".yaml"): (yaml.safe_load(file.read_text()) or {}).get("config")
-        for file in tree.glob("Pulumi.*.yaml")
+        for file in _stack_files(tree)
     }
     budgets = {
         stack: ((config or {}).get("gpucluster:budget") or {}).get("maxHourlyUsd") for stack, config in stacks.items()
     }
-    return GateState(json.loads(listed.stdout), configs, budgets)
+    return GateState(
+        _output(_LIST_RULES, tree), configs, budgets, gated_commands(tree), _refused(tree, programs or tree)
+    )
+
+
+def _output(script: str, tree: Path) -> Any:
+    command = [sys.executable, "-c", script]
+    return json.loads(subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout)
+
+
+def _stack_files(tree: Path) -> Iterator[Path]:
+    """The stack files that Pulumi reads: https://www.pulumi.com/docs/iac/concepts/projects/project-file/."""
+    project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+    return (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml")
+
+
+def gated_commands(tree: Path) -> dict[str, int]:
+    """Files that run Pulumi with a policy pack → how often."""
+    places = [tree / name for name in _COMMANDS]
+    files = [file for place in places for file in (place.rglob("*") if place.is_dir() else [place])]
+    texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
+    counts = {
+        file: len(re.findall(rf"{_FLAG}(?![\w-])", text)) for file, text in texts.items() if ".pyc" not in file.name
+    }
+    return {str(file.relative_to(tree)): count for file, count in counts.items() if count}
+
+
+def _refused(tree: Path, programs: Path) -> Mapping[str, Sequence[str]] | None:
+    """What the gate of one checkout says to the test programs of another."""
+    if not (programs / _PROGRAMS).is_dir():
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        for source, name in ((tree, "policies"), (tree, "facts"), (programs, "tests")):
+            shutil.copytree(source / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
+        try:
+            judged: Mapping[str, Sequence[str]] = _output(_JUDGE_PROGRAMS, Path(folder))
+        except subprocess.CalledProcessError:
+            return None
+    return judged
 
 
 def main(arguments: list[str]) -> int:
@@ -157,7 +228,7 @@ def main(arguments: list[str]) -> int:
         start = _git("merge-base", base, "HEAD").decode().strip()
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(["tar", "-x", "-C", folder], input=_git("archive", start), check=True, capture_output=True)
-            lines = loosenings(state_of(Path(folder)), state_of(ROOT))
+            lines = loosenings(state_of(Path(folder)), state_of(ROOT, Path(folder)))
     except subprocess.CalledProcessError as error:
         reason = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
         sys.stderr.write(f"cannot compare with the commit '{base}': {reason}")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.gate_diff import GateState, loosenings, state_of, wider
+from policies.gate_diff import GateState, gated_commands, loosenings, state_of, wider
 from policies.pools import parse
 from policies.rules import rule as rules
 from policies.rules.table import BY_ID, RULES
@@ -161,6 +165,7 @@ def test_ordinary_pools_of_azure_are_refused_by_our_own_stacks_alone() -> None:
 
 RULES_THEN = {"gpu-ceiling": {"level": "mandatory", "limits": {"maxGpus": None}}}
 EXEMPT = {"resource": "l4", "reason": "demo on Friday", "expires": "2026-12-31"}
+REFUSED = {"a": ["gpu-ceiling"]}
 EIGHT = {"gpu-ceiling": {"maxGpus": 8}}
 
 
@@ -204,6 +209,14 @@ EIGHT = {"gpu-ceiling": {"maxGpus": 8}}
             "budget.maxHourlyUsd, stack dev: 50 → no limit",
         ),
         ({"pools": {"l4": {"gpusPerNode": 1}}}, {"pools": {}}, "pools, stack dev: l4 is removed"),
+        (
+            {"configs": {}, "gated": {"Makefile": 2}},
+            {"configs": {}, "gated": {"Makefile": 1}},
+            "Makefile: --policy-pack 2",
+        ),
+        ({"configs": {}, "refused": REFUSED}, {"configs": {}, "refused": {"a": []}}, "gpu-ceiling: a program of"),
+        ({"configs": {}, "refused": REFUSED}, {"configs": {}}, "passes, a"),
+        ({"configs": {}, "refused": REFUSED}, {"configs": {}, "refused": None}, "cannot judge these programs"),
         (
             {"configs": {"default": EIGHT}},
             {"configs": {"default": EIGHT, "new": {}}},
@@ -254,3 +267,69 @@ def test_the_project_s_own_gate_is_read() -> None:
     assert state.configs["dev"]["gpu-ceiling"]["maxGpus"] == 64
     assert state.budgets == {"dev": None, "prod": 300}
     assert state.rules["gpu-zero-minimum"]["level"] == "mandatory"
+
+
+def checkout(folder: Path, **changed: tuple[str, str, str]) -> Path:
+    """A copy of what the gate consists of; each change replaces a text of a file by another."""
+    for name in ("policies", "facts", "packages/cli"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.prod.yaml"):
+        shutil.copy(ROOT / name, folder)
+    for name, old, new in changed.values():
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1))
+    return folder
+
+
+@pytest.mark.slow
+def test_what_a_fact_a_reader_and_a_command_loosen_is_named(tmp_path: Path) -> None:
+    before = state_of(ROOT)
+    checkout(
+        tmp_path,
+        fact=("facts/concepts/addresses.py", "2**24", "2**33"),
+        reader=("policies/readers/idle.py", 'if after == "Never"', 'if after == "never"'),
+        command=("packages/cli/gpucluster/commands/account.py", '"--policy-pack", "policies", ', ""),
+        directory=("Pulumi.yaml", "name: gpucluster", "name: gpucluster\nstackConfigDir: st"),
+    )
+    (tmp_path / "st").mkdir()
+    (tmp_path / "st/Pulumi.prod.yaml").write_text("config: {gpucluster:budget: {maxHourlyUsd: 1000000}}")
+    lines = loosenings(before, state_of(tmp_path, ROOT))
+    for words in (
+        "control-plane-access: a program of",
+        "gpu-idle-time: a program of",
+        "account.py: --policy-pack 1 times → 0",
+        "stack prod: 300 → 1000000",
+    ):
+        assert any(words in line for line in lines), lines
+    assert loosenings(before, before) == []
+
+
+def owners(file: str) -> set[str]:
+    """Who is asked to review a file."""
+    last: set[str] = set()
+    for line in (ROOT / ".github/CODEOWNERS").read_text().splitlines():
+        pattern, *teams = line.split("#")[0].split() or [""]
+        inside = file.startswith(pattern[1:]) if pattern.endswith("/") else fnmatchcase(file, pattern[1:])
+        if pattern and (inside if pattern.startswith("/") else fnmatchcase(file.rpartition("/")[2], pattern)):
+            last = set(teams)
+    return last
+
+
+def test_security_reviews_all_that_the_gate_consists_of() -> None:
+    script = (
+        "import sys; from policies import pack; from policies.readers.registry import MODULES, _modules;"
+        "[_modules(each) for each in MODULES]; print(*(getattr(m, '__file__', None) for m in [*sys.modules.values()]))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = {Path(name) for name in loaded.stdout.split() if Path(name).is_relative_to(ROOT) and ".venv" not in name}
+    folders = {ROOT / file.relative_to(ROOT).parts[0] for file in files}
+    assert {folder.name for folder in folders} == {"facts", "policies"}
+    read = {
+        file for folder in folders for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+    }
+    commands = {ROOT / name for name in gated_commands(ROOT)}
+    stacks = {*ROOT.glob("Pulumi*.yaml")}
+    names = {str(file.relative_to(ROOT)) for file in files | read | commands | stacks}
+    assert [name for name in sorted(names) if "@gpucluster/security" not in owners(name)] == []
+    assert owners("README.md") == {"@gpucluster/maintainers"}
