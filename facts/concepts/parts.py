@@ -39,6 +39,8 @@ Capacity = CapacityType | Literal["fixed"]
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
 MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
 """Compute slice → how many of them a GPU is partitioned into."""
+_OTHER_SLICES: Final[Mapping[str, Mapping[str, int]]] = {"nvidia-rtx-pro-6000": {"1g": 4, "2g": 2, "4g": 1}}
+"""The same of GPUs with another number of compute slices than seven."""
 
 FABRIC_CLAIM: Final = "gpu-fabric"
 """The ResourceClaimTemplate in each namespace in which people run pods, where a fabric's devices are claimed."""
@@ -222,7 +224,7 @@ class Gpus(Generic[U]):
         """Pods that one physical GPU serves: clients if they share it, slices with MIG, else one."""
         if self.shared is not None:
             return self.shared.clients_per_gpu
-        return 1 if self.mig is None else MIG_SLICES[self.mig]
+        return 1 if self.mig is None else {**MIG_SLICES, **_OTHER_SLICES.get(self.type, {})}[self.mig]
 
     @property
     def allocatable(self) -> int | U:

@@ -13,7 +13,7 @@ import yaml
 from components.clouds.base import load_cloud
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.parts import MIG_SLICES
+from facts.concepts.parts import Gpus
 from facts.concepts.pool import Pool
 from rehearsal.providers.base import at
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
@@ -40,12 +40,14 @@ def recording(spec: Pool) -> recorder.Recording:
 
 
 def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
-    partitioned = [each for each in catalog.of("gke").machines.accelerators.values() if each.partitions]
-    assert len(partitioned) == 6
-    for accelerator in partitioned:
-        known = PARTITIONS[accelerator.name]
-        slices = {size: MIG_SLICES[slice] for slice, size in accelerator.partitions.items()}
-        assert {size: known[size] for size in accelerator.partitions.values()} == slices
+    partitioned = {each.name: each for each in catalog.of("gke").machines.accelerators.values() if each.partitions}
+    assert partitioned.keys() == PARTITIONS.keys(), "none is left out"
+    for name, accelerator in partitioned.items():
+        slices = {
+            size: Gpus(type=accelerator.gpu, per_node=1, mig=slice).allocatable
+            for slice, size in accelerator.partitions.items()
+        }
+        assert {size: PARTITIONS[name][size] for size in slices} == slices
 
 
 def test_pools_of_one_name_are_replaced_one_after_the_other_and_go_with_their_cluster() -> None:
