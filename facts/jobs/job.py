@@ -116,6 +116,8 @@ class TrainingJobSpec(JobRequest):
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
     - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
     - ``queue``: the Kueue queue of the namespace.
+    - ``most_disk_mib`` and ``most_memory_mib``: of each pod, all that its pools leave. A pod that exceeds its limit has
+      failed; one that exceeds its node without a limit is evicted as if the node were the reason, and starts again.
     - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
     """
 
@@ -132,6 +134,8 @@ class TrainingJobSpec(JobRequest):
     checkpoints: str | None = None
     volume: str | None = None
     queue: str | None = None
+    most_disk_mib: int | None = None
+    most_memory_mib: int | None = None
     kept_seconds: int | None = _WEEK
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
@@ -250,7 +254,12 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
     asked = {
         **({"cpu": f"{job.milli_cpu}m"} if job.milli_cpu else {}),
         **({"memory": f"{job.memory_mib}Mi"} if job.memory_mib else {}),
-        **({"ephemeral-storage": f"{job.disk_mib}Mi"} if job.disk_mib else {}),
+        # A limit without a request would be the request.
+        **({"ephemeral-storage": f"{job.disk_mib}Mi"} if job.disk_mib or job.most_disk_mib else {}),
+    }
+    most = {
+        **({"memory": f"{job.most_memory_mib}Mi"} if job.most_memory_mib and job.memory_mib else {}),
+        **({"ephemeral-storage": f"{job.most_disk_mib}Mi"} if job.most_disk_mib else {}),
     }
     return {
         "name": _CONTAINER,
@@ -260,7 +269,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"env": variables} if variables else {}),
         "resources": {
             **({"requests": asked} if asked else {}),
-            "limits": {job.resource: job.gpus, **job.network.limits},
+            "limits": {job.resource: job.gpus, **most, **job.network.limits},
             **({"claims": [_CLAIM]} if job.network.claimed else {}),
         },
         "volumeMounts": [

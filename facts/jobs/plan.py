@@ -124,6 +124,20 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
     )
 
 
+def limited(job: TrainingJobSpec, fit: Fit) -> TrainingJobSpec:
+    """The job with limits of disk and memory, so that a pod which exceeds its node fails and does not start for ever.
+
+    The limit is all that the largest of its pools leaves one pod. An eviction for a pod's own limit lacks the condition
+    DisruptionTarget of one for its node, by which a Job ignores it (https://github.com/kubernetes/website/pull/46896).
+    Memory is limited where the job requests some, because without a request its namespace decides what it gets, and
+    where all nodes of a pool have the same. Jobs that a program declares have no limits: new ones would replace them.
+    """
+    disks = [pool.disk_mib for pool in fit.pools]
+    memories = [pool.memory_mib if len(pool.nodes.machine_types) == 1 else None for pool in fit.pools]
+    most_disk, most_memory = (max(filter(None, sizes)) if all(sizes) else None for sizes in (disks, memories))
+    return replace(job, most_disk_mib=most_disk, most_memory_mib=most_memory)
+
+
 def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
     """A warning about workers that cannot use the network devices which their machines have; ``None``: all is well."""
     pool = max(fit.pools, key=lambda each: each.rdma_devices)

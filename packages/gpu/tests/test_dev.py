@@ -94,7 +94,7 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     pod = job["spec"]["template"]["spec"]
     assert pod["activeDeadlineSeconds"] == 7200
     assert pod["containers"][0]["command"][-1] == "600"
-    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 4, "ephemeral-storage": "51200Mi"}
     assert job["spec"]["ttlSecondsAfterFinished"] == 60
     executed.clear()
     code, _, err = gpu("dev")

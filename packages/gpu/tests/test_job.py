@@ -161,6 +161,26 @@ def test_what_is_asked_for_is_requested_and_nothing_else() -> None:
     assert pod()["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": 1}}
 
 
+@pytest.mark.parametrize(
+    ("request_of_pod", "requests", "limits"),
+    [
+        ({}, {"ephemeral-storage": "0Mi"}, {"ephemeral-storage": "900Mi"}),
+        ({"disk_mib": 10}, {"ephemeral-storage": "10Mi"}, {"ephemeral-storage": "900Mi"}),
+        (
+            {"memory_mib": 64},
+            {"memory": "64Mi", "ephemeral-storage": "0Mi"},
+            {"memory": "800Mi", "ephemeral-storage": "900Mi"},
+        ),
+    ],
+)
+def test_a_limit_counts_an_eviction_as_a_failure_and_requests_nothing(
+    request_of_pod: dict[str, int], requests: dict[str, str], limits: dict[str, str]
+) -> None:
+    resources = pod(**request_of_pod, most_disk_mib=900, most_memory_mib=800)["containers"][0]["resources"]
+    assert resources["requests"] == requests
+    assert resources["limits"] == {"nvidia.com/gpu": 1, **limits}
+
+
 def test_a_larger_node_on_purpose_opts_out_of_isolation() -> None:
     label = "gpucluster.dev/allow-larger-node"
     assert job(larger_node=True)["template"]["metadata"]["labels"][label] == "true"

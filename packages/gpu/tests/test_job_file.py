@@ -55,7 +55,7 @@ def test_a_file_holds_all_options(gpu: Run, cluster: type[FakeCluster], file: Pa
     (container,) = pod["containers"]
     assert container["image"] == "example.com/train:1"
     assert 'exec python train.py --lr "$lr"' in container["command"][-1]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 4
     assert environment(job) == {"A": "1", "B": "from the file", "C": "true"}
     assert pod["activeDeadlineSeconds"] == 9000
 
@@ -68,7 +68,7 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
     job = submitted(cluster)
     assert job["completions"] == 1
     (container,) = job["template"]["spec"]["containers"]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 2
     assert "python other.py" in container["command"][-1]
 
 

@@ -10,7 +10,7 @@ import pytest
 from facts.concepts.offer import CheckpointsOffer, TeamOffer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import AskError, JobRequest, manifests
-from facts.jobs.plan import NothingFits, place, team_of, training_job
+from facts.jobs.plan import NothingFits, limited, place, team_of, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.submit import create, mebibytes, millicores, name_for
@@ -234,3 +234,23 @@ def test_amounts_are_rounded_up() -> None:
     for nothing in ("", "lots", "-1", "0"):
         with pytest.raises(AskError, match="--memory"):
             mebibytes("--memory", nothing)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "disk", "memory"),
+    [
+        ([{"disk_mib": 900, "memory_mib": 700}, {"disk_mib": 800, "memory_mib": 750}], 900, 750),
+        ([{"disk_mib": 900, "memory_mib": 700}, {"disk_mib": None, "memory_mib": None}], None, None),
+        ([{"disk_mib": 900, "memory_mib": 700, "machine_types": ("a", "b")}, {"disk_mib": 900}], 900, None),
+    ],
+)
+def test_a_pod_may_use_all_that_the_largest_of_its_pools_leaves(
+    sizes: list[dict[str, Any]], disk: int | None, memory: int | None
+) -> None:
+    there = offer(*(pool(f"t4-1-{number}", spot=not number, **size) for number, size in enumerate(sizes)))
+    fit = place(there, asked())
+    assert len(fit.pools) == 2
+    most = limited(training_job(asked(), fit, "x", there), fit)
+    assert (most.most_disk_mib, most.most_memory_mib) == (disk, memory)
+    declared = manifests(training_job(asked(), fit, "x", there))[0]["spec"]["template"]["spec"]["containers"][0]
+    assert declared["resources"] == {"limits": {"nvidia.com/gpu": 1}}, "a new limit would replace it"

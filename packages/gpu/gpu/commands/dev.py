@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from facts.jobs.job import JobRequest
-from facts.jobs.plan import place, training_job
+from facts.jobs.plan import limited, place, training_job
 from facts.jobs.runner import until_idle
 from gpu.cluster import ClusterClient, Object, job_path
 from gpu.commands import options
@@ -79,7 +79,8 @@ def dev(asked: DevOptions) -> None:
         )
         confirm_cluster(cluster, offer, chosen=asked.context is not None)
         err().print(escape(described(fit, request, nodes_up(cluster))))
-        job = replace(training_job(job_request, fit, asked.image, offer), kept_seconds=_RETAINED_SECONDS)
+        job = limited(training_job(job_request, fit, asked.image, offer), fit)
+        job = replace(job, kept_seconds=_RETAINED_SECONDS)
         for warning in create(cluster, job):
             err().print(f"[yellow]warning:[/] {escape(warning)}")
         err().print(

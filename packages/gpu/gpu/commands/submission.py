@@ -21,7 +21,7 @@ from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import place, slow_network, team_of, training_job
+from facts.jobs.plan import limited, place, slow_network, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
@@ -186,7 +186,7 @@ def submit(asked: SubmitOptions) -> None:
         _confirm_sweep(price, console, yes=asked.yes)
     if placed.archive is not None and placed.archive.files:
         console.print(escape(f"syncing this folder: {placed.archive}"))
-    job = training_job(placed.request, fit, _image(asked, placed, console), offer)
+    job = limited(training_job(placed.request, fit, _image(asked, placed, console), offer), fit)
     _warn(job, fit, offer, console)
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
@@ -278,7 +278,8 @@ def _print_manifests(asked: SubmitOptions, placed: PlacedJob) -> None:
         typer.echo("left out: what --notify creates, because it holds the webhook's URL", err=True)
     request, offer = placed.request, placed.offer
     tag = images.tag_for(asked.registry or offer.registry or _PLACEHOLDER, request.name)
-    job = training_job(request, placed.fit, asked.image or (tag if placed.build else IMAGE), offer)
+    image = asked.image or (tag if placed.build else IMAGE)
+    job = limited(training_job(request, placed.fit, image, offer), placed.fit)
     budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
     typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
 
