@@ -65,7 +65,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.karpenter",
         "dialects.cluster_api",
         "readers.kubernetes.helm",
-        "readers.kubernetes.chart_values",
+        "dialects.gitops",
         "readers.gke.compute_class",
         "dialects.kaito",
         "dialects.tools",

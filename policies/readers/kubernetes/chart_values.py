@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, at, items, known_texts
+from facts.concepts.unknown import UNKNOWN, known_texts
 from policies.readers.kubernetes.network_policies import plugin_of_values
-from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 
@@ -69,33 +67,11 @@ def over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def read_flux(declared: Declared) -> Iterable[Item]:
-    """Flux' ``HelmRelease``: https://fluxcd.io/flux/components/helm/helmreleases/#values."""
-    yield from read_custom_resource(declared)
-    yield from _of_custom_resource(declared, [at(declared.properties, "spec", "values")])
-
-
-def read_argo(declared: Declared) -> Iterable[Item]:
-    """Argo CD's ``Application``: https://argo-cd.readthedocs.io/en/stable/user-guide/helm/."""
-    yield from read_custom_resource(declared)
-    spec = declared.properties.get("spec")
-    sources = [at(spec, "source"), *items(at(spec, "sources"))]
-    values = [at(source, "helm", key) for source in sources for key in ("valuesObject", "values")]
-    yield from _of_custom_resource(declared, values)
-
-
 def read_addon(declared: Declared) -> Iterable[Item]:
     """``aws:eks/addon:Addon``: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html."""
     values, name = parsed(declared.properties.get("configurationValues")), declared.named("addonName")
     yield from plugin_of_values(name, values, cluster=declared.properties.get("clusterName"))
     yield from placed(values, name, "kube-system", declared.urn)
-
-
-def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Item]:
-    for text_value in values:
-        rest, objects = whole_objects(parsed(text_value))
-        yield from chain.from_iterable(read_object(each, declared) for each in objects)
-        yield from placed(rest, declared.name, declared.namespace, declared.urn)
 
 
 def parsed(value: Any) -> Any:
@@ -139,10 +115,8 @@ def _asks(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)
 
 
-GENERIC: Final = (read_addon, read_flux, read_argo)
+GENERIC: Final = (read_addon,)
 
 READERS: Final[Mapping[str, Reader]] = {
     "aws:eks/addon:Addon": read_addon,
-    "kubernetes:helm.toolkit.fluxcd.io/*:HelmRelease": read_flux,
-    "kubernetes:argoproj.io/*:Application": read_argo,
 }

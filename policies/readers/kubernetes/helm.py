@@ -117,7 +117,7 @@ def _commands(declared: Declared) -> Iterator[NotEvaluated]:
     https://helm.sh/docs/topics/advanced/#post-rendering
     """
     if any(declared.properties.get(key) is not None for key in _POST_RENDERERS):
-        yield _opaque(declared, "its post-renderer is a command, which may change its objects", "Remove it")
+        yield _opaque(declared, "its post-renderer may change every object", "Remove it")
 
 
 def _files(declared: Declared, complete: bool) -> Iterator[NotEvaluated]:
