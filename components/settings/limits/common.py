@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 from ipaddress import IPv4Network
+from itertools import count
 from typing import Final
 
 from components.settings.fields.check import requests_on, series
@@ -89,6 +90,17 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
             "fee",
             "Write a newer version, or channel: extended",
         )
+
+
+def oldest_version(settings: Settings, least: int) -> str:
+    """The oldest minor from ``least`` on that the cloud has in the stack's channel."""
+    supported, extended = catalog.of(settings.cloud).choices.supported, settings.kubernetes.channel == "extended"
+
+    def ended(version: str) -> bool:
+        support = supported.get(version)
+        return support is not None and settings.day >= (support.until if extended else support.extended)
+
+    return next(version for version in (f"1.{each}" for each in count(least)) if not ended(version))
 
 
 def minor(version: str) -> int:

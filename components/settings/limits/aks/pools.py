@@ -104,7 +104,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 "kubernetes.version",
                 f"{pool.gpus.type} needs Ubuntu 24.04 and an autoscaler that counts {pool.gpus.resource}, which come "
                 f"with Kubernetes 1.{_FIRST_FOR_AMD}",
-                f"Write '1.{_FIRST_FOR_AMD}' or newer, or leave it out",
+                f"Write '{common.oldest_version(settings, _FIRST_FOR_AMD)}' or newer, or leave it out",
             )
 
 

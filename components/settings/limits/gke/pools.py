@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from components.settings.fields.problems import Problem
-from components.settings.limits.common import shared_reservations
+from components.settings.limits.common import oldest_version, shared_reservations
 from components.settings.pools.settings import Settings
 from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
@@ -194,7 +194,8 @@ def _too_old(settings: Settings) -> Iterator[Problem]:
         needs = {"fabric": pool.nodes.fabric is not None, "gpu": pool.nodes.machine_type.startswith(_TPU7X)}
         for where in (f"{pool.declared_at}.{key}" for key, needed in needs.items() if needed):
             message = f"GKE {version} does not offer the devices by itself"
-            yield Problem(where, message, "Write kubernetes.version: '1.34' or newer, or leave it out")
+            remedy = f"Write kubernetes.version: '{oldest_version(settings, 34)}' or newer, or leave it out"
+            yield Problem(where, message, remedy)
 
 
 def _slice(pool: Pool) -> Iterator[Problem]:
