@@ -108,6 +108,7 @@ def values(monitoring: Prometheus, settings: Settings, pools: Sequence[Pool]) ->
         rules=rules(settings, pools),
         alerts=monitoring.alertmanager_secret is not None,
         login=LOGIN,
+        namespace=CHART.namespace,
         retention_days=monitoring.retention_days,
         disk_gb=monitoring.disk_gb,
         # Four fifths: https://prometheus.io/docs/prometheus/latest/storage/#right-sizing-retention-size

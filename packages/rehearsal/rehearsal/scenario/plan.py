@@ -311,7 +311,9 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     blanket = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}], resource=resource)
     larger = gpu_pod("larger-node", 1, tolerations=[{"key": SIZE_KEY, "operator": "Exists"}], resource=resource)
     return (
-        Submission("blanket-toleration", "a pod with 1 GPU that tolerates every taint", blanket, Refused(("tolerates",))),
+        Submission(
+            "blanket-toleration", "a pod with 1 GPU that tolerates every taint", blanket, Refused(("tolerates",))
+        ),
         Submission("larger-node", "a pod with 1 GPU that tolerates larger nodes", larger, Refused((SIZE_KEY,))),
     )
 
