@@ -37,6 +37,7 @@ _KUBELET_FAILURES: Final = (
     "NetworkNotReady",
 )  # fmt: skip
 _VOLUME_FAILURES: Final = ("ProvisioningFailed", "FailedBinding", "VolumeMismatch", "ExternalProvisioning")
+_VOLUME_WAITS: Final = ("WaitForFirstConsumer", "WaitForPodScheduled", "ProvisioningSucceeded")
 _JOINS_WITHIN: Final = timedelta(minutes=10)
 """A machine that joins the cluster does so within some minutes of its start; Karpenter gives up after 15:
 https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/liveness.go"""
@@ -425,9 +426,7 @@ def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
             return causes("any_node", f'persistentvolumeclaim "{name}" not found')[0].reason(f"claim {name}")
         if at(claims.get(name), "status", "phase") == "Bound":
             continue
-        # WaitForFirstConsumer and the like are no failures, and may follow one.
-        mine = [event for event in events if _named(event) == ("PersistentVolumeClaim", name)]
-        failure = mine[-1] if mine and mine[-1].get("reason") in _VOLUME_FAILURES else None
+        failure = _volume_failure(name, events)
         if failure is not None:
             message, source = str(failure.get("message") or ""), _source(failure, "claim")
             reason = causes("claims", f"{failure['reason']}: {message}")[0].reason(message, source, claim=name)
@@ -437,6 +436,16 @@ def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
             waits = failure["reason"] == "ExternalProvisioning"
             return replace(reason, waiting_helps=True) if waits and young else reason
     return None
+
+
+def _volume_failure(claim: str, events: Sequence[Object]) -> Object | None:
+    """The last failure of a claim; a driver that tries again reports so between two failures."""
+    mine = [event for event in events if _named(event) == ("PersistentVolumeClaim", claim)]
+    # Somebody has mended what failed before: the claim waits for its pod, as it should.
+    mended = max((place for place, event in enumerate(mine) if event.get("reason") in _VOLUME_WAITS), default=-1)
+    failures = [event for event in mine[mended + 1 :] if event.get("reason") in _VOLUME_FAILURES]
+    reported = [event for event in failures if event["reason"] != "ExternalProvisioning"]
+    return next(iter(reversed(reported or failures)), None)
 
 
 def _claims_of(pod: Object) -> list[str]:

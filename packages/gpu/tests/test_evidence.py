@@ -293,8 +293,17 @@ EXTERNAL: Final = "Waiting for a volume to be created either by the external pro
         (None, [about_claim("ExternalProvisioning", EXTERNAL)], ("volume", "administrator", False)),
         (
             [PENDING],
-            [about_claim("ProvisioningFailed", "x"), about_claim("Provisioning", "again", 2)],
+            [about_claim("ProvisioningFailed", "x"), about_claim("WaitForFirstConsumer", "waiting", 2)],
             ("scaling", None, True),
+        ),
+        (
+            [PENDING],
+            [
+                about_claim("ProvisioningFailed", "rpc error: volume limit (10) has been reached"),
+                about_claim("Provisioning", "again", 2),
+                about_claim("ExternalProvisioning", EXTERNAL, 3),
+            ],
+            ("cloud-quota", "administrator", False),
         ),
         (
             [{**PENDING, "status": {"phase": "Bound"}}],

@@ -1,0 +1,188 @@
+"""Texts that clouds, autoscalers and the scheduler can write, from their sources: each has its answer.
+
+Rows of one kind are listed by who writes them. The answer is kind, who can mend it, and whether waiting helps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from gpu.why import of_job
+from packages.gpu.tests.test_why import JOB, event, failed_scale_up, not_scheduled, not_triggered, pod
+
+Answer = tuple[str, str | None, bool | None]
+CAPACITY: Final[Answer] = ("no-capacity", "cloud", True)
+QUOTA: Final[Answer] = ("cloud-quota", "administrator", False)
+CONFIGURATION: Final[Answer] = ("configuration", "administrator", False)
+NO_POOL: Final[Answer] = ("no-pool", "user", False)
+FULL: Final[Answer] = ("pool-full", "administrator", True)
+VOLUME: Final[Answer] = ("volume", "user", False)
+UNKNOWN: Final[Answer] = ("unknown", None, None)
+
+
+def of(*events: dict[str, Any], **status: Any) -> Answer:
+    reason = of_job(JOB, [pod(**status)], events)
+    assert reason.kind != "unknown" or reason.message, "it is shown as it is"
+    return reason.kind, reason.mended_by, reason.waiting_helps
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # failed_scale_up_event_logger.go in
+        # https://github.com/GoogleCloudPlatform/cluster-autoscaler/tree/7d25050/pkg/visibility/events
+        ("IP space exhausted", CONFIGURATION),
+        ('Node group "t4" already exists', CONFIGURATION),
+        ("Invalid TPU topology: 2x2", CONFIGURATION),
+        ("Invalid TPU configuration", CONFIGURATION),
+        ("Reservation not ready: my-reservation", CAPACITY),
+        ("Reservation incompatible with node group: my-reservation", CONFIGURATION),
+        ("Any affinity reservations not available: there are none", CONFIGURATION),
+        ('Some nodes in node group ["t4"] failed to appear in time', ("did-not-join", "administrator", False)),
+        ("GCE quota exceeded, GCE out of resources", QUOTA),
+        ("Something new", UNKNOWN),
+    ],
+)
+def test_a_scale_up_on_gke(text: str, answer: Answer) -> None:
+    assert of(failed_scale_up(text)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # https://github.com/aws/karpenter-provider-aws/blob/1d92708/pkg/errors/errors.go: codes that it calls a lack of
+        # capacity, each alone and together
+        ("InsufficientInstanceCapacity: There is no Spot capacity available that matches your request.", CAPACITY),
+        ("MaxSpotInstanceCountExceeded: Max spot instance count exceeded", QUOTA),
+        ("InsufficientFreeAddressesInSubnet: Not enough free addresses in subnet subnet-1", CONFIGURATION),
+        (
+            "Unsupported: Your requested instance type is not supported in your requested Availability Zone",
+            CONFIGURATION,
+        ),
+        (
+            "InsufficientInstanceCapacity: x; Unsupported: Your requested instance type is not supported in your "
+            "requested Availability Zone",
+            CAPACITY,
+        ),
+        ("SomethingNew: the cloud has learned another word", UNKNOWN),
+    ],
+)
+def test_a_launch_on_aws(text: str, answer: Answer) -> None:
+    nominated = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p", 5)
+    message = f"NodeClaim t4-x7k2p event: creating instance, insufficient capacity, with fleet error(s), {text}"
+    failed = event("InsufficientCapacityError", message, 6, "NodeClaim", "t4-x7k2p", "c")
+    assert of(nominated, failed) == answer
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "answer"),
+    [
+        # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/events.go
+        (
+            "InsufficientCapacityError",
+            "insufficient capacity, all requested instance types were unavailable during launch",
+            CAPACITY,
+        ),
+        ("NodeClassNotReady", "AMIs could not be resolved", CONFIGURATION),
+        # https://github.com/Azure/karpenter-provider-azure/tree/352646f/pkg/providers/instance/offerings
+        ("InsufficientCapacityError", "regional on-demand vCPU quota limit for subscription has been reached", QUOTA),
+        (
+            "AsyncProvisioningError",
+            "Failed to register: unable to allocate resources in the selected zone (1)",
+            CAPACITY,
+        ),
+        ("AsyncProvisioningError", "Failed to register: something new", UNKNOWN),
+    ],
+)
+def test_a_node_claim_that_failed(reason: str, text: str, answer: Answer) -> None:
+    nominated = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p", 5)
+    assert of(nominated, event(reason, text, 6, "NodeClaim", "t4-x7k2p", "c")) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97/pkg/core/scaleup/orchestrator/skippedreasons.go
+        ("2 max node group size reached", FULL),
+        ('1 exceeded quota: "cluster-wide", resources: cpu, memory', FULL),
+        ("1 max cluster cpu, memory limit reached", FULL),
+        ("1 atomic scale-up exceeds cluster node count limit", FULL),
+        ("1 not ready for scale-up", ("did-not-join", "administrator", False)),
+        ("1 in backoff after failed scale-up", UNKNOWN),
+        # https://github.com/kubernetes/kubernetes/tree/v1.34.4/pkg/scheduler/framework/plugins
+        ("3 pod has unbound immediate PersistentVolumeClaims", VOLUME),
+        ("2 node(s) had no available volume zone", VOLUME),
+        ("2 node(s) exceed max volume count", VOLUME),
+        ("2 node(s) didn't find available persistent volumes to bind", ("volume", "administrator", False)),
+        (
+            "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+            ("volume", "administrator", False),
+        ),
+        (
+            "2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+            "another pod",
+            ("volume", "user", True),
+        ),
+        ("2 cannot allocate all claims", NO_POOL),
+        ("2 node(s) didn't have free ports for the requested pod ports", NO_POOL),
+        ("2 node(s) didn't match pod anti-affinity rules", NO_POOL),
+        ("2 node(s) didn't match pod topology spread constraints (missing required label)", NO_POOL),
+        ("2 Insufficient nvidia.com/gpu, 3 Too many pods", NO_POOL),
+        ("2 a reason of a new plugin", UNKNOWN),
+    ],
+)
+def test_an_autoscaler_that_counts_node_groups(text: str, answer: Answer) -> None:
+    assert of(not_triggered(text)) == answer
+    former = event("NotTriggerScaleUp", f"pod didn't trigger scale-up (it wouldn't fit if a new node is added): {text}")
+    assert of(former) == answer
+
+
+NO_OFFERING: Final = (
+    "no instance type which met the scheduling requirements and had enough resources, had a required offering, "
+    "requirements=x, resources=y"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # https://github.com/kubernetes-sigs/karpenter/tree/v1.14.1/pkg/controllers/provisioning/scheduling
+        ("node limits have been exhausted for nodepool (NodePool=t4-1); did not tolerate taint (taint=x)", FULL),
+        ("no instance type has enough resources, requirements=x, resources=y", NO_POOL),
+        ("no instance type met all requirements, requirements=x, resources=y", NO_POOL),
+        (NO_OFFERING, CAPACITY),
+        (f"{NO_OFFERING}; incompatible requirements, key x; incompatible requirements, key y", CAPACITY),
+        ('incompatible requirements, label "gpu" does not have known values', NO_POOL),
+        ("nodepool requirements filtered out all available instance types", CONFIGURATION),
+        (
+            "one or more instance types with compatible reserved offerings are available, but could not be reserved",
+            CAPACITY,
+        ),
+        ("pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter", NO_POOL),
+        ("unbound pvc must define a storage class (PersistentVolumeClaim=ml/home)", VOLUME),
+        ("failed to validate pvc, pvc with immediate volume binding mode must be bound", VOLUME),
+        ("failed to validate pvc, provisioner is not supported", ("volume", "administrator", False)),
+        ("something new", UNKNOWN),
+    ],
+)
+def test_karpenter_on_its_node_pools(text: str, answer: Answer) -> None:
+    assert of(not_scheduled(text)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('persistentvolumeclaim "home" not found', VOLUME),
+        ('persistentvolumeclaim "home" is being deleted', VOLUME),
+        ("pod has unbound immediate PersistentVolumeClaims", VOLUME),
+        ("request gpu: device class gpu.example.com does not exist", NO_POOL),
+        ("2 Insufficient nvidia.com/gpu", ("waiting", None, True)),
+        ("2 node(s) didn't match Pod's node affinity/selector", ("waiting", None, True)),
+    ],
+)
+def test_the_scheduler_before_an_autoscaler_has_said_anything(text: str, answer: Answer) -> None:
+    message = f"0/2 nodes are available: {text}. preemption: 0/2 nodes are available: 2 Preemption is not helpful."
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
+    assert of(conditions=conditions) == answer
