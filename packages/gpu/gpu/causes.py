@@ -7,6 +7,7 @@ reached``): each group counts for one of the reasons.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,11 @@ class Cause:
     outweighed_by: Sequence[str] = ()
     passed_over: bool = False
 
-    def groups(self, text: str) -> int:
-        """How many node groups ``text`` counts for this cause, if they are not fewer than those that outweigh it."""
-        count = _groups(self.texts, text)
-        return count if count >= _groups(self.outweighed_by, text) else 0
+    def is_in(self, text: str) -> bool:
+        """Whether ``text`` names it, for no fewer node groups than those that outweigh it."""
+        if not re.search("|".join(self.texts), text, re.IGNORECASE | re.DOTALL):
+            return False
+        return not self.outweighed_by or _groups(self.texts, text) >= _groups(self.outweighed_by, text)
 
     def reason(self, message: str, source: str = "", **names: str) -> Reason:
         """``names`` replace the names in braces of the entry's summary and remedy."""
@@ -64,6 +66,7 @@ class Cause:
         return Reason(self.kind, summary, remedy, message, self.mended_by, self.waiting_helps, source)
 
 
+_LINE: Final = 160
 _TABLE: Final[Mapping[Section, Sequence[Cause]]] = {
     section: [Cause(**entry) for entry in entries]
     for section, entries in yaml.safe_load(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")).items()
@@ -75,18 +78,17 @@ _PREEMPTION: Final = re.compile(r"\. (?:no new claims to deallocate|preemption: 
 
 def causes(section: Section, text: str) -> list[Cause]:
     """The entries of a section that ``text`` names, the first first."""
-    return [cause for cause in _TABLE[section] if cause.groups(_PREEMPTION.sub("", text))]
+    return [cause for cause in _TABLE[section] if cause.is_in(_PREEMPTION.sub("", text))]
 
 
 def unknown(message: str, source: str) -> Reason:
-    """A text that no entry knows, as it is."""
-    return Reason("unknown", f"cause unknown, as the {source} has it", "", message, source=source)
+    """A text that no entry knows, as it is; in the summary it is shortened to a line."""
+    line = textwrap.shorten(message, _LINE, placeholder=" …")
+    return Reason("unknown", f"unknown cause; {source}: {line}", "", message, source=source)
 
 
 def _groups(patterns: Sequence[str], text: str) -> int:
     """How many node groups a text like ``3 Insufficient cpu, 1 max limit reached`` counts for ``patterns``."""
-    if not patterns:
-        return 0
     parts = (part for part in re.split(r", (?=\d+ )|; ", text) if re.search("|".join(patterns), part, re.IGNORECASE))
     counts = (re.search(r"(?:^|: )(\d+) ", part) for part in parts)
     return max((int(count[1]) if count else 1 for count in counts), default=0)

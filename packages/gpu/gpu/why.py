@@ -34,13 +34,15 @@ _CLAIM_FAILURES: Final = (
 )  # fmt: skip
 _KUBELET_FAILURES: Final = (
     "FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedPrepareDynamicResources",
-    "NetworkNotReady",
+    "FailedCreatePodContainer", "NetworkNotReady",
 )  # fmt: skip
 _VOLUME_FAILURES: Final = ("ProvisioningFailed", "FailedBinding", "VolumeMismatch", "ExternalProvisioning")
 _VOLUME_WAITS: Final = ("WaitForFirstConsumer", "WaitForPodScheduled", "ProvisioningSucceeded")
 _JOINS_WITHIN: Final = timedelta(minutes=10)
 """A machine that joins the cluster does so within some minutes of its start; Karpenter gives up after 15:
 https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/liveness.go"""
+_EXAMINED: Final = 20
+"""Pods of a job of which each is explained by itself: a sweep has thousands, and they wait for the same."""
 _AGAIN: Final = 2
 """Evictions after which another one is likely."""
 
@@ -82,9 +84,11 @@ def _state(job: Object, pods: Sequence[Object], events: Sequence[Object], view: 
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _terminating(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _terminating(pod)]
     if pending:
-        # Its other pods wait for the same; what happened to one of them may no longer be among the first one's events.
-        first = of_pod(pending[0], events, view, {str(pod["metadata"].get("uid")) for pod in pods})
-        return replace(first, summary=_with_counts(first.summary, len(pending), len(running)))
+        uids = {str(pod["metadata"].get("uid")) for pod in pods}
+        reasons = [of_pod(pod, events, view, uids) for pod in pending[:_EXAMINED]]
+        # One that somebody has to mend keeps the job from its end, whatever the others wait for.
+        chosen = next((reason for reason in reasons if reason.waiting_helps is False), reasons[0])
+        return replace(chosen, summary=_with_counts(chosen.summary, len(pending), len(running)))
     if running:
         return Reason("running", f"{counted(len(running), 'pod')} running")
     return _without_pods(job, pods, events)
@@ -164,14 +168,17 @@ def of_pod(pod: Object, events: Sequence[Object], view: View = NOTHING, uids: It
 
 def _on_node(pod: Object, events: Sequence[Object], view: View) -> Reason:
     """Why a pod that has a node does not run."""
-    node = pod["spec"]["nodeName"]
+    node, mine = pod["spec"]["nodeName"], [event for event in reversed(events) if _about(event, pod)]
     statuses = (at(pod, "status", f"{kind}Statuses") or () for kind in ("initContainer", "container"))
     for status in chain.from_iterable(statuses):
         waiting = at(status, "state", "waiting") or {}
-        reason = str(waiting.get("reason") or "")
+        reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+        if reason == "ImagePullBackOff":  # it may say that it waits, and not why
+            pulls = [event for event in mine if str(event.get("message")).startswith("Failed to pull image")]
+            message = str(pulls[0]["message"]) if pulls else message
         if reason not in ("", "ContainerCreating", "PodInitializing"):
-            return _of_kubelet(pod, reason, str(waiting.get("message") or ""), str(status.get("image") or "?"))
-    last = next((event for event in reversed(events) if _about(event, pod)), {})
+            return _of_kubelet(pod, reason, message, str(status.get("image") or "?"))
+    last = next(iter(mine), {})
     if last.get("reason") in _KUBELET_FAILURES:
         return _of_kubelet(pod, str(last["reason"]), str(last.get("message") or ""))
     known = [each for each in view.nodes or () if each["metadata"]["name"] == node]
@@ -200,7 +207,7 @@ def _unscheduled(pod: Object, events: Sequence[Object], view: View, uids: set[st
     if volume is not None:
         return volume
     if view.offer is not None and not _autoscaled(pod, view.offer):
-        return _on_fixed_nodes(pod, scheduler, view.offer)
+        return _on_fixed_nodes(pod, scheduler, view.offer, view.nodes)
     # The latest attempt counts: an autoscaler that failed once may have started a node since.
     for event in mine:
         if event.get("reason") in ("TriggeredScaleUp", "Nominated"):
@@ -225,14 +232,20 @@ def _autoscaled(pod: Object, offer: Offer) -> bool:
     return not all(pool.scaling.owned for pool in pools)
 
 
-def _on_fixed_nodes(pod: Object, scheduler: str, offer: Offer) -> Reason:
+def _on_fixed_nodes(pod: Object, scheduler: str, offer: Offer, nodes: Sequence[Object] | None) -> Reason:
     """Why a pod waits for one of the machines that are there."""
     reason = _by_scheduler(scheduler) or _misfit(pod, offer, scheduler)
+    names = [pool.name for pool in pools_of(pod, offer)]
+    mine = [node for node in nodes or () if at(node, "metadata", "labels", POOL_LABEL) in names]
+    if reason is None and nodes is not None and not any(_is_ready(node) for node in mine):
+        down = causes("fixed_nodes", "no nodes available")[0]
+        reason = down.reason(scheduler, "the scheduler")
     first = next(iter(causes("fixed_nodes", scheduler)), None)
     if reason is None and first is not None:
         reason = first.reason(scheduler, "the scheduler")
-    summary = "no machine has room, and no autoscaler adds one"
-    return reason or Reason("waiting", summary, "", scheduler, source="the scheduler")
+    if reason is None and scheduler:
+        reason = unknown(scheduler, "the scheduler")
+    return reason or Reason("waiting", "no machine has room, and no autoscaler adds one")
 
 
 def _misfit(pod: Object, offer: Offer, message: str) -> Reason | None:
@@ -262,8 +275,10 @@ def _refused(pod: Object, refusal: Object, events: Sequence[Object], view: View,
     message, source = str(refusal.get("message") or ""), _source(refusal, "pod")
     conclusive = next(iter(causes("any_node", message)), None)
     misfit = None if view.offer is None else _misfit(pod, view.offer, message)
-    if conclusive is not None or misfit is not None:
-        return conclusive.reason(message, source) if conclusive is not None else replace(misfit, source=source)
+    if conclusive is not None:
+        return conclusive.reason(message, source)
+    if misfit is not None:
+        return replace(misfit, source=source)
     candidates = [cause for cause in causes("new_nodes", message) if not _not_its_own(cause, pod, message, view)]
     if not candidates:
         return unknown(message, source)
@@ -408,6 +423,11 @@ def _starting(node: Object, pod: Object, view: View) -> Reason | None:
             return Reason("configuration", summary, remedy, "", "administrator", False)
         return Reason("scaling", f"its node {name} waits for its GPU driver", waiting_helps=True)
     return None
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = at(node, "status", "conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _since(condition: Object, view: View) -> timedelta:

@@ -289,6 +289,11 @@ EXTERNAL: Final = "Waiting for a volume to be created either by the external pro
             ("cloud-quota", "administrator", False),
         ),
         ([PENDING], [about_claim("ProvisioningFailed", "something new")], ("volume", "administrator", None)),
+        (
+            [PENDING],
+            [about_claim("VolumeMismatch", "volume already bound to a different claim.")],
+            ("volume", "user", False),
+        ),
         ([PENDING], [about_claim("ExternalProvisioning", EXTERNAL)], ("volume", "administrator", False)),
         (None, [about_claim("ExternalProvisioning", EXTERNAL)], ("volume", "administrator", False)),
         (
@@ -344,6 +349,7 @@ def test_a_driver_has_some_minutes_to_make_a_volume() -> None:
             waiting("t4-1"),
             "volume",
         ),
+        ("0/2 nodes are available: 2 a reason of a new plugin.", waiting("t4-1"), "unknown"),
         ("", waiting("t4-1"), "waiting"),
     ],
 )
@@ -354,6 +360,21 @@ def test_machines_that_nobody_scales(text: str, job_pod: Any, kind: str) -> None
     assert "waiting for the autoscaler" not in reason.summary
     scaled = of_job(JOB, [waiting("t4-1")], [UNSCHEDULED], view=View(offer=OFFER))
     assert "waiting for the autoscaler" in scaled.summary
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kind"),
+    [
+        ([node()], "no-pool"),
+        ([node(ready="Unknown")], "did-not-join"),
+        ([node(of="other")], "did-not-join"),
+        ([node(ready="Unknown"), node("n2")], "no-pool"),
+        (None, "no-pool"),
+    ],
+)
+def test_machines_that_are_down_hide_behind_a_taint(nodes: Any, kind: str) -> None:
+    hidden = event("FailedScheduling", "0/2 nodes are available: 2 node(s) had untolerated taint(s).")
+    assert of_job(JOB, [waiting("t4-1")], [hidden], view=View(offer=FIXED, nodes=nodes)).kind == kind
 
 
 def test_offers_are_of_pools_that_the_pod_selects_and_tolerates() -> None:

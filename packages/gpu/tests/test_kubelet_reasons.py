@@ -150,6 +150,70 @@ def test_a_container_that_never_started_has_no_output() -> None:
     assert of_job(FAILED, [pod("Failed", node="n1", containerStatuses=[broken])], []).summary == "Failed: exit code 1"
 
 
+def test_a_pull_that_waits_says_why_it_failed() -> None:
+    status = {"image": "x", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}
+    failed = event("Failed", 'Failed to pull image "x": toomanyrequests: You have reached your pull rate limit', 3)
+    waits = pod(node="n1", containerStatuses=[status])
+    events = [failed, event("Failed", "Error: ImagePullBackOff", 4), event("BackOff", "Back-off pulling image", 5)]
+    assert of_job(JOB, [waits], events).waiting_helps is True
+    assert of_job(JOB, [waits], [{**failed, "involvedObject": {}}]).waiting_helps is False
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "phrase"),
+    [
+        ("ErrImagePull", "no matching manifest for linux/arm64 in the manifest list", "not built for the node's CPU"),
+        ("CreateContainerError", "exec /bin/train: exec format error", "not built for the node's CPU"),
+        ("RunContainerError", 'exec: "trian.py": executable file not found in $PATH', "cannot start the program"),
+        ("RunContainerError", "nvml error: driver not loaded; nvidia-container-cli: failed", "cannot give containers"),
+        ("CreateContainerError", "context deadline exceeded", "the container cannot start"),
+        ("CrashLoopBackOff", "back-off 5m0s restarting failed container", "ends again and again"),
+    ],
+)
+def test_what_is_alike_for_who_mends_it_is_told_apart(reason: str, message: str, phrase: str) -> None:
+    status = {"image": "example.com/x:1", "state": {"waiting": {"reason": reason, "message": message}}}
+    assert phrase in of_job(JOB, [pod(node="n1", containerStatuses=[status])], []).summary
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "phrase"),
+    [
+        ("FailedCreatePodSandBox", "failed to assign an IP address to container", "no free address"),
+        (
+            "FailedCreatePodSandBox",
+            "dial unix containerd.sock: connect: connection refused",
+            "create the pod's sandbox",
+        ),
+        ("FailedMount", "driver name x not found in the list of registered CSI drivers", "does not run"),
+        ("FailedAttachVolume", "api error AttachmentLimitExceeded: Volumes maximum reached", "no more volumes"),
+        ("FailedPrepareDynamicResources", "Failed to prepare dynamic resources", "devices that the pod claims"),
+        ("FailedCreatePodContainer", "something new", "FailedCreatePodContainer of pod pod-1: something new"),
+    ],
+)
+def test_what_a_node_cannot_do_is_told_apart(reason: str, message: str, phrase: str) -> None:
+    assert phrase in of_job(JOB, [pod(node="n1")], [event(reason, message)]).summary
+
+
+@pytest.mark.parametrize(
+    ("message", "phrase"),
+    [
+        ("The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. ", "ran out of memory"),
+        ("The node was low on resource: pids. Threshold quantity: 1200, available: 500. ", "too many processes"),
+        ("The node had condition: [DiskPressure]. ", "to take it"),
+    ],
+)
+def test_why_a_node_evicted_a_pod(message: str, phrase: str) -> None:
+    assert phrase in of_job(FAILED, [pod("Failed", node="n1", reason="Evicted", message=message)], []).summary
+
+
+def test_of_several_pods_the_one_that_nobody_waits_for_is_explained() -> None:
+    status = {"image": "example.com/x:1", "state": {"waiting": {"reason": "InvalidImageName", "message": "no"}}}
+    stuck = pod(uid="pod-2", node="n1", containerStatuses=[status])
+    for pods in ([pod(), stuck], [stuck, pod()]):
+        state = of_job(JOB, pods, [event("TriggeredScaleUp", "pod triggered scale-up: [{x 0->1 (max: 3)}]")])
+        assert (state.kind, state.summary.startswith("2 pods pending: ")) == ("image", True)
+
+
 DISK: Final = "The node was low on resource: ephemeral-storage. Container main was using 80Gi, request is 0. "
 DISRUPTED: Final = {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}]}
 

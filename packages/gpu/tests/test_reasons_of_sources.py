@@ -66,6 +66,7 @@ def test_a_scale_up_on_gke(text: str, answer: Answer) -> None:
             "requested Availability Zone",
             CAPACITY,
         ),
+        ("RequestLimitExceeded: Request limit exceeded.", ("cloud-quota", "cloud", True)),
         ("SomethingNew: the cloud has learned another word", UNKNOWN),
     ],
 )
@@ -178,6 +179,7 @@ def test_karpenter_on_its_node_pools(text: str, answer: Answer) -> None:
         ('persistentvolumeclaim "home" is being deleted', VOLUME),
         ("pod has unbound immediate PersistentVolumeClaims", VOLUME),
         ("request gpu: device class gpu.example.com does not exist", NO_POOL),
+        ("2 node(s) didn't match the requested node name", NO_POOL),
         ("2 Insufficient nvidia.com/gpu", ("waiting", None, True)),
         ("2 node(s) didn't match Pod's node affinity/selector", ("waiting", None, True)),
     ],
