@@ -11,6 +11,7 @@ from components import node_reaper
 from components.clouds.base import AdminObjects, NodePools
 from components.cluster import Cluster
 from components.settings.limits.common import warnings
+from facts import catalog
 from facts.concepts.pool import Pool, as_node_group
 from policies.rules.node_groups import ceiling, gpu_taint, zero_minimum
 
@@ -38,9 +39,13 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         cluster = args.cluster
         objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
         self.node_pools = cluster.handle.autoscaler(args.pools, objects)
-        gpu_pools = [pool for pool in args.pools if pool.role == "gpu"]
-        if cluster.settings.autoscaler != "none" and gpu_pools:
-            node_reaper.declare(objects, cluster.settings.autoscaler, gpu_pools)
+        # Devices that pods claim are none that a node counts.
+        claimed = catalog.of(cluster.cloud.name).labels.gpu_claims.items()
+        counted = [
+            pool for pool in args.pools if pool.role == "gpu" and not (claimed and claimed <= pool.nodes.labels.items())
+        ]
+        if cluster.settings.autoscaler != "none" and counted:
+            node_reaper.declare(objects, cluster.settings.autoscaler, counted)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

@@ -19,6 +19,9 @@ from urllib.request import Request, urlopen
 
 SINCE = "gpucluster.dev/broken-since"
 """Annotation of a node: when its problem was first observed."""
+DEVICES = "gpucluster.dev/devices"
+"""Annotation of a node: the devices that its pool declared when the node was new, as JSON. A running node keeps what it
+was created with, whatever its pool declares since."""
 TAINT = "gpucluster.dev/broken"
 """Key of the taint of a node out of service. Its effect is NoExecute, which ends pods that no disruption budget lets be
 evicted, with the condition DisruptionTarget, so that a Job counts no failure:
@@ -26,6 +29,8 @@ https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-c
 
 EVERY_MINUTES = 5
 """How often this program runs."""
+NEW_MINUTES = 10
+"""How old a node is at most when this program first sees it, unless it was there before the program."""
 MINUTES = {"broken": 10, "missing": 20}
 """How long a problem must last: ``missing`` while a node has none of a resource at all, as one does that starts. A
 device plugin that restarts makes all devices unusable for a moment, and a driver is installed within minutes."""
@@ -39,10 +44,18 @@ _ACCOUNT = os.environ.get("SERVICE_ACCOUNT_FOLDER", "/var/run/secrets/kubernetes
 _SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
 
 
+def created_with(node: Mapping[str, Any], resources: Iterable[str]) -> dict[str, int]:
+    """Resource → how many of it the node was created with: its record, or what it has of these ``resources``."""
+    record = (node["metadata"].get("annotations") or {}).get(DEVICES)
+    if record is not None:
+        return dict(json.loads(record))
+    return {resource: count for resource in resources if (count := _count(node, "capacity", resource))}
+
+
 def problem(node: Mapping[str, Any], devices: Mapping[str, int]) -> str:
     """What is wrong with the devices of a node; empty if nothing is, or if the node is not ready.
 
-    ``devices``: resource → how many of it each node of its pool has.
+    ``devices``: resource → how many of it the node was created with.
 
     - Kubelet does not count a GPU as allocatable that its device plugin reports as unhealthy. NVIDIA's does after Xid
       errors other than a program's own: https://github.com/NVIDIA/k8s-device-plugin/blob/02597b9/internal/rm/health.go
@@ -86,9 +99,10 @@ def is_out_of_service(node: Mapping[str, Any]) -> bool:
 
 
 def steps(nodes: Sequence[Any], pools: Mapping[str, Any], now: datetime) -> Iterator[tuple[str, Any, str]]:
-    """What to do now: tuples of ``note``, ``forget``, ``end`` or ``pause``, the node and the reason.
+    """What to do now: tuples of ``record``, ``note``, ``forget``, ``end`` or ``pause``, the node and the reason; with
+    ``record`` the devices of a node that is seen for the first time.
 
-    ``pools``: name → ``devices``, as of ``problem``, and ``slice``: whether its nodes are one slice of TPUs. A slice
+    ``pools``: name → ``devices`` that it declares, and ``slice``: whether its nodes are one slice of TPUs. A slice
     ends as a whole: no other machine can take the place of one (https://docs.cloud.google.com/tpu/docs/failure-recovery).
 
     If more than one node or slice, and more than a fifth of all, are to be out of service, none is ended: something
@@ -101,7 +115,12 @@ def steps(nodes: Sequence[Any], pools: Mapping[str, Any], now: datetime) -> Iter
         pool = metadata["labels"][_POOL_LABEL]
         if pool not in pools:
             continue
-        devices = pools[pool]["devices"]
+        declared = pools[pool]["devices"]
+        devices = created_with(node, declared)
+        if DEVICES not in (metadata.get("annotations") or {}):
+            age = now - datetime.strptime(metadata["creationTimestamp"], _FORMAT).replace(tzinfo=timezone.utc)
+            devices = declared if age <= timedelta(minutes=NEW_MINUTES) else devices
+            yield "record", node, json.dumps(devices)
         unit = f"slice {pool}" if pools[pool]["slice"] else metadata["name"]
         units.setdefault(unit, []).append(node)
         reason, since = problem(node, devices), (metadata.get("annotations") or {}).get(SINCE)
@@ -152,9 +171,14 @@ def _main() -> None:
         sys.stdout.write(f"{action} {node['metadata']['name']}: {reason}\n")
         if action == "end":
             _end(node)
+        elif action == "record":
+            _annotate(node, {DEVICES: reason})
         elif action != "pause":
-            since = {SINCE: now.strftime(_FORMAT) if action == "note" else None}
-            _request("PATCH", f"{_NODES}/{node['metadata']['name']}", {"metadata": {"annotations": since}})
+            _annotate(node, {SINCE: now.strftime(_FORMAT) if action == "note" else None})
+
+
+def _annotate(node: Any, annotations: Mapping[str, str | None]) -> None:
+    _request("PATCH", f"{_NODES}/{node['metadata']['name']}", {"metadata": {"annotations": annotations}})
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ import pytest
 
 from components.node_reaper import manifests
 from components.outputs import gpu_job
-from facts.concepts.broken_nodes import SINCE, TAINT, problem, steps
+from facts.concepts.broken_nodes import DEVICES, SINCE, TAINT, problem, steps
 from tests import one_stack
-from tests.stacks import run_program, settings_of
+from tests.stacks import run_program, run_with, settings_of
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=timezone.utc)
 CRON_JOB = "kubernetes:batch/v1:CronJob"
@@ -33,9 +33,11 @@ def node(
     since: str = "",
     out: bool = False,
     also: dict[str, tuple[int, int]] | None = None,
+    recorded: dict[str, int] | None = GPUS,
     **conditions: str,
 ) -> dict[str, Any]:
-    """A node of 8 GPUs. ``since``: a time of the day; ``also``: further resources, with capacity and what is usable;
+    """A node of 8 GPUs, 20 minutes old. ``since``: a time of the day; ``also``: further resources, with capacity and
+    what is usable; ``recorded``: what it was created with, ``None`` for a node that the program has not seen;
     ``conditions``: type → status, or the reason of a true one."""
     held = {"Ready": "True", **conditions}
     devices = {"nvidia.com/gpu": (capacity, usable), **(also or {})}
@@ -43,7 +45,11 @@ def node(
         "metadata": {
             "name": "n",
             "labels": {"gpucluster.dev/pool": "h100-8"},
-            "annotations": {SINCE: f"2026-11-25T{since}Z"} if since else {},
+            "creationTimestamp": "2026-11-25T11:40:00Z",
+            "annotations": {
+                **({SINCE: f"2026-11-25T{since}Z"} if since else {}),
+                **({} if recorded is None else {DEVICES: json.dumps(recorded)}),
+            },
         },
         "spec": {"taints": [{"key": TAINT, "effect": "NoExecute"}]} if out else {},
         "status": {
@@ -65,7 +71,9 @@ def named(name: str, node: dict[str, Any]) -> dict[str, Any]:
 
 def chips(number: int, usable: int = 4, **changes: Any) -> dict[str, Any]:
     """A host of the slice of 4 chips each."""
-    host = named(f"host-{number}", node(0, 0, also={"google.com/tpu": (4, usable)}, **changes))
+    host = named(
+        f"host-{number}", node(0, 0, also={"google.com/tpu": (4, usable)}, recorded={"google.com/tpu": 4}, **changes)
+    )
     return {**host, "metadata": {**host["metadata"], "labels": {"gpucluster.dev/pool": "slice"}}}
 
 
@@ -140,8 +148,49 @@ def test_a_node_ends_only_when_its_problem_lasts(node_with: dict[str, Any], expe
 )
 def test_a_fabric_that_starts_has_the_time_of_a_driver(efa: tuple[int, int], since: str, expected: list[str]) -> None:
     pools = {"h100-8": {"devices": {**GPUS, EFA: 32}, "slice": False}}
-    nodes = [node(also={EFA: efa}, since=f"{since}:00")]
+    nodes = [node(also={EFA: efa}, since=f"{since}:00", recorded={**GPUS, EFA: 32})]
     assert [action for action, _, _ in steps(nodes, pools, NOW)] == expected
+
+
+@pytest.mark.parametrize(
+    ("age", "node_with", "expected"),
+    [
+        # What its pool declares now may be of nodes that are still to come: EFA, or more shares of each GPU.
+        (11, {}, [("record", '{"nvidia.com/gpu": 8}')]),
+        (11, {"usable": 7}, [("record", '{"nvidia.com/gpu": 8}'), ("note", "7 of 8 nvidia.com/gpu usable")]),
+        (
+            10,
+            {},
+            [
+                ("record", '{"nvidia.com/gpu": 16, "vpc.amazonaws.com/efa": 32}'),
+                ("note", "8 of 16 nvidia.com/gpu usable"),
+            ],
+        ),
+    ],
+)
+def test_a_running_node_is_compared_with_what_it_was_created_with(
+    age: int, node_with: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    pools = {"h100-8": {"devices": {"nvidia.com/gpu": 16, EFA: 32}, "slice": False}}
+    one = node(**node_with, recorded=None)
+    one["metadata"]["creationTimestamp"] = f"2026-11-25T11:{60 - age}:00Z"
+    assert [(action, reason) for action, _, reason in steps([one], pools, NOW)] == expected
+    # Seen once, it keeps its record.
+    one["metadata"]["annotations"][DEVICES] = '{"nvidia.com/gpu": 8}'
+    assert "end" not in [action for action, _, _ in steps([one], pools, NOW)]
+
+
+def test_devices_that_pods_claim_are_not_counted() -> None:
+    """NVIDIA's driver for claims takes the place of the device plugin, so such a node never has nvidia.com/gpu."""
+    labels = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true", "gke-no-default-nvidia-gpu-device-plugin": "true"}
+    pools = [
+        {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 2, "drivers": "none", "labels": labels},
+        {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2},
+    ]
+    recording = run_with(one_stack.config("gke", gpuPools=pools), "claims")
+    (reaper,) = [one for one in recording.of_type(CRON_JOB) if "reaper" in one.name]
+    (container,) = reaper.inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert json.loads(next(each["value"] for each in container["env"] if each["name"] == "POOLS")).keys() == {"t4-1"}
 
 
 def test_a_node_of_a_pool_that_is_no_longer_declared_is_left_alone() -> None:

@@ -91,7 +91,7 @@ def node_state(node: Object, pool: PoolOffer, used: int) -> str:
         return "out of service"
     if broken_nodes.is_starting(node, [pool.gpus.resource]):
         return "waits for its GPU driver"
-    if problem := broken_nodes.problem(node, pool.devices):
+    if problem := broken_nodes.problem(node, broken_nodes.created_with(node, pool.devices)):
         return problem
     if at(node, "spec", "unschedulable"):
         return "cordoned"

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import gpu_limit
+from facts.concepts.kubernetes import RESOURCES, gpu_limit
 from gpu import why as reasons
 from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
@@ -36,7 +36,6 @@ from gpu.commands.following import (
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
-from gpu.start import pool_of
 
 
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -240,8 +239,10 @@ def _broken_nodes(cluster: ClusterClient, state: JobState) -> dict[str, str]:
     names = {pod["spec"].get("nodeName") for pod in state.pods if pod["status"].get("phase") == "Running"}
     nodes = (list_nodes(cluster) or ()) if names else ()
     mine = {node["metadata"]["name"]: node for node in nodes if node["metadata"]["name"] in names}
-    devices = {pool.name: pool.devices for pool in cluster.offer().pools} if mine else {}
-    problems = {name: broken_nodes.problem(node, devices.get(pool_of(node), {})) for name, node in mine.items()}
+    resources = RESOURCES.values()
+    problems = {
+        name: broken_nodes.problem(node, broken_nodes.created_with(node, resources)) for name, node in mine.items()
+    }
     return {name: problem for name, problem in problems.items() if problem}
 
 

@@ -18,7 +18,7 @@ from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted_budget
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, PoolOffer, from_config_map, written_pool
 from facts.concepts.unknown import at
-from rehearsal.cluster.api import Object
+from rehearsal.cluster.api import Object, timestamp
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.scenario.check import Check
 from rehearsal.simulation import SimulatedNodeGroup
@@ -139,6 +139,8 @@ def _nodes(pool: PoolOffer, devices: Mapping[str, int], broken: str) -> list[Obj
                 "name": f"node{number}",
                 "resourceVersion": "1",
                 "labels": dict(pool.nodes.labels),
+                # New, so that the program takes from its pool what the node has to have.
+                "creationTimestamp": timestamp(),
                 "annotations": {} if number else {SINCE: "2026-01-01T00:00:00Z"},
                 "ownerReferences": [{"kind": "NodeClaim", "name": "claim"}],
             },
