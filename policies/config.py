@@ -1,9 +1,9 @@
 """Levels, limits and exemptions per stack: ``policies/config/<stack>.json``, else ``default.json``.
 
 The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …,
-exemptions}; and ``pools`` (:mod:`policies.pools`). The engine checks values against the rules' schemas, but
-ignores unknown names, so they are checked here: ``python -m policies.config FILE…`` prints all problems and fails if
-there are any.
+exemptions}; ``pools`` (:mod:`policies.pools`) and ``prices`` (:mod:`policies.prices`). The engine checks values against
+the rules' schemas, but ignores unknown names, so they are checked here: ``python -m policies.config FILE…`` prints all
+problems and fails if there are any.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup
-from policies import exemptions, levels, pools
+from policies import exemptions, levels, pools, prices
 from policies.exemptions import Exemption, today_utc
 from policies.rules.rule import LEVELS, Rule
 from policies.rules.table import BY_ID, RULES
@@ -93,8 +93,10 @@ def problems(config: Mapping[str, Any]) -> list[str]:
             errors += _all_problems(entry)
         elif name == pools.KEY:
             errors += pools.problems(entry)
+        elif name == prices.KEY:
+            errors += prices.problems(entry)
         elif name not in BY_ID:
-            errors.append(f"{name}: no such rule{_nearest(name, (*BY_ID, pools.KEY))}")
+            errors.append(f"{name}: no such rule{_nearest(name, (*BY_ID, pools.KEY, prices.KEY))}")
         elif isinstance(entry, dict):
             if _LEVEL in entry:
                 errors += _level_problems(f"{name}.{_LEVEL}", entry[_LEVEL], BY_ID[name].levels)
@@ -221,6 +223,7 @@ class RunConfig:
         self.today = today
         self.pools: tuple[NodeGroup, ...] = ()
         """Pools of the cluster that another program declares."""
+        self.prices = prices.NO_PRICES
         self.lowered_notes: tuple[str, ...] = ()
         """One line for each rule whose level is lowered."""
         self._levels: dict[str, str] = {}
@@ -230,17 +233,21 @@ class RunConfig:
 
         Raises:
             ConfigError: a level is lowered without a reason, without an end, or past it, a rule is unknown, or a pool
-                is not described as :mod:`policies.pools` requires.
+                or price is not described as :mod:`policies.pools` and :mod:`policies.prices` require.
         """
-        names = {*(rule.id for rule in RULES), *other_names, levels.ALL, pools.KEY}
+        names = {*(rule.id for rule in RULES), *other_names, levels.ALL, pools.KEY, prices.KEY}
         problems = [f"{name}: no such rule" for name in configured if name not in names]
         problems += levels.problems(configured, self.today)
         _, configured_pools = configured.get(pools.KEY, ("", {}))
         if configured_pools:
             problems += pools.problems(configured_pools)
+        _, configured_prices = configured.get(prices.KEY, ("", {}))
+        if configured_prices:
+            problems += prices.problems(configured_prices)
         if problems:
             raise ConfigError(problems)
         self.pools = pools.parse(configured_pools)
+        self.prices = prices.parse(configured_prices)
         self.lowered_notes = tuple(lowered.note for lowered in levels.lowered_levels(configured))
         self._levels = {name: level for name, (level, _) in configured.items() if level}
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from policies import exemptions, levels, pools
+from policies import exemptions, levels, pools, prices
 from policies.config import configured, limits_in
 from policies.exemptions import Exemption
 from policies.rules.rule import Wider
@@ -122,6 +122,9 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
                 changes = _of_rule(before.effective(rule, stack), after.effective(rule, stack))
                 lines += [f"{rule}, {place}: {change}" for change in changes]
         described = after.config(stack).get(pools.KEY) or {}
+        lines += [
+            f"{prices.KEY}, {place}: {change}" for change in _of_prices(before.config(stack), after.config(stack))
+        ]
         for name, pool in (before.config(stack).get(pools.KEY) or {}).items():
             if described.get(name) != pool:
                 lines.append(f"{pools.KEY}, {place}: {name} is {'changed' if name in described else 'removed'}")
@@ -143,6 +146,16 @@ def _that_pass(before: GateState, after: GateState) -> Iterator[str]:
             allowed = [rule for rule in rules if rule in after.rules and rule not in after.refused.get(program, ())]
             if allowed:
                 yield f"{', '.join(allowed)}: a program of {_PROGRAMS} passes, {program}"
+
+
+def _of_prices(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Prices that are lower than before, or that may be, because there is a list price before or after them."""
+    old, new = (prices.flat(config.get(prices.KEY) or {}) for config in (before, after))
+    for name, region in sorted({*old, *new}):
+        was, usd = old.get((name, region)), new.get((name, region))
+        if was is None or usd is None or usd < was:
+            shown = " → ".join("list price" if each is None else f"${each:g}" for each in (was, usd))
+            yield f"{name}{f' in {region}' if region else ''} {shown}"
 
 
 def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:

@@ -25,7 +25,7 @@ class OfflineGate:
         configured = config.configured(configuration)
         run = RunConfig(today_utc())
         run.configure(configured, ())
-        self._elsewhere = run.pools
+        self._elsewhere, self._prices = run.pools, run.prices
         limits = {each.id: config.limits_of(each, configured.get(each.id, ("", {}))[1]) for each in RULES}
         self.rules = [(each, limits[each.id], run.level(each)) for each in RULES if run.level(each) != "disabled"]
         """Each rule that is not disabled, with its limits and its level."""
@@ -41,7 +41,7 @@ class OfflineGate:
         return {
             (rule.id, violation.resource, level != "advisory")
             for rule, limits, level in self.rules
-            for violation in view.violations(rule, limits, self._elsewhere)
+            for violation in view.violations(rule, limits, self._elsewhere, self._prices)
             if not violation.not_evaluated
         }
 

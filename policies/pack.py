@@ -25,7 +25,7 @@ from pulumi_policy import (
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
 from facts.concepts.declared import Violation
-from policies import exemptions, levels, pools, sdk_hooks
+from policies import exemptions, levels, pools, prices, sdk_hooks
 from policies.config import RunConfig, limits_of
 from policies.engine_values import Secrets, unwrapped
 from policies.exemptions import today_utc
@@ -75,8 +75,9 @@ class Gate:
         rules = [self._rule_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
         self._policies = [
             *rules,
-            # No rule: the engine accepts configuration only for policies, so the key ``pools`` needs a policy.
+            # No rules: the engine accepts configuration only for policies, so these two keys need a policy each.
             _note(pools.KEY, "Report pools that the configuration adds", self._report_pools),
+            _note(prices.KEY, "Report prices that the configuration sets", self._report_prices),
             _note(EXEMPTED, "Report exempted violations and lowered levels", self._report_exempted),
             _note(REMEDIATED, "Changed by the gate; change the program as well", self._report_remediated),
         ]
@@ -121,7 +122,10 @@ class Gate:
         return remediate
 
     def _rule_policy(self, rule: Rule[...]) -> Policy:
-        return self._stack_policy(rule, lambda stack, limits: stack.violations(rule, limits, self._config.pools))
+        def judge(stack: StackView, limits: Limits) -> list[Violation]:
+            return stack.violations(rule, limits, self._config.pools, self._config.prices)
+
+        return self._stack_policy(rule, judge)
 
     def _late_policy(self, rule: Rule[...]) -> Policy:
         return self._stack_policy(rule, lambda stack, limits: late_violations(stack, rule, limits))
@@ -167,6 +171,10 @@ class Gate:
         if self._config.pools:
             names = ", ".join(f"'{pool.name}'" for pool in self._config.pools)
             report(f"Pods are also checked against the pools in the gate's configuration: {names}.", None)
+
+    def _report_prices(self, _: StackValidationArgs, report: ReportViolation) -> None:
+        if self._config.prices.usd:
+            report(f"Prices in the gate's configuration count: {self._config.prices}.", None)
 
     def _report_exempted(self, _: StackValidationArgs, report: ReportViolation) -> None:
         for note in self._config.lowered_notes:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from facts.concepts.declared import NodeGroup, Stack, Violation
 from facts.concepts.unknown import holds_unknown
+from policies.prices import NO_PRICES, ConfiguredPrices
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared, Item
 from policies.rules.rule import Limits, Rule
@@ -66,8 +67,11 @@ class StackView:
         """The whole stack, as input of the stack rules."""
         return stack_of(resource.items for resource in self.linked)
 
-    def violations(self, rule: Rule[...], limits: Limits, elsewhere: tuple[NodeGroup, ...]) -> list[Violation]:
-        """The violations of one rule; ``elsewhere``: pools of the cluster that another program declares."""
+    def violations(
+        self, rule: Rule[...], limits: Limits, elsewhere: tuple[NodeGroup, ...], prices: ConfiguredPrices = NO_PRICES
+    ) -> list[Violation]:
+        """The violations of one rule; ``elsewhere``: pools of the cluster that another program declares; ``prices``
+        replace the list prices of node groups."""
         if rule.scope == "stack":
-            return rule.check(replace(self.stack, elsewhere=elsewhere), limits)
+            return rule.check(replace(prices.applied(self.stack), elsewhere=elsewhere), limits)
         return [violation for resource in self.linked for violation in resource.violations(rule, limits)]

@@ -57,9 +57,10 @@ class Prices:
         each = number(by_key(self.cloud, "gpu_prices", "region", "gpu").get((region, machine.gpu or "")), _column(spot))
         return None if each is None else self._price(usd + machine.gpus * each, "family_prices", "gpu_prices")
 
-    def node(self, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> Price | None:
+    def node(self, region: str | None, machine: Machine, disk_gb: int, *, spot: bool) -> Price | None:
         """One running node: machine, GPUs, boot disk; an upper limit where a part of it is one. ``None``: the machine's
-        price is known in no region. For a pool that mixes types, the price of one of them.
+        price is known in no region. A ``region`` that is ``None`` may be any. For a pool that mixes types, the price of
+        one of them.
 
         Where no region's price of disks is known the disk is left out: it is a few percent of a GPU node.
         """
@@ -71,7 +72,7 @@ class Prices:
             price if disk is None else replace(price, usd=price.usd + disk.usd, at_most=price.at_most or disk.at_most)
         )
 
-    def at_most(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
+    def at_most(self, region: str | None, machine: Machine, *, spot: bool) -> Price | None:
         """The same as ``machine``, or an upper limit where that is not known; ``None`` where no limit is.
 
         No cloud's spot machine costs more than the same one on demand. A machine's price in a region without it is that
@@ -79,17 +80,18 @@ class Prices:
         largest ratio that anything has between any region and the reference region. A machine that the reference region
         lacks counts with its dearest price.
         """
-        price = self.machine(region, machine, spot=spot)
+        price = None if region is None else self.machine(region, machine, spot=spot)
         if price is not None:
             return price
-        on_demand = self.machine(region, machine, spot=False)
-        if on_demand is None and region in self._regions:
+        on_demand = None if region is None else self.machine(region, machine, spot=False)
+        if on_demand is None and (region is None or region in self._regions):
             base = self.machine(self.reference_region, machine, spot=False) or max(
                 (each for other in self._regions if (each := self.machine(other, machine, spot=False)) is not None),
                 key=lambda each: each.usd,
                 default=None,
             )
-            ratio = self._family_ratios.get((region, machine.family)) or max(self._ratios.values(), default=1.0)
+            of_family = None if region is None else self._family_ratios.get((region, machine.family))
+            ratio = of_family or max(self._ratios.values(), default=1.0)
             on_demand = None if base is None else replace(base, usd=base.usd * ratio)
         return None if on_demand is None else replace(on_demand, at_most=True)
 
@@ -106,9 +108,9 @@ class Prices:
         is known in both, the largest of any region."""
         return self._ratios.get(region) or max(self._ratios.values(), default=1.0)
 
-    def _disk_at_most(self, region: str, gib: int) -> Price | None:
-        disk, reference = self.disk(region, gib), self.disk(self.reference_region, gib)
-        if disk is not None or reference is None or region not in self._regions:
+    def _disk_at_most(self, region: str | None, gib: int) -> Price | None:
+        disk, reference = None if region is None else self.disk(region, gib), self.disk(self.reference_region, gib)
+        if disk is not None or reference is None or (region is not None and region not in self._regions):
             return disk
         ratio = max((ratio for _, _, ratio in self._compared(_OF_DISKS)), default=1.0)
         return replace(reference, usd=reference.usd * ratio, at_most=True)

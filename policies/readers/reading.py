@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeVar
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
-from facts.catalog.model import Price
+from facts.catalog.model import Machine, Price
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.pool import POOL_LABEL
@@ -172,20 +172,34 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
         return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own_prices[pool], price_at_most=False))
     if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
         return group
-    cloud, region = group.sold_by or group.cloud, _region(group, clusters)
-    if cloud not in catalog.PLUGINS or region is None:
+    return priced_by_types(group, region_of_group(group, clusters), lambda _: None)
+
+
+def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[str], float | None]) -> NodeGroup:
+    """The group with the price of the dearest of its machine types: its ``own_price``, or the catalogue's."""
+    cloud, types = group.sold_by or group.cloud, group.nodes.machine_types
+    if cloud not in catalog.PLUGINS:
         return group
-    types = group.nodes.machine_types
-    if any(one is None or one is UNKNOWN for one in types):
+    if UNKNOWN in types:
+        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=UNKNOWN))
+    prices: list[Price] = []
+    named = [each.rpartition("/")[2] for each in types if isinstance(each, str)]  # Google's API takes a link, too
+    for type in named:
+        usd, listed, gpus = own_price(type), _listed(cloud, type), group.gpus.per_node
+        if usd is None and listed is not None and listed.gpus == 0 and (gpus is UNKNOWN or gpus > 0):
+            # The price of the GPUs beside such a machine is not known.
+            return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=UNKNOWN if gpus is UNKNOWN else None))
+        price = _list_price(cloud, region, type, group.scaling.spot is True) if usd is None else _own(usd)
+        prices += [] if price is None else [price]
+    if len(prices) < len(types):
         return group
-    named = [one for one in types if isinstance(one, str)]
-    each = [_price(cloud, region, one, group.scaling.spot is True) for one in named]
-    known = [price for price in each if price is not None]
-    if len(known) < len(named):
-        return group
-    dearest = _dearest(group, cloud, named, [price.usd for price in known])
-    at_most = any(price.at_most for price in known)
+    dearest = _dearest(group, cloud, named, [price.usd for price in prices])
+    at_most = any(price.at_most for price in prices)
     return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=dearest, price_at_most=at_most))
+
+
+def _own(usd: float) -> Price:
+    return Price(usd=usd, dated="", source="")
 
 
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
@@ -198,7 +212,8 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     return max(totals) / nodes
 
 
-def _region(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None:
+def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None:
+    """The region of the group, or else of its cluster; ``None`` where neither is known."""
     if group.region is not None:
         return None if group.region is UNKNOWN else group.region
     named = [cluster for cluster in clusters if len(clusters) == 1 or cluster.name == group.cluster]
@@ -207,16 +222,16 @@ def _region(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None:
 
 
 @cache
-def _price(cloud: str, region: str, machine: str, spot: bool) -> Price | None:
-    known = catalog.of(cloud)
-    listed = known.machines.get(_spelled(cloud, machine))
-    return None if listed is None else known.prices.at_most(region, listed, spot=spot)
+def _list_price(cloud: str, region: str | None, machine: str, spot: bool) -> Price | None:
+    listed = _listed(cloud, machine)
+    return None if listed is None else catalog.of(cloud).prices.at_most(region, listed, spot=spot)
 
 
 @cache
-def _spelled(cloud: str, machine: str) -> str:
-    """The catalogue's spelling: one cloud ignores the case of its sizes."""
-    return next((known for known in catalog.of(cloud).machines.types if known.lower() == machine.lower()), machine)
+def _listed(cloud: str, machine: str) -> Machine | None:
+    """The catalogue's machine, in any case: one cloud ignores the case of its sizes."""
+    known = catalog.of(cloud).machines
+    return known.get(next((type for type in known.types if type.lower() == machine.lower()), machine))
 
 
 def located(item: T, properties: Mapping[str, Any], provider: Mapping[str, Any]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from facts.concepts.counts import largest
 from facts.concepts.declared import GpuQuota, NodeGroup, Stack, Violation
@@ -42,11 +42,11 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         return []
     if unknown := _of_unknown_size(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
-    costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
-    when = "At its maximum the stack costs"
-    return _within(
-        hourly_cost, costs, max_hourly_usd, _at_most(when, stack), "hourly cost is unknown: there is no price"
-    )
+    if unlimited := ", ".join(f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None):
+        message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {unlimited}."
+        return [hourly_cost.violation(message, remedy="Set a maximum for each node group.")]
+    costs = [_cost(group, most_nodes(group)) for group in stack.groups]
+    return _within(hourly_cost, costs, max_hourly_usd, "At its maximum", "hourly cost")
 
 
 @rule(
@@ -81,29 +81,57 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
         return []
     if unknown := _of_unknown_size(idle_cost, [(group, _least_nodes(group)) for group in stack.groups]):
         return unknown
-    costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _permanent_workloads(stack)
-    when = _at_most("While it is idle the stack costs", stack)
-    return _within(idle_cost, costs, max_idle_usd, when, "idle cost is unknown: there is no size or price")
+    costs = [_cost(group, _least_nodes(group)) for group in stack.groups] + _permanent_workloads(stack)
+    return _within(idle_cost, costs, max_idle_usd, "While it is idle", "idle cost")
 
 
-def _at_most(words: str, stack: Stack) -> str:
-    """The words, with what says that the price of a group is an upper limit."""
-    return f"{words} at most" if any(group.nodes.price_at_most for group in stack.groups) else words
+@dataclass(frozen=True)
+class _Cost:
+    """What a part of a stack costs an hour: ``UNKNOWN`` until the update, or ``None`` without a price for it.
+
+    ``at_most``: an upper limit. ``priced_by``: what the gate's configuration may have the price of.
+    """
+
+    name: str
+    usd: Maybe[float | None]
+    at_most: bool = False
+    priced_by: str = ""
 
 
-def _within(
-    limited: Rule[...], costs: list[tuple[str, Maybe[float]]], limit: float, when: str, unknown: str
-) -> list[Violation]:
+def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
+    """The cost of this many of the group's nodes. Own machines without a price cost nothing: nobody rents them out."""
+    price, types = group.nodes.dearest_hourly_usd, [each for each in group.nodes.machine_types if isinstance(each, str)]
+    if price is UNKNOWN and "gpus_per_node" in group.unknown_reasons:
+        price = None  # the update does not show the machine type, either
+    if nodes == 0 or group.kind == "serverless" or (group.kind == "owned" and price is None):
+        return _Cost(group.name, 0.0)
+    if nodes is UNKNOWN or price is UNKNOWN:
+        return _Cost(group.name, UNKNOWN)
+    usd = None if price is None else price * nodes
+    return _Cost(group.name, usd, group.nodes.price_at_most, types[0] if types else group.name)
+
+
+def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, what: str) -> list[Violation]:
     """The violation if what is known of the costs exceeds the limit, or else if some are not known."""
-    priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
+    priced = [(cost.name, cost.usd) for cost in costs if cost.usd is not UNKNOWN and cost.usd is not None]
     total = sum(usd for _, usd in priced)
     if total > limit:
         # What costs nothing is no remedy.
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in largest((name, usd) for name, usd in priced if usd))
-        message = f"{when} ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
+        at_most = "at most " if any(cost.at_most and cost.usd for cost in costs) else ""
+        message = (
+            f"{when} the stack costs {at_most}${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
+        )
         return [limited.violation(message)]
-    if unpriced := ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN):
-        message = f"The stack's {unknown} for {unpriced}; its other nodes cost ${total:.2f} an hour."
+    others = f"the rest costs ${total:.2f} an hour"
+    if unpriced := [cost for cost in costs if cost.usd is None]:
+        names = ", ".join(dict.fromkeys(f"'{cost.name}' ({cost.priced_by})" for cost in unpriced))
+        message = f"The stack's {what} cannot be checked: there is no price for {names}; {others}."
+        example = f'"prices": {{"{unpriced[0].priced_by}": …}}'
+        remedy = f"Write what one costs an hour into the gate's configuration ({example}), or as hourlyUsd of its pool."
+        return [limited.violation(message, remedy=remedy)]
+    if unknown := ", ".join(f"'{cost.name}'" for cost in costs if cost.usd is UNKNOWN):
+        message = f"Unknown at preview, checked at update: the {what} of {unknown}; {others}."
         return [limited.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
     return []
 
@@ -118,11 +146,6 @@ def _most_nodes(group: NodeGroup) -> Maybe[int | None]:
     if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
     return group.scaling.max_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
-
-
-def _idle_usd(group: NodeGroup) -> Maybe[float]:
-    """A group's cost an hour at its smallest."""
-    return _usd(group, _least_nodes(group))
 
 
 def _least_nodes(group: NodeGroup) -> Maybe[int]:
@@ -145,10 +168,10 @@ def _of_unknown_size(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[int 
     return [limited.violation(message, groups[0].resource, remedy=remedy)]
 
 
-def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
+def _permanent_workloads(stack: Stack) -> list[_Cost]:
     """Permanent GPU workloads, and the hourly cost of their GPUs beyond those of always-on nodes."""
     stack, free = distinct(stack), sum(_gpus_always_up(group) for group in stack.groups)
-    costs: list[tuple[str, Maybe[float]]] = []
+    costs: list[_Cost] = []
     for workload in stack.workloads:
         pods = permanent_pods(workload, stack)
         if workload.gpus is UNKNOWN or pods is UNKNOWN or workload.kind == "DaemonSet":
@@ -156,7 +179,7 @@ def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)
         if gpus and (usd := usd_of_gpus(workload, gpus, stack)) is not None:
-            costs.append((f"{workload.kind} {workload.namespace}/{workload.name}", usd))
+            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd))
     return costs
 
 
@@ -165,14 +188,6 @@ def _gpus_always_up(group: NodeGroup) -> int:
     if group.kind == "machine" or group.gpus.per_node is UNKNOWN or nodes is UNKNOWN:
         return 0
     return group.gpus.per_node * nodes
-
-
-def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
-    """The cost an hour of this many nodes; ``UNKNOWN`` where their number or their price is."""
-    if nodes == 0 or group.kind == "serverless":
-        return 0.0
-    price = group.nodes.dearest_hourly_usd
-    return UNKNOWN if nodes is UNKNOWN or price is UNKNOWN or price is None else price * nodes
 
 
 @rule(

@@ -73,6 +73,12 @@ def test_rules_have_ids_of_their_own() -> None:
             'pools.l4.taints[0]: must be like nvidia.com/gpu=present:NoSchedule, got "a=b:NO_SCHEDULE"',
         ),
         ({"pools": {"l4": {"gpusPerNode": 1, "labels": {"a": 1}}}}, "pools.l4.labels: must be an object of texts"),
+        ({"price": {"m5zn.large": 0.3}}, "price: no such rule; did you mean prices?"),
+        ({"prices": {}}, 'prices: must be an object of prices, for example {"m5zn.large": 0.33'),
+        ({"prices": {"m5zn.large": "0.3"}}, "prices.m5zn.large: must be the US dollars of one node an hour, 0 or more"),
+        ({"prices": {"m5zn.large": {"eu-west-1": -1}}}, "prices.m5zn.large.eu-west-1: must be the US dollars"),
+        ({"prices": {"m5zn.large": {}}}, "prices.m5zn.large: must be the US dollars of one node an hour"),
+        ({"prices": {"m5zn.large": True}}, "0 or more, got true"),
         ({"pools": {"web": {"gpusPerNode": 0}}}, "pools: none has GPUs; name the cluster's GPU pools"),
         ({"gpu-taint": {"exemptions": {}}}, "gpu-taint.exemptions: must be a list of exemptions, got {}"),
     ],
@@ -218,6 +224,11 @@ EIGHT = {"gpu-ceiling": {"maxGpus": 8}}
         ({"configs": {}, "refused": REFUSED}, {"configs": {}}, "passes, a"),
         ({"configs": {}, "refused": REFUSED}, {"configs": {}, "refused": None}, "cannot judge these programs"),
         (
+            {"prices": {"m5zn.large": {"eu-west-1": 0.3}}},
+            {"prices": {"m5zn.large": {"eu-west-1": 0.2}}},
+            "prices, stack dev: m5zn.large in eu-west-1 $0.3 → $0.2",
+        ),
+        (
             {"configs": {"default": EIGHT}},
             {"configs": {"default": EIGHT, "new": {}}},
             "gpu-ceiling, stack new: maxGpus 8 → no limit",
@@ -333,3 +344,9 @@ def test_security_reviews_all_that_the_gate_consists_of() -> None:
     names = {str(file.relative_to(ROOT)) for file in files | read | commands | stacks}
     assert [name for name in sorted(names) if "@gpucluster/security" not in owners(name)] == []
     assert owners("README.md") == {"@gpucluster/maintainers"}
+
+
+def test_a_price_in_place_of_a_list_price_may_be_lower_and_the_other_way_round() -> None:
+    then, now = (GateState(rules=RULES_THEN, configs={"dev": state}) for state in ({}, {"prices": {"g6.xlarge": 0.5}}))
+    assert loosenings(then, now) == ["prices, stack dev: g6.xlarge list price → $0.5"]
+    assert loosenings(now, then) == ["prices, stack dev: g6.xlarge $0.5 → list price"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from facts.concepts.declared import Stack
 from facts.concepts.pool import POOL_LABEL
 from policies.rules.ceilings import hourly_cost, idle_cost
 from tests import declared, one_stack
-from tests.stacks import run_with
+from tests.stacks import STACK_FILES, run_program, run_with, stack_name
 
 USD = {"admin": 0.5, "cpu": 0.25, "gpu": 4.0}
 
@@ -65,3 +66,9 @@ def test_ceilings_count_it(cloud: str, autoscaler: str) -> None:
     (violation,) = hourly_cost(stack, max_hourly_usd=0)
     assert "gpu" in violation.message
     assert "at most" not in violation.message
+
+
+@pytest.mark.parametrize("file", [*STACK_FILES, *map(one_stack.variant, one_stack.VARIANTS)], ids=stack_name)
+def test_ceilings_can_judge_every_stack_of_the_project(file: Path) -> None:
+    stack = declared.stack(run_program(file))
+    assert [*hourly_cost(stack, max_hourly_usd=10**6), *idle_cost(stack, max_idle_usd=10**6)] == []

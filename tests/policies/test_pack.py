@@ -91,7 +91,13 @@ def session() -> Session:
 
 
 def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
-    assert [policy.name for policy in session.every] == [*(rule.id for rule in RULES), "pools", EXEMPTED, REMEDIATED]
+    assert [policy.name for policy in session.every] == [
+        *(rule.id for rule in RULES),
+        "pools",
+        "prices",
+        EXEMPTED,
+        REMEDIATED,
+    ]
     for rule in RULES:
         policy = session.policies[rule.id]
         assert policy.enforcement_level == EnforcementLevel(rule.level)

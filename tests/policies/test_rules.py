@@ -408,8 +408,22 @@ CASES = {
         Case(
             "hourly-cost-ceiling",
             but(STACK, large=None, small=replace(SMALL, nodes=replace(SMALL.nodes, dearest_hourly_usd=None))),
-            "not evaluated",
+            "cannot be checked: there is no price for 't4-1' (t4-1); the rest costs $0.10 an hour",
+            remedy='"prices": {"t4-1": …}',
             limits={"maxHourlyUsd": 100},
+        ),
+        Case(
+            "hourly-cost-ceiling",
+            but(STACK, small=replace(SMALL, scaling=replace(SMALL.scaling, max_nodes=None))),
+            "nothing limits the number of nodes of 't4-1'",
+            remedy="Set a maximum",
+            limits={"maxHourlyUsd": 100},
+        ),
+        Case(
+            "hourly-cost-ceiling",
+            but(STACK, small=replace(SMALL, nodes=replace(SMALL.nodes, price_at_most=True))),
+            "costs at most $10.10 an hour",
+            limits={"maxHourlyUsd": 10},
         ),
         # Groups of one name each cost their own.
         Case(
@@ -421,7 +435,7 @@ CASES = {
         Case(
             "hourly-cost-ceiling",
             [ADMIN, SMALL, LARGE, replace(NAMESAKE, nodes=replace(NAMESAKE.nodes, dearest_hourly_usd=None)), CLUSTER],
-            "not evaluated",
+            "cannot be checked: there is no price",
             limits={"maxHourlyUsd": 100},
         ),
     ],
@@ -754,7 +768,7 @@ CASES = {
         Case(
             "idle-cost-ceiling",
             but(OWN, own_admin=replace(OWN_ADMIN, nodes=replace(OWN_ADMIN.nodes, dearest_hourly_usd=None))),
-            "not evaluated",
+            "idle cost cannot be checked: there is no price",
             limits={"maxIdleUsd": 0.1},
         ),
         # GPUs that pods hold count at their price.

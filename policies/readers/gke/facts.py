@@ -59,7 +59,7 @@ def _topologies(machine_type: str) -> Mapping[str, int]:
 def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Price | None:
     """The list price of one node (machine, GPUs, boot disk), or its upper limit; ``None`` where neither is known."""
     machine = text(at(config, "machineType"))
-    if not isinstance(machine, str) or not isinstance(region, str) or spot is UNKNOWN:
+    if not isinstance(machine, str):
         return None
     cloud = catalog.of(CLOUD)
     accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
@@ -69,4 +69,8 @@ def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Pri
         return None
     known = cloud.machines.with_gpus(machine, gpu, count) if gpu else cloud.machines.get(machine)
     size = whole(at(config, "diskSizeGb"), default=_DEFAULT_DISK_GB)
-    return None if known is None or not isinstance(size, int) else cloud.prices.node(region, known, size, spot=spot)
+    return (
+        None
+        if known is None or not isinstance(size, int)
+        else cloud.prices.node(region if isinstance(region, str) else None, known, size, spot=spot is True)
+    )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
@@ -69,6 +70,10 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
     resource, sizes = _offered(template, requirements)
     gpus, most = _bounds(sizes, limits, resource)
+    types = _machine_types(template, requirements)
+    if sizes == ():
+        types = types or _named_types(template, requirements)
+        most = _most_without_gpus(limits, _seller(template), types)
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
     own = None if node_class is None else node_class.properties.get("spec")
@@ -85,7 +90,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             capacity_type=capacity_type(_spot(final)),
         ),
         nodes=Nodes(
-            machine_types=(types := _machine_types(template, requirements)) or (None,),
+            machine_types=types or (None,),
             zones=(),
             labels=final,
             taints=taints_of(at(template, "taints")),
@@ -264,6 +269,12 @@ def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...
     return tuple(machine[TYPE] for machine, _ in machines if admits(requirements, machine) is True)
 
 
+def _named_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...]:
+    """The machines that the requirements name, of a pool without GPUs."""
+    names = _azure_names(requirements) if _seller(template) == AZURE else _selected(requirements, TYPE)
+    return tuple(dict.fromkeys(names)) if _seller(template) else ()
+
+
 def _seller(template: Any) -> str | None:
     group = at(template, "nodeClassRef", "group")
     if not isinstance(group, str):
@@ -305,18 +316,33 @@ def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[
     return (fitting[-1], allowed // fitting[-1]) if fitting else (sizes[0], 0)
 
 
+def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) -> Maybe[int | None]:
+    """How many nodes the limits allow: their own limit, or as many of the smallest type as the vCPUs suffice for."""
+    nodes, vcpus = whole(at(limits, "nodes")), _vcpus(limits)
+    if nodes is not None or vcpus is None or vcpus is UNKNOWN:
+        return vcpus if nodes is None else nodes
+    known = catalog.of(seller).machines if seller in catalog.PLUGINS else None
+    sizes = [machine.vcpus for type in types if known and isinstance(type, str) and (machine := known.get(type))]
+    return int(vcpus) // (min(sizes) if sizes and len(sizes) == len(types) else 1)
+
+
 def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
     """Most GPUs that the limits allow: their own limit, or as many as the vCPUs suffice for; ``None``: no limit."""
-    own, vcpus = at(limits, resource), text(at(limits, "cpu"))
+    own, vcpus = at(limits, resource), _vcpus(limits)
     if own is not None:
         return whole(own)
     if vcpus is None:
         return None if at(limits, "memory") is None else UNKNOWN
-    if vcpus is UNKNOWN:
-        return UNKNOWN
+    return UNKNOWN if vcpus is UNKNOWN else int(vcpus) // _MIN_VCPUS_PER_GPU
+
+
+def _vcpus(limits: Any) -> Maybe[Fraction | None]:
+    vcpus = text(at(limits, "cpu"))
+    if vcpus is None or vcpus is UNKNOWN:
+        return vcpus
     scale = {"m": Fraction(1, 1000), "k": Fraction(1000)}.get(vcpus[-1], Fraction(1))
     number = (vcpus[:-1] if scale != 1 else vcpus).removesuffix(".0")
-    return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
+    return int(number) * scale if number.isdigit() else UNKNOWN
 
 
 def _limit_unknown_reasons(limits: Any, resource: str) -> dict[str, UnknownReason]:

@@ -1,0 +1,66 @@
+"""Prices in the gate's configuration: they replace list prices, and are where to write one that is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.offline import OfflineGate, view_of
+from policies.prices import parse
+from policies.readers.resource import Declared
+
+CEILING = {"hourly-cost-ceiling": {"maxHourlyUsd": 10}}
+
+
+def eks(region: str | None = "us-west-2", **group: Any) -> list[Declared]:
+    """A cluster with one group of two nodes of a machine type that no table lists."""
+    named = {} if region is None else {"region": region}
+    inputs = {"clusterName": "ml", "nodeGroupName": "big", "instanceTypes": ["u-3tb1.56xlarge"], **group}
+    size = {"scalingConfig": {"minSize": 2, "maxSize": 2, "desiredSize": 2}}
+    return [
+        Declared("aws:eks/cluster:Cluster", "ml", "urn:ml", {"name": "ml", **named}),
+        Declared("aws:eks/nodeGroup:NodeGroup", "big", "urn:big", {**size, **inputs}),
+    ]
+
+
+def refused(program: list[Declared], **prices: Any) -> bool:
+    """Whether the ceiling refuses the program with these prices."""
+    gate = OfflineGate({**CEILING, **({"prices": prices} if prices else {})})
+    return any(rule == "hourly-cost-ceiling" for rule, *_ in gate.violations(program))
+
+
+@pytest.mark.parametrize(
+    ("program", "prices", "expected"),
+    [
+        (eks(), {}, True),
+        (eks(), {"u-3tb1.56xlarge": 5}, False),
+        (eks(), {"U-3TB1.56xlarge": 5}, False),
+        (eks(), {"u-3tb1.56xlarge": 5.1}, True),
+        # By region, before the price of all others.
+        (eks(), {"u-3tb1.56xlarge": {"us-west-2": 5}}, False),
+        (eks(), {"u-3tb1.56xlarge": {"eu-west-1": 5}}, True),
+        # By node group, also where the program names no machine type.
+        (eks(), {"big": 5}, False),
+        (eks(instanceTypes=None, launchTemplate={"id": "lt-1"}), {}, True),
+        (eks(instanceTypes=None, launchTemplate={"id": "lt-1"}), {"big": 5}, False),
+        # Of several types the dearest counts, and each has to have a price.
+        (eks(instanceTypes=["u-3tb1.56xlarge", "m5.large"]), {"u-3tb1.56xlarge": 5}, False),
+        (eks(instanceTypes=["u-3tb1.56xlarge", "u-6tb1.56xlarge"]), {"u-3tb1.56xlarge": 5}, True),
+        # A list price is replaced.
+        (eks(instanceTypes=["m5.large"]), {}, False),
+        (eks(instanceTypes=["m5.large"]), {"m5.large": 6}, True),
+    ],
+)
+def test_they_count(program: list[Declared], prices: dict[str, Any], expected: bool) -> None:
+    assert refused(program, **prices) is expected
+
+
+def test_following_the_remedy_works() -> None:
+    stack = view_of(eks()).stack
+    (rule,) = [rule for rule, *_ in OfflineGate(CEILING).rules if rule.id == "hourly-cost-ceiling"]
+    (violation,) = rule.check(stack, {"maxHourlyUsd": 10})
+    assert not violation.not_evaluated
+    assert "'big' (u-3tb1.56xlarge)" in violation.message
+    assert '"prices": {"u-3tb1.56xlarge": …}' in violation.remedy
+    assert rule.check(parse({"u-3tb1.56xlarge": 5}).applied(stack), {"maxHourlyUsd": 10}) == []
