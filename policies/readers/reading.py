@@ -205,7 +205,7 @@ def _own(usd: float) -> Price:
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
     """Of a group that is limited in GPUs, small machines may cost more together than one large one."""
     nodes, gpus = group.scaling.max_nodes, group.gpus.per_node
-    if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int):
+    if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)
     counts = [known.gpus if (known := gpu_machines(cloud).get(one)) else gpus for one in types]
     totals = [usd * (nodes * gpus // max(count, 1)) for usd, count in zip(prices, counts, strict=True)]

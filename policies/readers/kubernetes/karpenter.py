@@ -104,7 +104,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         idle=idle_of_karpenter(spec, metadata),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
-        limited_by_gpus=isinstance(_gpu_limit(limits, resource), int),
+        limited_by_gpus=sizes != () and isinstance(_gpu_limit(limits, resource), int),
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"))
         | _limit_unknown_reasons(limits, resource),
