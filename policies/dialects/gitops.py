@@ -100,7 +100,7 @@ def _release(
         "namespace": coalesce(namespace, text(at(declared.properties, "metadata", "namespace"))),
         "values": {} if values is None else values,
         "valueYamlFiles": list(files),
-        "postrender": changes or None,
+        "postrender": changes if changes is UNKNOWN or changes else None,
     }
     return respelled(declared, _RELEASE, properties)
 
