@@ -50,11 +50,17 @@ def _read(resource: Declared) -> Iterable[Item]:
     try:
         items = reader(resource) if reader else ()
         subjects = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
-        if not subjects and not is_part(resource.type) and not is_taken(resource.type):
-            subjects = tuple(unread(resource))
+        if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
+            subjects = (*subjects, *unread(resource))
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects
+
+
+def _of_gpus(item: Item) -> bool:
+    """Whether rules check its GPUs, so that a mention of some is no news."""
+    workload = isinstance(item, Workload)
+    return not workload or item.gpus is UNKNOWN or item.gpus > 0
 
 
 def waits(resource: Declared) -> bool:

@@ -1,7 +1,8 @@
 """Reports resources that no reader knows and that mention GPUs or may do anything, so that they do not pass silently.
 
-Reported are: a GPU machine type or an accelerator among the texts, the word "gpu" in a type that makes machines, and
-opaque resources: a command or a dynamic resource runs code.
+Reported are: a GPU machine type or an accelerator among the texts, the word "gpu" in a type that makes machines, in
+Kubernetes also a number or kind of GPUs and a profile or pool of that name, and opaque resources: a command or a
+dynamic resource runs code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL
+from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL, only_gpu_nodes
 from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at
@@ -81,7 +82,50 @@ def _gpu_mention(resource: Declared) -> str:
                 continue  # a name says what people call it
             if match := pattern.search(text):
                 return match.group()
+    return _of_object(resource.properties) if kubernetes else ""
+
+
+# What a key of a custom resource says of GPUs by itself, and what it names that may have some.
+_GPU_KEY: Final = re.compile(r"(?:^|[a-z_./-])(?:GPU|Gpu)s?|^gpus?(?![a-z])|[_./-]gpus?(?![a-z])|accelerator", re.ASCII)
+_CHOOSING_KEY: Final = re.compile(
+    r"(?:profile|flavou?r|pool|nodegroup|hardware|machine|instance|device|size|sku|shape|plan|resource|nodeselector|class|type)\w*$",
+    re.IGNORECASE,
+)
+_NO_GPUS: Final = re.compile(r"(?:0|false|none|no|off|cpu|disabled|null|)", re.IGNORECASE)
+
+
+def _of_object(properties: Any) -> str:
+    """The first part of a custom resource that asks for GPUs; its name and status say nothing."""
+    body = {key: part for key, part in properties.items() if key not in ("metadata", "status", "kind", "apiVersion")}
+    for path, value in _leaves(body):
+        last, text = path[-1], str(value)
+        if _NO_GPUS.fullmatch(text) or (_NAMES.match(last) and not _CHOOSING_KEY.search(last)):
+            continue
+        if any(each in path or each == text for each in RESOURCES.values()) or _GPU_KEY.search(last):
+            return f"{last}: {text}"
+        within = _CHOOSING_KEY.search(last) or any(part.lower() in _CHOICES for part in path)
+        if within and (_WORD.search(text) or MODEL.search(text) or only_gpu_nodes(last, [text])):
+            return f"{last}: {text}"
     return ""
+
+
+_CHOICES: Final = ("nodeselector", "nodeaffinity", "resources", "accelerators", "devices")
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ("",)) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every text, number and switch in the value, with the keys that lead to it."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _leaves(part, (*path, str(name)))
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _leaves(part, path)
+    elif isinstance(value, (str, int, float)) and len(str(value)) <= _LONGEST:
+        yield path, value
+
+
+_LONGEST: Final = 200
+"""Characters of a text that may be a name or a number; longer ones are scripts and documents."""
 
 
 @cache
@@ -90,7 +134,8 @@ def _is_harmless(type_token: str) -> bool:
     module = rest.partition(":")[0]
     if package == "kubernetes":
         group = module.rpartition("/")[0] or module
-        return "." not in group or any(matches(group, pattern) for pattern in _HARMLESS_GROUPS)
+        kind = f"{group}:{rest.partition(':')[2]}"
+        return "." not in group or any(matches(each, pattern) for pattern in _HARMLESS_GROUPS for each in (group, kind))
     return any(_HARMLESS.fullmatch(word) for word in (package, module.partition("/")[0].lower()))
 
 

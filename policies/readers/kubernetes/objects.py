@@ -7,12 +7,13 @@ invented all carry pod templates somewhere, so a new kind is no way around the g
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
-from facts.concepts.declared import Workload
+from facts.concepts.declared import PodScaler, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
 from policies.readers.kubernetes.parts import never_ends
@@ -29,8 +30,23 @@ from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
-_COUNTS: Final = ("minReplicas", "replicas")
 _MIN_SCALE: Final = "autoscaling.knative.dev/min-scale"
+# How charts and operators call the pods that wait for work, and those that are always there: minReplicas, minRunners
+# (https://docs.github.com/actions/tutorials/use-actions-runner-controller/deploy-runner-scale-sets), idleWorkers,
+# warmPoolSize, minReplicaCount (KEDA); replicas, replicaCount, numReplicas, workerCount.
+_UNITS: Final = r"(?:replicas?|runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
+_LEAST: Final = re.compile(
+    rf"min(?:imum)?_?(?:idle|warm)?_?{_UNITS}?(?:count|size|number|scale)?|idle_?{_UNITS}?_?(?:count|size)?"
+    rf"|(?:pre)?(?:warm(?:ed)?|standby|spare|hot)_?{_UNITS}?_?(?:count|size|replicas)?",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?", re.IGNORECASE)
+_SCALING: Final = re.compile(r"scal|keda|hpa", re.IGNORECASE)
+# Kinds whose pods end with their work; of any other kind, those that it has a number of are there without work.
+_ENDING: Final = re.compile(
+    r"(?:Jobs?|JobSet|JobTemplate|Workflow\w*|Tasks?\w*|Runs?|Pipeline\w*|Experiment|Trial|Build|Test|Application|Appwrapper)$"
+    r"|Train|Tun(?:e|ing)|Batch|Benchmark|Evaluat|Quota|Profile|Template$",
+)
 # Kinds whose pods run without work, and their number by default:
 # https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
 # https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/
@@ -47,6 +63,8 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "VirtualMachineInstance": 1,
     "VirtualMachineInstanceReplicaSet": 1,
 }
+# https://github.com/actions/actions-runner-controller/blob/master/docs/automatically-scaling-runners.md
+_SCALED_BY_DEFAULT: Final = {"HorizontalRunnerAutoscaler": "RunnerDeployment"}
 # https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller
 _STOPPED: Final = "kubeflow-resource-stopped"
 _RESOURCES: Final = ("resources", "resourcesPerNode")
@@ -66,6 +84,16 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         for workload in embedded_workloads(pods_of(body), kind, declared):
             yield replace(workload, always=0) if stopped else workload
+        yield from _scaler(declared)
+
+
+def _scaler(declared: Declared) -> Iterator[PodScaler]:
+    """What scales the pods of another object, as ``HorizontalRunnerAutoscaler`` does."""
+    spec = declared.properties.get("spec")
+    target = at(spec, "scaleTargetRef")
+    if isinstance(spec, Mapping) and (name := known_text(at(target, "name"))) is not None:
+        kind = known_text(at(target, "kind")) or _SCALED_BY_DEFAULT.get(declared.kind, "Deployment")
+        yield PodScaler(kind, declared.namespace, name, amount(_counts(spec).get(_MINIMUM)))
 
 
 def read_list(declared: Declared) -> Iterable[Item]:
@@ -144,6 +172,10 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         )
 
 
+_RELEASE: Final = "Release"
+_ENDING_PART: Final = re.compile(r"job|task|train|batch|workflow|cron|test|hook", re.IGNORECASE)
+
+
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Driver and executor as pods: https://github.com/kubeflow/spark-operator/blob/master/docs/api-docs.md."""
     spec = coalesce(at(body, "spec", "template"), at(body, "spec"))
@@ -174,10 +206,11 @@ _PODS_OF: Final = {"Spark": _spark_pods, "VirtualMachine": _virtual_machine}
 
 def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     """Number of pods that run without work: the minimum of the object, or the default of its kind."""
-    if kind not in _PERMANENT and not (pod_at.whole and never_ends(pod_at.pod)):
-        return 0
-    counts = (pod_at.around.get(key) for key in ("minReplicas", _MIN_SCALE, "replicas"))
-    return amount(coalesce(*counts, _PERMANENT.get(kind, 1)))
+    least = coalesce(*(pod_at.around.get(key) for key in (_MINIMUM, _MIN_SCALE, _REPLICAS)))
+    if kind in _PERMANENT or (pod_at.whole and never_ends(pod_at.pod)):
+        return amount(coalesce(least, _PERMANENT.get(kind, 1)))
+    ends = _ENDING.search(kind) or (kind == _RELEASE and any(_ENDING_PART.search(part) for part in pod_at.path))
+    return 0 if ends else amount(least)
 
 
 @dataclass(frozen=True)
@@ -203,13 +236,35 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             yield _Observed(value, True, _short(path), {}, around)
             return
         annotated = at(value, "metadata", "annotations", _MIN_SCALE)
-        around = {**around, **{key: value[key] for key in (*_PLACEMENT, *_COUNTS) if key in value}}
+        around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}, **_counts(value)}
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         if (resources := _gpu_resources(value)) is not None:
             yield _Observed({"resources": resources}, False, _short(path), around, around)
             return
         for key, part in value.items():
             yield from _pods(part, (*path, str(key)), around)
+
+
+_MINIMUM: Final = "minimum"
+_REPLICAS: Final = "replicas"
+
+
+def _counts(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The least number of pods that stands at this place, and their number; a scaler that is off has none."""
+    counts: dict[str, Any] = {}
+    for key, part in value.items():
+        if isinstance(part, Mapping):
+            if _SCALING.search(str(key)) and at(part, "enabled") is not False:
+                counts.update({name: each for name, each in _counts(part).items() if name == _MINIMUM})
+        elif _is_number(part):
+            counts |= {_REPLICAS: part} if _NUMBER.fullmatch(str(key)) else {}
+            counts |= {_MINIMUM: part} if _LEAST.fullmatch(str(key)) else {}
+    return counts
+
+
+def _is_number(value: Any) -> bool:
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is UNKNOWN or known or (isinstance(value, str) and value.isdecimal())
 
 
 def _is_pod(value: Mapping[str, Any]) -> bool:
