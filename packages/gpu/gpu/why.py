@@ -100,7 +100,7 @@ def _evictions(reason: Reason, pods: Sequence[Object]) -> Reason:
     if not evicted:
         return reason
     last = max(evicted, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
-    why = _of_kubelet(last, "Evicted", str(at(last, "status", "message") or ""))
+    why = _of_kubelet("Evicted", str(at(last, "status", "message") or ""))
     times = "once" if len(evicted) == 1 else f"{len(evicted)} times"
     summary = f"{reason.summary}; evicted {times}: {why.summary}"
     if len(evicted) >= _AGAIN:
@@ -177,19 +177,19 @@ def _on_node(pod: Object, events: Sequence[Object], view: View) -> Reason:
             pulls = [event for event in mine if str(event.get("message")).startswith("Failed to pull image")]
             message = str(pulls[0]["message"]) if pulls else message
         if reason not in ("", "ContainerCreating", "PodInitializing"):
-            return _of_kubelet(pod, reason, message, str(status.get("image") or "?"))
+            return _of_kubelet(reason, message, str(status.get("image") or "?"))
     last = next(iter(mine), {})
     if last.get("reason") in _KUBELET_FAILURES:
-        return _of_kubelet(pod, str(last["reason"]), str(last.get("message") or ""))
+        return _of_kubelet(str(last["reason"]), str(last.get("message") or ""))
     known = [each for each in view.nodes or () if each["metadata"]["name"] == node]
     if known and (state := _starting(known[0], pod, view)):
         return state
     return Reason("starting", f"pulling the image on node {node}", waiting_helps=True)
 
 
-def _of_kubelet(pod: Object, reason: str, message: str, image: str = "?") -> Reason:
+def _of_kubelet(reason: str, message: str, image: str = "?") -> Reason:
     """What a kubelet's reason and message mean."""
-    source = f"kubelet's {reason} of pod {pod['metadata'].get('name')}"
+    source = f"{reason} of its pod"
     first = next(iter(causes("kubelet", f"{reason}: {message}")), None)
     return unknown(message or reason, source) if first is None else first.reason(message or reason, source, image=image)
 
@@ -363,7 +363,7 @@ def _announced(pod: Object, event: Object, scheduler: str, events: Sequence[Obje
     state = _starting(node, pod, view)
     if state is not None:
         return state
-    summary = f"its node {node['metadata']['name']} is ready, and the scheduler does not place the pod there yet"
+    summary = f"its node {node['metadata']['name']} is ready; the scheduler has not placed the pod there"
     return _by_scheduler(scheduler) or Reason("waiting", summary, "", scheduler, None, None, "the scheduler")
 
 
@@ -530,7 +530,7 @@ def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
             remedy = "submit it with a longer --timeout; it continues from its checkpoint if it writes one"
             return replace(reason, summary="Failed: stopped by its --timeout", remedy=remedy)
         if of_pod and _phase(pod) == "Failed":
-            return _as_failure(_of_kubelet(pod, of_pod, str(at(pod, "status", "message") or "")), of_pod)
+            return _as_failure(_of_kubelet(of_pod, str(at(pod, "status", "message") or "")), of_pod)
         for status in at(pod, "status", "containerStatuses") or ():
             ended = at(status, "state", "terminated") or {}
             code, ended_by = ended.get("exitCode"), str(ended.get("reason") or "")
@@ -538,7 +538,7 @@ def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
                 remedy = "submit it with more --memory"
                 return replace(reason, summary=f"Failed: out of memory (exit code {code})", remedy=remedy)
             if code and ended_by not in ("", "Error", "Completed"):
-                return _as_failure(_of_kubelet(pod, ended_by, str(ended.get("message") or "")), ended_by)
+                return _as_failure(_of_kubelet(ended_by, str(ended.get("message") or "")), ended_by)
             if code:
                 return replace(reason, summary=f"Failed: exit code {code}")
     return reason
@@ -576,7 +576,8 @@ def _of_karpenter(event: Object) -> bool:
 
 
 def _source(event: Object, of: str) -> str:
-    return f"event {event.get('reason')} of the {of} {at(event, 'involvedObject', 'name')}"
+    name = "" if of in ("pod", "Job") else f" {at(event, 'involvedObject', 'name')}"
+    return f"event {event.get('reason')} of its {of}{name}"
 
 
 def _when(event: Object) -> str:

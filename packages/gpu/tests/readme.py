@@ -37,7 +37,10 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 """What changes nothing: asked again until the answer is the one that the page shows."""
 
 # States that following a job may miss.
-_TRANSIENT: Final = ("no pods created yet", "no node fits; waiting for the autoscaler", "provisioning a node")
+_TRANSIENT: Final = re.compile(
+    "no pods created yet|no node fits; waiting for the autoscaler|provisioning a node|its node [a-z0-9.-]+ "
+    "(?:has joined and is not ready yet|waits for its GPU driver|is ready; the scheduler has not placed the pod there)"
+)
 
 
 def comparable(command: str, printed: str) -> str:
@@ -46,7 +49,7 @@ def comparable(command: str, printed: str) -> str:
     Removed: trailing spaces, transient states, whether a node is up when a job is submitted, the random ends of pods'
     names, and what grows while a job runs (hours, dollars and the width of their columns).
     """
-    lines = [line.rstrip() for line in printed.strip().splitlines() if line not in _TRANSIENT]
+    lines = [line.rstrip() for line in printed.strip().splitlines() if not _TRANSIENT.fullmatch(line)]
     text = "\n".join(lines)
     if command.startswith("gpu cost"):
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))

@@ -237,7 +237,7 @@ def test_a_nominated_node_claim_says_what_its_machine_does(claim: Any, minute: i
         (node(ready="False"), 30, "did-not-join", "not ready"),
         (node(gpus=0), 10, "scaling", "waits for its GPU driver"),
         (node(gpus=0), 30, "configuration", "no usable GPU"),
-        (node(), 30, "waiting", "n1 is ready, and the scheduler does not place the pod there"),
+        (node(), 30, "waiting", "n1 is ready; the scheduler has not placed the pod there"),
         (node(of="other"), 30, "scaling", "provisioning a node"),
     ],
 )
@@ -287,6 +287,15 @@ EXTERNAL: Final = "Waiting for a volume to be created either by the external pro
             [PENDING],
             [about_claim("ProvisioningFailed", "Quota 'SSD_TOTAL_GB' exceeded.")],
             ("cloud-quota", "administrator", False),
+        ),
+        (
+            [PENDING],
+            [
+                about_claim(
+                    "ProvisioningFailed", "rpc error: code = InvalidArgument desc = Invalid access mode for disk type"
+                )
+            ],
+            ("volume", "user", False),
         ),
         ([PENDING], [about_claim("ProvisioningFailed", "something new")], ("volume", "administrator", None)),
         (

@@ -98,7 +98,7 @@ def test_what_its_container_waits_for(reason: str, message: str, answer: tuple[A
     status = {"image": "example.com/x:1", "state": {"waiting": {"reason": reason, "message": message}}}
     state = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
     assert (state.kind, state.mended_by, state.waiting_helps) == answer
-    assert (state.message, state.source) == (message, f"kubelet's {reason} of pod {UID}")
+    assert (state.message, state.source) == (message, f"{reason} of its pod")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,12 @@ def test_what_its_container_waits_for(reason: str, message: str, answer: tuple[A
             "no room left",
         ),
         ("UnexpectedAdmissionError", "Allocate failed due to rpc error", "could not prepare the devices"),
+        # https://github.com/kubernetes/kubernetes/issues/97131
+        (
+            "UnexpectedAdmissionError",
+            "error creating nvml.Device 5: nvml: GPU is lost",
+            "could not prepare the devices",
+        ),
         ("OutOfnvidia.com/gpu", "Node didn't have enough resource: nvidia.com/gpu", "no room left"),
         ("OutOfcpu", "Node didn't have enough resource: cpu", "no room left"),
         ("NodeAffinity", "Predicate NodeAffinity failed", "does not support"),
@@ -187,7 +193,7 @@ def test_what_is_alike_for_who_mends_it_is_told_apart(reason: str, message: str,
         ("FailedMount", "driver name x not found in the list of registered CSI drivers", "does not run"),
         ("FailedAttachVolume", "api error AttachmentLimitExceeded: Volumes maximum reached", "no more volumes"),
         ("FailedPrepareDynamicResources", "Failed to prepare dynamic resources", "devices that the pod claims"),
-        ("FailedCreatePodContainer", "something new", "FailedCreatePodContainer of pod pod-1: something new"),
+        ("FailedCreatePodContainer", "something new", "FailedCreatePodContainer of its pod: something new"),
     ],
 )
 def test_what_a_node_cannot_do_is_told_apart(reason: str, message: str, phrase: str) -> None:

@@ -172,6 +172,95 @@ def test_karpenter_on_its_node_pools(text: str, answer: Answer) -> None:
     assert of(not_scheduled(text)) == answer
 
 
+ADMINISTRATOR: Final[Answer] = ("volume", "administrator", None)
+GROUP_FAILED: Final = "Scale-up failed for group k8s-gpupoolk80-vmss: "
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "answer"),
+    [
+        # https://github.com/Azure/AKS/issues/1149
+        (
+            "FailedToScaleUpGroup",
+            f'{GROUP_FAILED}Code="VMExtensionProvisioningError" Message="VM has reported a failure when processing '
+            "extension 'vmssCSE'\"",
+            ("did-not-join", "administrator", False),
+        ),
+        # https://github.com/kubernetes/kubernetes/issues/78657
+        (
+            "FailedAttachVolume",
+            "Cannot attach data disk 'x' to VM 'y' because the disk is currently being detached",
+            ("volume", "user", True),
+        ),
+        # https://github.com/Azure/AKS/issues/3550
+        (
+            "FailedAttachVolume",
+            "timed out waiting for external-attacher of disk.csi.azure.com CSI driver",
+            ADMINISTRATOR,
+        ),
+        # https://github.com/kubernetes/kubernetes/issues/110158
+        (
+            "FailedMount",
+            "Unable to attach or mount volumes: unmounted volumes=[x]: timed out waiting for the condit",
+            ADMINISTRATOR,
+        ),
+        # https://github.com/Project-HAMi/HAMi/issues/39
+        (
+            "FailedMount",
+            'MountVolume.SetUp failed for volume "x" : object "default"/"kube-root-ca.crt" not registered',
+            ("starting", None, True),
+        ),
+        # https://github.com/NVIDIA/gpu-operator/issues/549
+        (
+            "FailedCreatePodSandBox",
+            "dial unix /run/containerd/containerd.sock: connect: connection refused",
+            ("configuration", "administrator", None),
+        ),
+        (
+            "FailedCreatePodSandBox",
+            'failed to get sandbox runtime: no runtime for "nvidia" is configured',
+            CONFIGURATION,
+        ),
+    ],
+)
+def test_events_of_public_reports(reason: str, text: str, answer: Answer) -> None:
+    if reason != "FailedToScaleUpGroup":
+        state = of_job(JOB, [pod(node="n1")], [event(reason, text)])
+        assert (state.kind, state.mended_by, state.waiting_helps) == answer
+        return
+    failed = event(reason, text, 1, "ConfigMap", "cluster-autoscaler-status", "cm")
+    assert of(failed, not_triggered("1 in backoff after failed scale-up", 2)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # https://github.com/aws/karpenter-provider-aws/issues/5527
+        (
+            'incompatible with nodepool "gpu", daemonset overhead={"cpu":"185m"}, no instance type satisfied resources '
+            "and requirements (no instance type which met the scheduling requirements and had enough resources, had a "
+            'required offering); incompatible with nodepool "general-purpose", daemonset overhead={"cpu":"155m"}, no '
+            "instance type satisfied resources and requirements (no instance type has enough resources)",
+            CAPACITY,
+        ),
+        # https://github.com/aws/karpenter-provider-aws/issues/8064
+        (
+            'incompatible with nodepool "gpu", daemonset overhead={"cpu":"185m"}, no instance type satisfied resources '
+            '(no instance type has enough resources); incompatible with nodepool "general", did not tolerate x',
+            NO_POOL,
+        ),
+        # https://github.com/aws/karpenter-provider-aws/issues/5073
+        (
+            'incompatible with nodepool "default", daemonset overhead={"cpu":"455m"}, incompatible requirements, label '
+            '"name" does not have known values (typo of "karpenter.k8s.aws/instance-gpu-name"?)',
+            NO_POOL,
+        ),
+    ],
+)
+def test_karpenter_in_public_reports(text: str, answer: Answer) -> None:
+    assert of(not_scheduled(text)) == answer
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [

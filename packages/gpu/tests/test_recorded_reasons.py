@@ -58,3 +58,13 @@ def test_what_a_user_is_told(case: dict[str, Any]) -> None:
     assert "\n" not in reason.summary
     assert reason.message in [each["message"] for each in case["events"]]
     assert reason.source
+
+
+def test_a_missing_role_is_told_from_a_missing_permission() -> None:
+    (case,) = [case for case in CASES if "service-linked role" in case["cause"]]
+    message = case["events"][-1]["message"]
+    events = [
+        event("Nominated", "on: nodeclaim/x"),
+        event("InsufficientCapacityError", message, 1, "NodeClaim", "x", "x"),
+    ]
+    assert "service-linked role" in of_job(JOB, [pod()], events).summary
