@@ -53,6 +53,7 @@ class Cause:
     waiting_helps: bool | None = None
     outweighed_by: Sequence[str] = ()
     passed_over: bool = False
+    of_others: bool = False
 
     def is_in(self, text: str) -> bool:
         """Whether ``text`` names it, for no fewer node groups than those that outweigh it."""
@@ -81,6 +82,11 @@ def causes(section: Section, text: str) -> list[Cause]:
     return [cause for cause in _TABLE[section] if cause.is_in(_PREEMPTION.sub("", text))]
 
 
+def knows_all(section: Section, text: str) -> bool:
+    """Whether the section has an entry for what ``text`` says of each node group."""
+    return all(causes(section, part) for part in _parts(text))
+
+
 def unknown(message: str, source: str) -> Reason:
     """A text that no entry knows, as it is; in the summary it is shortened to a line."""
     line = textwrap.shorten(message, _LINE, placeholder=" …")
@@ -89,9 +95,13 @@ def unknown(message: str, source: str) -> Reason:
 
 def _groups(patterns: Sequence[str], text: str) -> int:
     """How many node groups a text like ``3 Insufficient cpu, 1 max limit reached`` counts for ``patterns``."""
-    parts = (part for part in re.split(r", (?=\d+ )|; ", text) if re.search("|".join(patterns), part, re.IGNORECASE))
+    parts = (part for part in _parts(text) if re.search("|".join(patterns), part, re.IGNORECASE))
     counts = (re.search(r"(?:^|: )(\d+) ", part) for part in parts)
     return max((int(count[1]) if count else 1 for count in counts), default=0)
+
+
+def _parts(text: str) -> list[str]:
+    return re.split(r", (?=\d+ )|; ", text)
 
 
 def _filled(text: str, names: Mapping[str, Any]) -> str:

@@ -15,6 +15,9 @@ from gpu.ledger import allowed_pools
 Object = Mapping[str, Any]
 
 _OWN_LABELS: Final = "gpucluster.dev/"
+# https://kubernetes.io/docs/reference/labels-annotations-taints/#topologykubernetesiozone
+_ZONE: Final = "topology.kubernetes.io/zone"
+_MACHINE: Final = "node.kubernetes.io/instance-type"
 _MIB: Final = 1024 * 1024
 
 
@@ -52,9 +55,13 @@ def _request(pod: Object, pool: PoolOffer, gpus_alone: bool) -> PodRequest:
 def _selects(pod: Object, pool: PoolOffer) -> bool:
     """Labels that only the cloud knows are taken as matching."""
     named = allowed_pools(pod)
-    labels = {**pool.nodes.labels, **pool.nodes.cloud_labels}
+    labels = {key: (value,) for key, value in {**pool.nodes.labels, **pool.nodes.cloud_labels}.items()}
+    labels |= {
+        key: values for key, values in ((_ZONE, pool.nodes.zones), (_MACHINE, pool.nodes.machine_types)) if values
+    }
     return (not named or pool.name in named) and all(
-        labels[key] in values if key in labels else not key.startswith(_OWN_LABELS) for key, values in _selected(pod)
+        not {*labels[key]}.isdisjoint(values) if key in labels else not key.startswith(_OWN_LABELS)
+        for key, values in _selected(pod)
     )
 
 

@@ -21,7 +21,7 @@ from facts.concepts.offer import Offer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.job import QUEUE_LABEL
-from gpu.causes import Cause, Reason, causes, unknown
+from gpu.causes import Cause, Reason, causes, knows_all, unknown
 from gpu.fitting import misses_of, pools_of
 from gpu.ledger import allowed_pools
 
@@ -279,24 +279,39 @@ def _refused(pod: Object, refusal: Object, events: Sequence[Object], view: View,
         return conclusive.reason(message, source)
     if misfit is not None:
         return replace(misfit, source=source)
-    candidates = [cause for cause in causes("new_nodes", message) if not _not_its_own(cause, pod, message, view)]
-    if not candidates:
+    cause = _cause_of(pod, message, view)
+    if cause is None:
         return unknown(message, source)
-    reason = candidates[0].reason(message, source)
+    reason = cause.reason(message, source)
     return _before_backoff(pod, events, view, uids) or reason if reason.kind == "unknown" else _timed(reason, refusal)
 
 
-def _not_its_own(cause: Cause, pod: Object, message: str, view: View) -> bool:
-    """Whether a node group that the autoscaler passed over is none that the pod waits for."""
-    if not cause.passed_over:
-        return False
+def _cause_of(pod: Object, message: str, view: View) -> Cause | None:
+    """Which of the reasons that an autoscaler counts over node groups keeps it from adding a node for the pod."""
+    message = _of_own_pools(pod, message)
+    candidates = causes("new_nodes", message)
+    first = next(iter(candidates), None)
+    if first is None or not first.passed_over:
+        return first
     if view.offer is None:
         # A group that looked at the pod is too small, so the pod is likely to be too large for others as well.
-        return "Insufficient " in message or "enough resources" in message
-    if cause.kind != "pool-full" or view.nodes is None:
-        return False
+        too_small = "Insufficient " in message or "enough resources" in message
+        return next((cause for cause in candidates if not (too_small and cause.passed_over)), first)
+    if first.kind != "pool-full" or view.nodes is None:
+        return first
     up = [at(node, "metadata", "labels", POOL_LABEL) for node in view.nodes]
-    return all(up.count(pool.name) < pool.scaling.max_nodes for pool in pools_of(pod, view.offer))
+    if all(up.count(pool.name) >= pool.scaling.max_nodes for pool in pools_of(pod, view.offer)):
+        return first
+    # Another group may be the full one, unless machines of the pod's pools are still starting.
+    others = (cause for cause in candidates if cause is not first and not cause.of_others)
+    return next(others, first if knows_all("new_nodes", message) else None)
+
+
+def _of_own_pools(pod: Object, message: str) -> str:
+    """``message`` without what Karpenter says of NodePools that the pod does not select, where it names them."""
+    own = allowed_pools(pod)
+    named = ((part, re.search(r"\(NodePool=([^)]+)\)", part)) for part in message.split("; "))
+    return "; ".join(part for part, match in named if match is None or not own or match[1] in own)
 
 
 def _before_backoff(pod: Object, events: Sequence[Object], view: View, uids: set[str]) -> Reason | None:

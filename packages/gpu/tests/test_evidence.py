@@ -14,7 +14,7 @@ from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_why import JOB, NOMINATED, TRIGGERED, UID, UNSCHEDULED, event, not_triggered
 
 NOW: Final = datetime(2026, 11, 22, 8, 30, tzinfo=timezone.utc)
-OFFER: Final = offer(pool("t4-1", max_nodes=1), pool("t4-4", size=4))
+OFFER: Final = offer(pool("t4-1", max_nodes=1), pool("t4-1-spot", spot=True), pool("t4-4", size=4))
 FIXED: Final = offer(pool("t4-1", max_nodes=1, capacity_type="fixed"))
 FULL: Final = "max node group size reached"
 
@@ -30,6 +30,12 @@ def waiting(*pools: str, gpus: int = 1, memory: str = "1Gi", claims: tuple[str, 
         "spec": spec,
         "status": {"phase": "Pending", "conditions": conditions},
     }
+
+
+def in_zone(zone: str) -> Any:
+    """A pod that only asks for a GPU in a zone."""
+    one = waiting("t4-1")
+    return {**one, "spec": {**one["spec"], "nodeSelector": {"topology.kubernetes.io/zone": zone}}}
 
 
 def node(name: str = "n1", of: str = "t4-1", gpus: int = 1, ready: str = "True", created: int = 8) -> dict[str, Any]:
@@ -52,6 +58,25 @@ def node(name: str = "n1", of: str = "t4-1", gpus: int = 1, ready: str = "True",
         pytest.param(f"2 {FULL}, 4 Insufficient cpu", waiting("t4-1"), [node()], "pool-full", id="full"),
         pytest.param(f"2 {FULL}, 4 Insufficient cpu", waiting("t4-1"), None, "pool-full", id="nodes are not listed"),
         pytest.param(f"1 {FULL}, 2 strange", waiting("t4-1"), [], "unknown", id="another group is full"),
+        pytest.param(
+            f"1 {FULL}, 2 node(s) had volume node affinity conflict", waiting("t4-1"), [], "volume", id="its volume"
+        ),
+        pytest.param(
+            f"2 {FULL}, 2 node(s) didn't match Pod's node affinity/selector",
+            *(waiting("t4-1"), [], "pool-full"),
+            id="its machine is starting",
+        ),
+        pytest.param(
+            f"1 {FULL}, 1 in backoff after failed scale-up",
+            *(waiting("t4-1", "t4-1-spot"), [node()], "unknown"),
+            id="one of its pools is full",
+        ),
+        pytest.param(
+            f"1 {FULL}, 2 node(s) didn't match Pod's node affinity/selector",
+            *(in_zone("zone-b"), [], "no-pool"),
+            id="another zone",
+        ),
+        pytest.param(f"1 {FULL}", in_zone("zone-a"), [], "pool-full", id="its zone"),
         pytest.param(f"2 {FULL}", waiting("t4-1", memory="17Gi"), [node()], "pool-full", id="published with a reserve"),
         pytest.param("1 in backoff after failed scale-up, 4 Insufficient memory", waiting("t4-1"), [], "unknown"),
         pytest.param(
@@ -85,6 +110,15 @@ def test_a_text_about_all_groups_is_compared_with_the_pools(
 )
 def test_without_the_pools_a_group_that_looked_at_the_pod_counts_more(refusal: str, kind: str) -> None:
     assert of_job(JOB, [waiting()], [not_triggered(refusal)]).kind == kind
+
+
+@pytest.mark.parametrize(("full", "kind"), [("t4-1", "pool-full"), ("l4-1", "no-pool")])
+def test_karpenter_names_the_node_pool_that_is_full(full: str, kind: str) -> None:
+    text = f"Failed to schedule pod, node limits have been exhausted for nodepool (NodePool={full}); did not tolerate x"
+    refusal = event("FailedScheduling", text)
+    assert of_job(JOB, [waiting("t4-1")], [refusal], view=View(offer=OFFER, nodes=[])).kind == kind
+    assert of_job(JOB, [waiting("t4-1")], [refusal]).kind == kind
+    assert of_job(JOB, [waiting()], [refusal]).kind == "pool-full"
 
 
 def test_what_the_nearest_pool_lacks_is_named() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from gpu.why import View, of_job
-from packages.gpu.tests.test_why import JOB, UID, event, pod
+from packages.gpu.tests.test_why import JOB, event, pod
 
 FAILED: Final[dict[str, Any]] = {
     **JOB,

@@ -131,7 +131,7 @@ def why(
             out().print(f"  {responsible}")
         if ahead:
             out().print(f"  in its namespace {counted(ahead, 'GPU pod')} of higher priority or older wait before it")
-        if reason.message:
+        if reason.message and reason.message not in reason.summary:
             source = f"{reason.source}: " if reason.source else ""
             out().print(f"  [dim]{escape(source + reason.message)}[/]")
     if reason.kind == "failed":
