@@ -50,6 +50,33 @@ def test_a_scale_up_on_gke(text: str, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        # https://github.com/kubernetes-sigs/cluster-autoscaler/tree/33c3f97/pkg/cloudprovider/gce
+        ("QUOTA_EXCEEDED", QUOTA),
+        ("RESOURCE_POOL_EXHAUSTED", CAPACITY),
+        ("INSUFFICIENT_CAPACITY", CAPACITY),
+        ("IP_SPACE_EXHAUSTED", CONFIGURATION),
+        ("PERMISSIONS_ERROR", CONFIGURATION),
+        ("VM_EXTERNAL_IP_ACCESS_POLICY_CONSTRAINT", CONFIGURATION),
+        ("INVALID_RESERVATION", CONFIGURATION),
+        ("RESERVATION_NOT_FOUND", CONFIGURATION),
+        ("RESERVATION_INCOMPATIBLE", CONFIGURATION),
+        ("RESERVATION_NOT_READY", CAPACITY),
+        ("RESERVATION_CAPACITY_EXCEEDED", CAPACITY),
+        ("AUTOMATIC_RESERVATIONS_NOT_AVAILABLE", CONFIGURATION),
+        ("AUTOMATIC_RESERVATIONS_NO_CAPACITY", CAPACITY),
+        ("UNSUPPORTED_TPU_CONFIGURATION", CONFIGURATION),
+        ("OTHER", UNKNOWN),
+    ],
+)
+def test_what_cluster_autoscaler_reports_of_a_group_that_it_has_grown(code: str, answer: Answer) -> None:
+    grown = event("TriggeredScaleUp", "pod triggered scale-up: [{gke-dev-t4-grp 0->1 (max: 3)}]", 1)
+    text = f"Failed adding 1 nodes to group gke-dev-t4-grp due to Other.{code}; source errors: x"
+    assert of(grown, event("ScaleUpFailed", text, 2, "ConfigMap", "cluster-autoscaler-status", "cm")) == answer
+
+
+@pytest.mark.parametrize(
     ("text", "answer"),
     [
         # https://github.com/aws/karpenter-provider-aws/blob/1d92708/pkg/errors/errors.go: codes that it calls a lack of
