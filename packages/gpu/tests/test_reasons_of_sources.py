@@ -200,6 +200,32 @@ def test_karpenter_on_its_node_pools(text: str, answer: Answer) -> None:
 
 
 ADMINISTRATOR: Final[Answer] = ("volume", "administrator", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        # https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors
+        ('Code="RequestDisallowedByPolicy" Message="Resource was disallowed by policy."', "forbids the machine"),
+        ('Code="ReadOnlyDisabledSubscription" Message="The subscription is disabled"', "account is disabled"),
+        ('Code="SkuNotAvailable" Message="The requested size is currently not available"', "out of capacity"),
+        ('Code="SubnetIsFull" Message="Subnet has not enough addresses"', "no free addresses"),
+        ('Code="LinkedAuthorizationFailed" Message="The client has no permission"', "lack a permission"),
+        # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+        ("OptInRequired: You are not subscribed to this service.", "not subscribed"),
+        ("Blocked: This account is currently blocked and not recognized as a valid account.", "blocked"),
+        ("Client.InternalError: Client error on launch", "the key of the nodes' disks"),
+        ("InvalidSubnetID.NotFound: The subnet ID 'subnet-1' does not exist", "not valid in the cloud"),
+        ("InsufficientReservedInstanceCapacity: not enough available instances", "out of capacity"),
+        ("InstanceLimitExceeded: Your request has exceeded the maximum", "quota"),
+    ],
+)
+def test_codes_of_clouds(text: str, phrase: str) -> None:
+    failed = event("FailedToScaleUpGroup", f"{GROUP_FAILED}{text}", 1, "ConfigMap", "cluster-autoscaler-status", "cm")
+    reason = of_job(JOB, [pod()], [failed, not_triggered("1 in backoff after failed scale-up", 2)])
+    assert phrase in reason.summary
+
+
 GROUP_FAILED: Final = "Scale-up failed for group k8s-gpupoolk80-vmss: "
 
 
