@@ -288,6 +288,10 @@ def _run(
         loop.run_until_complete(run_in_stack(program))
     finally:
         pulumi.runtime.set_all_config({})
+        # A failed program sends nothing more, but its threads wait for answers, which the next one would get.
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
         asyncio.set_event_loop(None)
 
@@ -302,6 +306,8 @@ def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: 
         dry_run=preview,
         organization="organization",
         callbacks=None,
+        # Else the process has one set, and the next program waits for what a failed one left pending.
+        outputs=set(),
     )
 
 

@@ -1,7 +1,8 @@
 """A stack's deployment without an engine: what a program registers, as the simulated providers take it in process.
 
 It does what the engine does: a resource is looked up by its URN or an alias, ignored changes are undone, the provider
-checks and compares, what is new is created, and at the end what is no longer registered is deleted, the last first.
+checks and compares, what is new is created, and at the end what is no longer registered is deleted, the last first. A
+resource that is deleted before it is replaced takes its dependents with it.
 Objects in the cluster have no API server here: they are compared, and two resources that are one object are an error.
 """
 
@@ -18,6 +19,7 @@ from pulumi.runtime import mocks
 
 import machines.wire
 from facts import catalog
+from facts.concepts.unknown import UNKNOWN
 from machines.resources import MachineResources
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.upgrade.program import Program
@@ -76,11 +78,12 @@ class Deployment:
         self._name = stack.name
         self.config: dict[str, Any] = yaml.safe_load(file.read_text())["config"]
         self._secrets = secrets
+        self._fleet = NotingFleet()
         self._objects: dict[tuple[str, str], str] = {}
         self._providers: dict[str, Any] = {"gpucluster-machines": Machines()}
         self._clouds = stack.plugins
         for plugin in stack.plugins:
-            provider: Any = cloud_provider(plugin, folder, NotingFleet())
+            provider: Any = cloud_provider(plugin, folder, self._fleet)
             provider.by_itself()
             if stack.with_existing is not None:
                 create_fixtures(stack.with_existing, provider)
@@ -90,6 +93,7 @@ class Deployment:
         self._registered: dict[str, Resource] = {}
         self._replaced: list[Resource] = []
         self._aliased: set[str] = set()
+        self._deleted: set[str] = set()
 
     def update(self, program: Program, **config: Any) -> list[Change]:
         """What the update to ``program`` does, all of it; ``config`` replaces keys of the stack file (``None``: gone).
@@ -97,7 +101,7 @@ class Deployment:
         An update that is refused ends as the engine's: what it did before is done.
         """
         self.config = {key: value for key, value in {**self.config, **config}.items() if value is not None}
-        self._changes, self._registered, self._replaced, self._aliased = [], {}, [], set()
+        self._changes, self._registered, self._replaced, self._aliased, self._deleted = [], {}, [], set(), set()
         error = program.run(self._name, {**self.config, **self._secrets}, [*self._secrets], self.answer)
         if error:
             if not any(each.op == "refuse" for each in self._changes):
@@ -111,7 +115,7 @@ class Deployment:
 
     def destroy(self) -> list[Change]:
         """What `pulumi destroy` does."""
-        self._changes = []
+        self._changes, self._deleted = [], set()
         ending, self.resources = [*self.resources.values()], {}
         self._delete(ending)
         return self._changes
@@ -120,6 +124,11 @@ class Deployment:
     def cloud(self) -> Any:
         """The provider of the simulated account."""
         return self._providers[self._clouds[0]]
+
+    @property
+    def recreated(self) -> list[str]:
+        """The pools of which the cloud replaced all nodes, in order."""
+        return self._fleet.recreated
 
     def problems(self) -> list[str]:
         """What will not work in the simulated account."""
@@ -162,6 +171,10 @@ class Deployment:
             inputs = self._checked(provider, resource, {}, declared)
             self._changes.append(Change("create", new.type, new.name))
             return self._created(provider, replace(resource, inputs=inputs))
+        if before.registration.urn in self._deleted:
+            inputs = self._checked(provider, resource, {}, declared)
+            self._changes.append(Change("replace", new.type, new.name))
+            return self._created(provider, replace(resource, inputs=inputs))
         for path in ignored:
             declared = undone(declared, before.inputs, parse_path(path))
         inputs = self._checked(provider, resource, before.inputs, declared)
@@ -177,7 +190,7 @@ class Deployment:
                 raise ProviderError(f"{new.urn} is protected and would be replaced")
             self._changes.append(Change("replace", new.type, new.name, tuple(paths)))
             if new.delete_before_replace or difference.delete_before_replace:
-                self._end(before)
+                self._end_with_dependents(before)
             else:
                 self._replaced.append(before)
             return self._created(provider, replace(resource, inputs=inputs))
@@ -197,6 +210,41 @@ class Deployment:
         created: Created = provider.create(resource.call, copy.deepcopy(resource.inputs), 0)
         return replace(resource, id=created.id, outputs=created.state)
 
+    def _end_with_dependents(self, root: Resource) -> None:
+        """Delete what the engine deletes before it replaces ``root``: also each dependent that its provider would
+        replace if what it takes from them were another value (``calculateDependentReplacements`` of
+        https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/deploy/step_generator.go).
+        """
+        ending = {root.registration.urn: root}
+        for urn, each in self.resources.items():
+            one = each.registration
+            if urn in self._registered:
+                continue
+            taken = {
+                key: UNKNOWN
+                for key, urns in one.property_dependencies.items()
+                if key in each.inputs and not ending.keys().isdisjoint(urns)
+            }
+            if one.provider.rpartition("::")[0] in ending or (taken and self._replaced_by(each, taken)):
+                if one.protect:
+                    raise ProviderError(f"{urn} is protected and would be replaced")
+                ending[urn] = each
+        for urn, each in reversed([*ending.items()]):
+            if urn not in self._deleted and each.registration.deleted_with not in ending:
+                self._end(each)
+        self._deleted |= ending.keys()
+        # An object ends with its cluster.
+        for place in [place for place, urn in self._objects.items() if urn in ending]:
+            del self._objects[place]
+
+    def _replaced_by(self, resource: Resource, inputs: Properties) -> bool:
+        """Whether its provider replaces it for these other ``inputs``."""
+        if not resource.registration.custom:
+            return False
+        previous = Previous(resource.inputs, resource.outputs)
+        news = {**resource.inputs, **inputs}
+        return bool(self._of(resource).diff(resource.call, resource.id, previous, news, ()).replaces)
+
     def _delete(self, ending: list[Resource]) -> None:
         """Of these, those that the state says to retain stay where they are."""
         urns = {each.registration.urn for each in ending}
@@ -209,10 +257,12 @@ class Deployment:
                 return
             retained = one.retain_on_delete
             self._changes.append(Change("retain" if retained else "delete", one.type, one.name))
-            if not retained and one.deleted_with not in urns:
+            if one.urn not in self._deleted and one.deleted_with not in urns:
                 self._end(each)
 
     def _end(self, resource: Resource) -> None:
+        if resource.registration.retain_on_delete:
+            return
         try:
             self._of(resource).delete(resource.call, resource.id, resource.inputs, resource.outputs, 0)
         except ProviderError as error:
@@ -291,6 +341,9 @@ class Settings:
 
     def update(self, call: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         return news
+
+    def delete(self, call: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        """Nothing ends with a configuration."""
 
     def read(self, call: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return Created(id, state)

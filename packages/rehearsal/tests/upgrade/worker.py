@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[4]
 sys.path[0] = str(ROOT)
 
 from google.protobuf import empty_pb2  # noqa: E402
+from pulumi import RunError  # noqa: E402
 from pulumi.runtime import mocks, rpc  # noqa: E402
 from pulumi.runtime.proto import provider_pb2, resource_pb2  # noqa: E402
 from pulumi.runtime.settings import get_project, get_stack  # noqa: E402
@@ -108,7 +109,9 @@ def main(project: Path, pipe: Connection) -> None:
 
 
 def run(pipe: Connection, stack: str, config: dict[str, str], secrets: list[str]) -> str:
-    """Run the program; returns why it failed, or an empty text."""
+    """Run the program; returns its own words why it refused or where it failed, or an empty text."""
+    from components.settings import SettingsError
+
     try:
         recorder.run_on(
             PipeMonitor(pipe),
@@ -118,6 +121,8 @@ def run(pipe: Connection, stack: str, config: dict[str, str], secrets: list[str]
             config=config,
             secrets=secrets,
         )
+    except (RunError, SettingsError) as error:
+        return str(error)
     except BaseException:
         return traceback.format_exc()
     return ""
