@@ -40,7 +40,8 @@ _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 
 def pod_rules(namespaces: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
     """The two policies that need no facts about the cluster's pools, each with its bindings: pods are refused in
-    ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all."""
+    ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all. By
+    default pods may name their node."""
     created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     pods = {**created, "operations": ["CREATE", "UPDATE"]}
     yield from documents(
@@ -52,6 +53,7 @@ def pod_rules(namespaces: Sequence[str] | None = None) -> Iterator[Mapping[str, 
         not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
         resources=json.dumps([*RESOURCES.values()]),
         namespaces={} if namespaces is None else _named(namespaces),
+        anywhere="true" if namespaces is None else "false",
     )
 
 

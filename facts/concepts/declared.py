@@ -348,10 +348,14 @@ class GpuSharing(Item):
 
 @dataclass(frozen=True)
 class GpuClaim(Item):
-    """A claim for GPUs (dynamic resource allocation), or a template of claims; ``what``: ``ResourceClaim 'gpu'``."""
+    """A claim for GPUs (dynamic resource allocation), or a template of claims; ``what``: ``ResourceClaim 'gpu'``.
+
+    ``selective``: whether selectors choose among the devices of the class.
+    """
 
     what: str
     device_class: Maybe[str]
+    selective: bool = False
     resource: str = ""
 
 

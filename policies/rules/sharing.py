@@ -54,8 +54,8 @@ def visible(stack: Stack) -> Iterator[Violation]:
     why="Devices exist on running nodes only. No node is started for a pod with a claim: it stays Pending.",
     remedy=(
         "Request nvidia.com/gpu in the limits of a container, and declare parts of GPUs on the pool. To claim whole "
-        "GPUs from zero, on GKE give the pool the label cloud.google.com/gke-nvidia-gpu-dra-driver: true and install "
-        "NVIDIA's driver for claims; with Karpenter 1.15 or newer write settings.enableDRA."
+        "GPUs: Karpenter 1.15 or newer with settings.enableDRA; on GKE a pool without driver installation, with the "
+        "labels cloud.google.com/gke-nvidia-gpu-dra-driver and gke-no-default-nvidia-gpu-device-plugin."
     ),
     level="mandatory",
     severity="high",
@@ -65,8 +65,9 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
     """No pod claims GPUs (dynamic resource allocation) where pools grow from zero.
 
     A driver publishes a node's devices once the node runs. cluster-autoscaler plans with those of an empty group only
-    where its part for the cloud describes them: on GKE the whole GPUs of a pool with its label. Karpenter leaves pods
-    with claims out unless an alpha feature is on. Claims of other devices are not judged.
+    where its part for the cloud describes them: on GKE the whole GPUs of a pool with its label, by their model and
+    architecture, not by what a selector may ask besides. Karpenter leaves pods with claims out unless an alpha feature
+    is on. Claims of other devices are not judged.
     """
     autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.scaling.autoscaled is not False]
     plans = [each.autoscaler.claims for each in stack.workloads if each.autoscaler is not None]
@@ -76,9 +77,9 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
     planned = either(group.plans_claims for group in autoscaled)
     for claim in stack.claims:
         whole = claim.device_class is not UNKNOWN and not claim.device_class.startswith("mig.")
-        if whole and planned is True:
+        if whole and planned is True and not claim.selective:
             continue
-        if claim.device_class is UNKNOWN or UNKNOWN in plans or (whole and planned is UNKNOWN):
+        if claim.device_class is UNKNOWN or UNKNOWN in plans or (whole and planned is not False):
             yield claims_scale.unknown(claim.what, "whether its GPUs make a pool grow", claim.resource)
         else:
             message = (

@@ -547,6 +547,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         pytest.param(asking(0, tolerations=[TOLERATE_ALL], namespace="kube-system"), {}, id="a system pod"),
         pytest.param(asking(0, kind="DaemonSet", tolerations=[TOLERATE_ALL]), {}, id="a DaemonSet"),
         pytest.param(asking(1, kind="Job", tolerations=[TOLERATE_GPUS]), {}, id="a Job with a GPU"),
+        # Of local-path-provisioner, whose claims would stay Pending.
+        pytest.param(asking(0), {"nodeName": "n1"}, id="a pod that names its node, in a cluster of others"),
     ],
 )
 def test_passes_in_silence(tried: Submit, manifest: dict[str, Any], spec: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from facts.concepts.carbon import Carbon
 from facts.concepts.declared import (
     Cluster,
     DisruptionBudget,
+    GpuClaim,
     GpuQuota,
     GpuSharing,
     Item,
@@ -57,6 +58,7 @@ def but(program: Program, **changes: Item | None) -> list[Item]:
     return [part for part in {**program, **changes}.values() if part is not None]
 
 
+CLAIM = GpuClaim("ResourceClaimTemplate 'gpu'", "gpu.nvidia.com")
 GPU_TAINT = Taint("nvidia.com/gpu", "present", "NoSchedule")
 SPOT_TAINT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
 SIZE_TAINT = Taint("gpucluster.dev/gpus-per-node", "4", "NoSchedule")
@@ -444,6 +446,18 @@ CASES = {
         Case("low-carbon-region", [replace(CLUSTER, carbon=Carbon(88, 432, 2025, "s"))], "allowed"),
         Case("low-carbon-region", [replace(CLUSTER, carbon=Carbon(66, 150, 2025, "s"))], "allowed"),
         Case("low-carbon-region", [replace(CLUSTER, carbon=Carbon(15, 428, 2025, "s"))], "428 gCO2eq"),
+    ],
+    "an autoscaler that knows a pool's devices knows whole ones, not what selectors ask of them": [
+        Case("gpu-claims-scale", [SMALL, CLAIM], "no empty pool grows for that"),
+        Case("gpu-claims-scale", [replace(SMALL, plans_claims=True), CLAIM], "allowed"),
+        Case("gpu-claims-scale", [replace(SMALL, plans_claims=UNKNOWN), CLAIM], "not evaluated"),
+        Case("gpu-claims-scale", [replace(SMALL, plans_claims=True), replace(CLAIM, selective=True)], "not evaluated"),
+        Case("gpu-claims-scale", [SMALL, replace(CLAIM, selective=True)], "no empty pool grows for that"),
+        Case(
+            "gpu-claims-scale",
+            [replace(SMALL, plans_claims=True), replace(CLAIM, device_class="mig.nvidia.com")],
+            "no empty pool grows for that",
+        ),
     ],
     "sharing is judged for each group of one name": [
         Case(

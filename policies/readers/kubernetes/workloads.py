@@ -162,7 +162,8 @@ def read_claim(declared: Declared) -> Iterable[Item]:
     alternatives = [each for request in requests for each in items(at(request, "firstAvailable"))]
     for name in dict.fromkeys(text(at(each, "deviceClassName")) for each in (*exact, *alternatives)):
         if name is UNKNOWN or (name is not None and _GPU_CLASS.search(name)):
-            yield GpuClaim(f"{declared.kind} '{declared.name}'", name, declared.urn)
+            selective = any(at(each, "selectors") for each in (*exact, *alternatives))
+            yield GpuClaim(f"{declared.kind} '{declared.name}'", name, selective, declared.urn)
 
 
 def read_secret(declared: Declared) -> Iterable[Item]:
