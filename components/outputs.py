@@ -99,7 +99,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
     pods, gpus_per_pod = (spec.gpus.allocatable, 1) if spec.gpus.shares > 1 else (1, spec.gpus.per_node)
     check = by_key("", "checks", "resource")[(spec.gpus.resource,)]
-    metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.scaling.spot else {}
+    metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.scaling.drained else {}
     (job,) = documents(
         Path(__file__).with_name("gpu-job.yaml"),
         name=shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT),
@@ -127,9 +127,10 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
 
     The autoscaler must not drain a half-idle node with a job. Karpenter removes a node as soon as the cloud announces
     maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot
-    instance stops two minutes after its warning anyway; the annotation would only shorten the pod's shutdown.
+    instance stops two minutes after its warning anyway, and one of a capacity block ten minutes after Karpenter drains
+    its node; the annotation would only shorten the pod's shutdown.
     """
-    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler in KARPENTERS and not spec.scaling.spot else {}
+    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler in KARPENTERS and not spec.scaling.drained else {}
     return {SAFE_TO_EVICT: "false", **undisrupted}
 
 

@@ -130,6 +130,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         disk_mib=None if known.nodes.disk_mib is None else known.nodes.disk_mib(pool.nodes.image, pool.nodes.disk_gb),
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
+        ends=f"{block.last}T{known.nodes.block_ends}:00Z" if (block := pool.scaling.block) is not None else None,
         rdma_devices=machine.rdma_devices
         if (machine := known.machines.get(pool.nodes.machine_type)) is not None
         else 0,

@@ -11,7 +11,7 @@ import pulumi
 from components.access import namespaces
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, UNINTERRUPTED, uninterrupted_budget
 from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
 from facts.jobs.plan import place, slow_network, training_job
 from facts.jobs.sweep import Sweep
@@ -19,6 +19,7 @@ from facts.jobs.sweep import Sweep
 # Placement depends on the pools and a Job's template is immutable, so a new pool would replace a running job. https://kubernetes.io/docs/concepts/workloads/controllers/job/
 _IGNORED_CHANGES: Final = (
     "spec.template.metadata.annotations",
+    f'spec.template.metadata.labels["{UNINTERRUPTED}"]',
     *(f"spec.template.spec.{key}" for key in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
 )
 # The provider waits for a Job to complete (https://github.com/pulumi/pulumi-kubernetes/pull/633), unless an annotation

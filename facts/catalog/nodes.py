@@ -39,6 +39,8 @@ class CloudNodes:
     """Whether the system pods were seen to need more on small machines than they ask for."""
     spot_notice_seconds: int
     """How long pods have, at best, on a spot node that the cloud takes away."""
+    block_ends: str = ""
+    """When machines of a capacity block begin to be taken away on its last day (``11:00``, UTC)."""
     fabric: Fabric = NO_FABRIC
     """How pods request the RDMA devices of a node, without their number; no ``resource`` where no pool has a fabric."""
     fabric_image: str = ""

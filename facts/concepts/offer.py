@@ -45,7 +45,8 @@ class PoolOffer:
     ``allocatable_gpus`` are those of a node that pods see (shares, slices), ``gpus_per_pod`` the most that one pod
     gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can ask for: a node of the
     smallest of the machine types without what the system takes. ``notice_seconds`` is how long pods have on a spot node
-    that is taken away. ``rdma_devices`` is how many its machines have, of use to pods in a fabric alone.
+    that is taken away. ``ends`` (ISO, UTC) is when the nodes of a capacity block end. ``rdma_devices`` is how many its
+    machines have, of use to pods in a fabric alone.
     """
 
     name: str
@@ -58,6 +59,7 @@ class PoolOffer:
     memory_mib: int | None = None
     disk_mib: int | None = None
     notice_seconds: int | None = None
+    ends: str | None = None
     rdma_devices: int = 0
 
     @property
@@ -88,6 +90,7 @@ _PUBLISHED: Final[Mapping[str, str]] = {
     "max_run_hours": "scaling.max_run_hours",
     "since": "scaling.block.first",
     "until": "scaling.block.last",
+    "ends": "ends",
     "rdma_devices": "rdma_devices",
     "slice_nodes": "gpus.slice_nodes",
     "fabric": "nodes.fabric",

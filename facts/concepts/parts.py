@@ -169,6 +169,12 @@ class Scaling(Generic[U, A]):
         return cast("U", UNKNOWN) if capacity_type is UNKNOWN else capacity_type == "spot"
 
     @property
+    def drained(self) -> bool:
+        """Whether the cloud takes nodes away under running pods, after a notice that pods get if nothing holds the
+        node: spot ones at any time, those of a capacity block before its end."""
+        return self.capacity_type in ("spot", "capacity-block")
+
+    @property
     def prepaid(self) -> bool:
         """Whether the machines are paid for, used or not; where it is not known, they are not."""
         return self.capacity_type in ("reserved", "capacity-block", "fixed")

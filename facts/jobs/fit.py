@@ -17,7 +17,8 @@ _MIB_PER_GIB = 1024
 class PodRequest:
     """The resources of each of ``workers`` pods that run at the same time; 0 and ``None`` request nothing.
 
-    ``gpu`` is a type's name or a part of it (``a100``); ``None`` is any of NVIDIA's.
+    ``gpu`` is a type's name or a part of it (``a100``); ``None`` is any of NVIDIA's. ``start`` (ISO, UTC) is when they
+    start at the earliest; no pool fits whose machines end before. Without it all do.
     """
 
     gpus: int = 1
@@ -27,6 +28,7 @@ class PodRequest:
     disk_mib: int = 0
     spot: bool | None = None
     workers: int = 1
+    start: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +216,8 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
     if pool.gpus.slice_nodes > 1 and request.workers != pool.gpus.slice_nodes:
         nodes = pool.gpus.slice_nodes
         yield f"a slice is {nodes} nodes that start together and need a worker each, not {request.workers}"
+    if pool.ends is not None and request.start >= pool.ends:
+        yield f"its capacity block ended at {pool.ends}"
     if request.spot is True and not pool.scaling.spot:
         yield "on-demand, not spot"
     if request.spot is False and pool.scaling.spot:

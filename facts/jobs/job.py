@@ -109,7 +109,7 @@ class TrainingJobSpec(JobRequest):
     """A request with everything that the cluster adds to it.
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
-    - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
+    - ``drained``: some of its pools have nodes that the cloud takes away, so autoscalers may drain its node.
     - ``resource``: what each pod requests ``gpus`` of.
     - ``network``: the network devices of each worker, in a pool with a fabric.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
@@ -125,7 +125,7 @@ class TrainingJobSpec(JobRequest):
     pools: tuple[str, ...]
     taints: tuple[Taint, ...]
     kind: Mapping[str, str] = field(default_factory=dict)
-    spot: bool = False
+    drained: bool = False
     resource: str = GPU_RESOURCE
     network: Fabric = NO_FABRIC
     retries: int = 0
@@ -191,7 +191,7 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
     labels = {
         MANAGED_BY: MANAGER,
         **({OPT_OUT_LABEL: "true"} if job.larger_node else {}),
-        **({} if job.spot else {UNINTERRUPTED: "true"}),
+        **({} if job.drained else {UNINTERRUPTED: "true"}),
         **job.pod_labels,
     }
     spec = {
@@ -235,11 +235,11 @@ def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
 def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
     """No autoscaler ends it to empty its node.
 
-    Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine is about to go
-    (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it. So would
-    the budget for ``UNINTERRUPTED`` pods.
+    Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine or capacity block is about
+    to end (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it. The
+    budget for ``UNINTERRUPTED`` pods would do the same.
     """
-    return {SAFE_TO_EVICT: "false", **({} if job.spot else {DO_NOT_DISRUPT: "true"})}
+    return {SAFE_TO_EVICT: "false", **({} if job.drained else {DO_NOT_DISRUPT: "true"})}
 
 
 def _container(job: TrainingJobSpec) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
-from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
+from facts.concepts.counts import counted
+from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, PoolOffer, TeamOffer
 from facts.concepts.parts import NO_FABRIC, Fabric
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec
@@ -117,7 +119,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "pod_labels": offer.account_labels if somebody in offer.accounts else {},
             "volume": SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
             "queue": QUEUE if queued else None,
-            "spot": any(pool.scaling.spot for pool in fit.pools),
+            "drained": any(pool.scaling.drained for pool in fit.pools),
             "network": _network(asked, fit),
             "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
         }
@@ -136,6 +138,30 @@ def limited(job: TrainingJobSpec, fit: Fit) -> TrainingJobSpec:
     memories = [pool.memory_mib if len(pool.nodes.machine_types) == 1 else None for pool in fit.pools]
     most_disk, most_memory = (max(filter(None, sizes)) if all(sizes) else None for sizes in (disks, memories))
     return replace(job, most_disk_mib=most_disk, most_memory_mib=most_memory)
+
+
+def short_nodes(asked: JobRequest, fit: Fit) -> str | None:
+    """A warning about nodes that end before the job has to; ``None``: some last as long as it runs."""
+    lives = {pool.name: life for pool in fit.pools if (life := _life(pool, asked.start)) is not None}
+    if len(lives) < len(fit.pools):
+        return None
+    longest = max(fit.pools, key=lambda pool: lives[pool.name])
+    if asked.timeout_seconds is not None and asked.timeout_seconds <= lives[longest.name]:
+        return None
+    hours = longest.scaling.max_run_hours
+    ends = f"end at {longest.ends}" if longest.ends else f"run for {counted(hours or 0, 'hour')} at most"
+    return f"the nodes of {longest.name} {ends}, and the job's pods with them: save checkpoints before"
+
+
+def _life(pool: PoolOffer, start: str) -> float | None:
+    """Seconds for which a node lasts that starts then; ``None``: as long as it is used."""
+    if pool.ends and start:
+        return (_time(pool.ends) - _time(start)).total_seconds()
+    return None if pool.scaling.max_run_hours is None else pool.scaling.max_run_hours * 3600.0
+
+
+def _time(iso: str) -> datetime:
+    return datetime.fromisoformat(iso.replace("Z", "+00:00"))
 
 
 def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:

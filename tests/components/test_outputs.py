@@ -96,28 +96,37 @@ def test_no_autoscaler_ends_a_job_that_runs(pool: Pool, autoscaler: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("autoscaler", "spot", "held"),
+    ("autoscaler", "capacity", "held"),
     [
-        ("karpenter", False, True),
-        # Its machine goes two minutes after the warning, whatever a pod asks for: it had better end well.
-        ("karpenter", True, False),
-        ("cluster-autoscaler", False, False),
-        ("managed", False, False),
+        ("karpenter", "on-demand", True),
+        ("karpenter", "reserved", True),
+        # Its machine goes minutes after the warning, whatever a pod asks for: it had better end well.
+        ("karpenter", "spot", False),
+        ("karpenter", "capacity-block", False),
+        ("cluster-autoscaler", "on-demand", False),
+        ("managed", "on-demand", False),
     ],
 )
-def test_karpenter_leaves_a_job_its_node_where_the_node_stays(autoscaler: str, spot: bool, held: bool) -> None:
-    annotations = gpu_job(specs.gpu_pool(capacity_type="spot" if spot else "on-demand"), autoscaler)["spec"][
-        "template"
-    ]["metadata"]["annotations"]
+def test_karpenter_leaves_a_job_its_node_where_the_node_stays(autoscaler: str, capacity: str, held: bool) -> None:
+    job = gpu_job(specs.gpu_pool(capacity_type=capacity), autoscaler)
+    annotations = job["spec"]["template"]["metadata"]["annotations"]
     assert (annotations.get("karpenter.sh/do-not-disrupt") == "true") is held
 
 
-@pytest.mark.parametrize("spot", [False, True])
-def test_no_upgrade_evicts_a_gpu_job_but_on_spot_it_is_told_to_end(spot: bool) -> None:
-    metadata = gpu_job(specs.gpu_pool(capacity_type="spot" if spot else "on-demand"), "managed")["spec"]["template"][
-        "metadata"
-    ]
-    assert metadata.get("labels", {}) == ({} if spot else {"gpucluster.dev/uninterrupted": "true"})
+@pytest.mark.parametrize(
+    ("capacity", "drained"), [("on-demand", False), ("flex-start", False), ("spot", True), ("capacity-block", True)]
+)
+def test_no_upgrade_evicts_a_gpu_job_but_where_its_node_ends_it_is_told(capacity: str, drained: bool) -> None:
+    metadata = gpu_job(specs.gpu_pool(capacity_type=capacity), "managed")["spec"]["template"]["metadata"]
+    assert metadata.get("labels", {}) == ({} if drained else {"gpucluster.dev/uninterrupted": "true"})
+
+
+@pytest.mark.parametrize(("capacity", "needed"), [("reserved", 4 * 192), ("capacity-block", 0)])
+def test_the_machines_of_a_capacity_block_need_no_quota(capacity: str, needed: int) -> None:
+    days = {"first": "2099-03-01", "last": "2099-03-08"} if needed == 0 else {}
+    pool = {"name": "h100", "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 4, "capacity": capacity}
+    pool["reservation"] = {"name": "cr-0123456789abcdef1", "zone": "us-west-2b", **days}
+    assert of_stack("eks", gpuPools=[pool]).get("Running On-Demand P instances", 0) == needed
 
 
 def of_stack(cloud: str, **changes: Any) -> dict[str, int]:

@@ -94,6 +94,10 @@ CATALOG: Final = CloudCatalog(
         starves_small_nodes=False,
         # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
         spot_notice_seconds=120,
+        # Blocks end at 11:30 UTC: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-purchase.html.
+        # EC2 terminates from 30 minutes before:
+        # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-monitor.html
+        block_ends="11:00",
         # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html. Pods have no huge pages, and with
         # some PyTorch's data loaders may fail: https://github.com/aws/aws-ofi-nccl/blob/master/doc/efa-env-var.md
         fabric=Fabric(devices=0, resource="vpc.amazonaws.com/efa", env={"FI_EFA_USE_HUGE_PAGE": "0"}),

@@ -4,7 +4,7 @@ Names, and codes by which Service Quotas knows them:
 https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html and
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-spot-limits.html. Public lists disagree on which of the two
 spot quotas of P instances P6 counts against, so both are named for it. Reserved machines count like others, those of
-capacity blocks do not.
+Capacity Blocks do not: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html.
 
 Of a pool that mixes types each node counts as the largest. General knowledge: that gp3 volumes have a quota of their
 own, in TiB; here it is in GB like those of the other clouds.
@@ -39,7 +39,7 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     if not machines:
         raise AssertionError(f"{pool.nodes.machine_types} was accepted")
     families: dict[Limit, int] = {}
-    for machine in machines:
+    for machine in machines if pool.scaling.capacity_type != "capacity-block" else ():
         limit = Limit(_of_family(machine.family, spot=pool.scaling.spot), region, "vCPUs")
         families[limit] = max(families.get(limit, 0), machine.vcpus)
     yield from families.items()

@@ -55,7 +55,7 @@ def create(cluster: ClusterClient, job: TrainingJobSpec, beside: Sequence[Object
         except BaseException:
             cluster.delete(job_path(job.namespace, job.name))
             raise
-    return (*warnings, *(() if job.spot else _protect(cluster, job.namespace)))
+    return (*warnings, *(() if job.drained else _protect(cluster, job.namespace)))
 
 
 def _protect(cluster: ClusterClient, namespace: str) -> tuple[str, ...]:

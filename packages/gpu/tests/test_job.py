@@ -58,10 +58,10 @@ def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() 
     assert not any(one.tolerates(Taint("example.com/x", "y", "NoSchedule")) for one in tolerations)
 
 
-@pytest.mark.parametrize("spot", [False, True])
-def test_a_budget_keeps_its_pods_unless_the_cloud_may_reclaim_them_with_notice(spot: bool) -> None:
-    labels = job(spot=spot)["template"]["metadata"]["labels"]
-    assert labels.get("gpucluster.dev/uninterrupted") == (None if spot else "true")
+@pytest.mark.parametrize("drained", [False, True])
+def test_a_budget_keeps_its_pods_unless_the_cloud_may_reclaim_them_with_notice(drained: bool) -> None:
+    labels = job(drained=drained)["template"]["metadata"]["labels"]
+    assert labels.get("gpucluster.dev/uninterrupted") == (None if drained else "true")
 
 
 def test_a_node_that_is_taken_away_is_no_failure_and_no_autoscaler_ends_it() -> None:
@@ -76,8 +76,8 @@ def test_a_node_that_is_taken_away_is_no_failure_and_no_autoscaler_ends_it() -> 
         assert annotations["karpenter.sh/do-not-disrupt"] == "true"
 
 
-def test_on_a_spot_machine_it_does_not_hold_the_node_that_karpenter_has_to_drain() -> None:
-    annotations = job(spot=True)["template"]["metadata"]["annotations"]
+def test_on_a_machine_that_the_cloud_takes_away_it_does_not_hold_the_node_that_karpenter_has_to_drain() -> None:
+    annotations = job(drained=True)["template"]["metadata"]["annotations"]
     assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 

@@ -11,7 +11,7 @@ from facts.concepts.offer import PoolOffer
 from facts.concepts.parts import Fabric
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import place, slow_network, training_job
+from facts.jobs.plan import NothingFits, place, short_nodes, slow_network, training_job
 from packages.gpu.tests.offers import offer, pool
 
 EFA = "vpc.amazonaws.com/efa"
@@ -102,6 +102,57 @@ def classed(name: str, of: str = "l4", **changes: Any) -> PoolOffer:
         taints=(*plain.nodes.taints, Taint(CLASS, of, "NoSchedule")),
         **changes,
     )
+
+
+BLOCK = {
+    "capacity_type": "capacity-block",
+    "since": "2026-11-24",
+    "until": "2026-12-01",
+    "ends": "2026-12-01T11:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("pools", "asked", "expected"),
+    [
+        (
+            [BLOCK],
+            {},
+            "the nodes of h100-8 end at 2026-12-01T11:00:00Z, and the job's pods with them: save checkpoints before",
+        ),
+        ([BLOCK], {"timeout_seconds": 3601}, "the nodes of h100-8 end at 2026-12-01T11:00:00Z"),
+        ([BLOCK], {"timeout_seconds": 3600}, None),
+        # It goes on elsewhere.
+        ([BLOCK, {"preference": 1}], {}, None),
+        ([{"capacity_type": "flex-start", "max_run_hours": 1}], {"timeout_seconds": 3600}, None),
+        ([{"capacity_type": "flex-start", "max_run_hours": 1}], {"timeout_seconds": 7200}, "run for 1 hour at most"),
+        ([{}], {}, None),
+    ],
+)
+def test_a_job_that_outlives_its_nodes_is_warned(
+    pools: list[dict[str, Any]], asked: dict[str, Any], expected: str | None
+) -> None:
+    offered = offer(*(pool(f"h100-8{'b' * number}", **{**H100, **each}) for number, each in enumerate(pools)))
+    request = JobRequest(gpus=8, name="train", namespace="default", start="2026-12-01T10:00:00Z", **asked)
+    warning = short_nodes(request, place(offered, request))
+    assert warning == expected if expected is None else warning is not None and expected in warning
+
+
+def test_no_job_waits_for_a_block_that_has_ended() -> None:
+    offered = offer(pool("h100-8", **{**H100, **BLOCK}))
+    assert place(offered, PodRequest(gpus=8, start="2026-12-01T10:59:59Z")).pools[0].name == "h100-8"
+    with pytest.raises(NothingFits, match="its capacity block ended at 2026-12-01T11:00:00Z"):
+        place(offered, PodRequest(gpus=8, start="2026-12-01T11:00:00Z"))
+
+
+@pytest.mark.parametrize(("capacity", "drained"), [("spot", True), ("capacity-block", True), ("flex-start", False)])
+def test_only_where_the_cloud_drains_a_node_its_job_lets_it(capacity: str, drained: bool) -> None:
+    offered = offer(pool("h100-8", **{**H100, "capacity_type": capacity}))
+    request = JobRequest(gpus=8, name="train", namespace="default")
+    (job, *_) = manifests(training_job(request, place(offered, request), "image", offered))
+    metadata = job["spec"]["template"]["metadata"]
+    assert ("karpenter.sh/do-not-disrupt" not in metadata["annotations"]) is drained
+    assert ("gpucluster.dev/uninterrupted" not in metadata["labels"]) is drained
 
 
 SPOT, FLEX = classed("l4-spot", spot=True), classed("l4-flex", preference=1)

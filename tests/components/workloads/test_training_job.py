@@ -102,6 +102,7 @@ def test_it_holds_its_node_unless_the_cloud_may_take_that(stack: str, spot: bool
     assert ("karpenter.sh/do-not-disrupt" in annotations) is (spot is False)
     # Pools that come, or are removed, make no other job of it.
     assert "spec.template.metadata.annotations" in made.ignore_changes
+    assert 'spec.template.metadata.labels["gpucluster.dev/uninterrupted"]' in made.ignore_changes
 
 
 def test_without_the_stacks_checkpoints_it_has_none() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from facts.concepts.counts import counted
@@ -57,6 +58,7 @@ def request_of(pod: PodOptions) -> PodRequest:
         disk_mib=mebibytes("--disk", pod.disk) if pod.disk else 0,
         spot=pod.spot,
         workers=pod.workers if isinstance(pod, WorkerOptions) else 1,
+        start=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 
 

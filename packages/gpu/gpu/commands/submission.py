@@ -21,7 +21,7 @@ from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import limited, place, slow_network, team_of, training_job
+from facts.jobs.plan import limited, place, short_nodes, slow_network, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
@@ -280,7 +280,7 @@ def _print_manifests(asked: SubmitOptions, placed: PlacedJob) -> None:
     tag = images.tag_for(asked.registry or offer.registry or _PLACEHOLDER, request.name)
     image = asked.image or (tag if placed.build else IMAGE)
     job = limited(training_job(request, placed.fit, image, offer), placed.fit)
-    budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
+    budgets = [] if job.drained else [uninterrupted_budget(job.namespace)]
     typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
 
 
@@ -289,8 +289,8 @@ def _warn(job: TrainingJobSpec, fit: Fit, offer: Offer, console: Console) -> Non
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
-    if (slow := slow_network(job, fit)) is not None:
-        console.print(f"[yellow]warning:[/] {escape(slow)}")
+    for warning in filter(None, (slow_network(job, fit), short_nodes(job, fit))):
+        console.print(f"[yellow]warning:[/] {escape(warning)}")
 
 
 def _created(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from facts.catalog.eks.nodes import disk_mib, max_pods
 from facts.catalog.model import Machine
 from facts.concepts.kubernetes import Effect, Taint
-from facts.concepts.parts import Nodes, Scaling
+from facts.concepts.parts import Capacity, Nodes, Scaling
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account
@@ -26,6 +26,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "PREFER_NO_SCHEDULE": "PreferNoSchedule",
     "NO_EXECUTE": "NoExecute",
 }
+_CAPACITY_TYPES: Final[Mapping[str, Capacity]] = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 _PREFIX: Final = "eks.amazonaws.com/"
 _DEFAULT_DISK_GB: Final = 20
 
@@ -65,7 +66,7 @@ def node_group(
             autoscaled=False,
             min_nodes=desired,
             max_nodes=desired,
-            capacity_type="spot" if spot else "on-demand",
+            capacity_type=_CAPACITY_TYPES.get(inputs.get("capacityType") or "", "on-demand"),
             reservation=reserved or None,
         ),
         gpus_advertised_by=advertiser(ami, machine.gpus),

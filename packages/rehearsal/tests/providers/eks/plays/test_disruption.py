@@ -138,7 +138,8 @@ def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_
     sandbox: KarpenterSandbox, monkeypatch: pytest.MonkeyPatch, spot: bool
 ) -> None:
     taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).nodes.taints
-    spec = TrainingJobSpec(name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot)
+    named: dict[str, Any] = {"name": "train", "namespace": "default", "image": "train:1"}
+    spec = TrainingJobSpec(**named, pools=(SPOT,), taints=taints, drained=spot)
     (made,) = manifests(spec)
     made["spec"]["template"]["metadata"]["annotations"][HELD] = "3600"
     timeline = Timeline()
