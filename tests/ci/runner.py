@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import string
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -56,13 +57,21 @@ class Runner:
         return self._steps(declared["steps"], self._filled(declared.get("env", {})), {})
 
     def gitlab_job(self, name: str, stack: str) -> int:
-        """Run the script of a job of examples/ci/gitlab.yml, as GitLab does: in one shell, with its variables."""
+        """Run the script of a job of examples/ci/gitlab.yml, as GitLab does: in one shell, with its variables.
+
+        What comes after has a shell of its own. https://docs.gitlab.com/ci/yaml/#after_script
+        """
         job = GITLAB[name]
-        before = GITLAB[job["extends"]].get("before_script", []) if "extends" in job else []
+        base = GITLAB[job["extends"]] if "extends" in job else {}
         folder = self.checkout / "project"
-        variables = {"STACK": stack, "CI_PROJECT_DIR": str(folder), "CI_MERGE_REQUEST_DIFF_BASE_SHA": "HEAD"}
+        known = {"STACK": stack, "CI_PROJECT_DIR": str(folder), "CI_JOB_ID": "7"}
+        own = {key: string.Template(str(value)).substitute(known) for key, value in base.get("variables", {}).items()}
+        variables = {**known, **own, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "HEAD", "GITLAB_TOKEN": "token"}
         folder.mkdir(exist_ok=True)
-        return self._run("\n".join([*before, *job["script"]]), {**variables, "GITLAB_TOKEN": "token"})
+        code = self._run("\n".join([*base.get("before_script", []), *job["script"]]), variables)
+        for line in base.get("after_script", []):
+            assert self._run(line, variables) == 0
+        return code
 
     def calls(self, program: str) -> list[str]:
         """The command lines of a recorder, in order."""

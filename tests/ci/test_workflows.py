@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from facts.catalog import of
-from tests.ci.runner import WORKFLOWS, Runner, copy_repository
+from tests.ci.runner import GITLAB, WORKFLOWS, Runner, copy_repository
 from tests.stacks import ROOT
 
 WRITES = {
@@ -334,6 +334,24 @@ class TestGitLab:
         plan, update = runner.calls("pulumi")
         assert "preview --diff --save-plan build/plan.json --stack dev --policy-pack policies" in plan
         assert "up --yes --plan build/plan.json --stack dev --policy-pack policies" in update
+
+    @pytest.mark.parametrize(("job", "events"), [("plan", [SUMMARY]), ("deploy-dev", [SUMMARY]), ("drift", [DRIFT])])
+    def test_no_token_stays_on_the_runner(self, runner: Runner, job: str, events: list[str]) -> None:
+        account = {"GCP_WORKLOAD_IDENTITY_PROVIDER": "projects/1", "GCP_SERVICE_ACCOUNT": "a@b"}
+        runner.environment |= {**account, "EVENTS": "\n".join(events)}
+        runner.gitlab_job(job, "dev")
+        assert runner.calls("pulumi")
+        left = [file for file in runner.home.rglob("*") if file.name in ("token", "google.json", "credentials.json")]
+        assert left == []
+        assert not [*runner.checkout.glob("credentials*")]
+
+    def test_the_token_is_its_jobs_alone(self) -> None:
+        account = GITLAB[".account"]
+        (made,) = [line for line in account["before_script"] if "mkdir" in line]
+        assert made == 'mkdir -m 700 "$CREDENTIALS"', "it fails where somebody else has made the folder"
+        written = [line for line in account["before_script"] if " > " in line]
+        assert [line for line in written if "$CREDENTIALS" not in line and "$GOOGLE" not in line] == []
+        assert "$CI_JOB_ID" in account["variables"]["CREDENTIALS"]
 
     @pytest.mark.parametrize(("events", "code"), [([SUMMARY], 0), ([DRIFT, SUMMARY], 1), ([DRIFT], 1)])
     def test_drift_fails(self, runner: Runner, events: list[str], code: int) -> None:

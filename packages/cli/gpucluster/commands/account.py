@@ -9,17 +9,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from typing import IO, Annotated, Final
 
 import typer
 
+from facts.concepts.credentials import hidden, hidden_lines
 from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackName, bad_input, say_error
 
 # Helm has each release in a Secret, and lists all Secrets of the namespace to find it, which a reader may not.
 IN_SECRETS: Final = ("**helm.sh/v3:Release::**", "**core/v1:Secret::**")
 _LONGEST: Final = 900_000
-"""Bytes of a plan as text; GitHub refuses a summary of more than 1 MiB."""
+"""Characters of a plan as text; GitHub refuses a summary of more than 1 MiB."""
 
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Also undo drift: what was changed by hand.", envvar="REFRESH")
@@ -36,9 +38,9 @@ def plan(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = 
     flags = ["--diff", "--save-plan", "build/plan.json", *_update_flags(stack, refresh, secrets)]
     command = [*_pulumi(), "preview", *flags, "--event-log", str(events)]
     text = BUILD / "plan.txt"
-    with text.open("wb") as file:
+    with text.open("w", encoding="utf-8") as file:
         code = _run(command, file)
-    (BUILD / "plan.md").write_bytes(_as_markdown(stack, text.read_bytes()))
+    (BUILD / "plan.md").write_text(as_markdown(stack, text.read_text(encoding="utf-8")), encoding="utf-8")
     raise typer.Exit(code)
 
 
@@ -101,28 +103,26 @@ def _pulumi() -> list[str]:
     return ["pulumi", "--non-interactive", "--color", "never"]
 
 
-def _run(command: Sequence[str], copy: IO[bytes] | None = None) -> int:
-    """Run a preview, which prints as it goes; with ``copy``, into that file, too."""
+def _run(command: Sequence[str], copy: IO[str] | None = None) -> int:
+    """Run a preview, which prints as it goes, without credentials; with ``copy``, into that file, too."""
     environment = {**os.environ, "PULUMI_DEBUG_COMMANDS": "true"}
-    if copy is None:
-        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         assert process.stdout is not None
-        output = typer.get_binary_stream("stdout")
-        for line in process.stdout:
-            copy.write(line)
-            output.write(line)
-            output.flush()
+        for text in hidden_lines(line.decode(errors="replace") for line in process.stdout):
+            if copy is not None:
+                copy.write(text)
+            sys.stdout.write(text)
+            sys.stdout.flush()
     return process.returncode
 
 
-def _as_markdown(stack: str, text: bytes) -> bytes:
+def as_markdown(stack: str, text: str) -> str:
     """The plan for people: in a fence, which no line of it can end."""
-    shortened = b"Shortened: read the whole in this job's log.\n" if len(text) > _LONGEST else b""
-    body = re.sub(rb"^ *~~~", b"    ~~~", text[:_LONGEST], flags=re.MULTILINE)
-    return b"### Update of stack %b\n%b~~~~~~diff\n%b\n~~~~~~\n" % (stack.encode(), shortened, body)
+    shortened = "Shortened: read the whole in this job's log.\n" if len(text) > _LONGEST else ""
+    body = re.sub(r"^[ \t]*~~~", "    ~~~", hidden(text[:_LONGEST]), flags=re.MULTILINE)
+    return f"### Update of stack {stack}\n{shortened}~~~~~~diff\n{body}\n~~~~~~\n"
 
 
 def _remove(pattern: str) -> None:

@@ -2,8 +2,8 @@
 
 What a reviewer decides by comes first and fits a phone; the rest is folded. It is Markdown for a code host, safe with
 untrusted texts, and within the host's limit of length: a change's author chooses the names of pools and resources, and
-what error messages quote. Such a text only appears in code: there a host resolves no link, mention, image or HTML. And
-what keeps secrets out of every report: the stack file's own, and what looks like a credential in an error message.
+what error messages quote. Such a text only appears in code, without what looks like a credential: there a host resolves
+no link, mention, image or HTML.
 """
 
 from __future__ import annotations
@@ -15,40 +15,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.foreign_text import without_controls
+from facts.concepts.credentials import hidden
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.changes import PoolChange, ResourceChange, StackChange
 from rehearsal.report.summary import hourly
-
-HIDDEN: Final = "[secret]"
-"""As the engine writes it."""
-_SHORTEST: Final = 6
-"""Characters; shorter texts occur by chance."""
-_CREDENTIALS: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"  # AWS: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
-    r"|\bAIza[\w-]{35}"  # https://cloud.google.com/docs/authentication/api-keys
-    r"|\bya29\.[\w.-]+|\bgh[a-z]_\w{36,}|\bgithub_pat_\w{22,}|\bpul-[0-9a-f]{40}\b"
-    r"|\beyJ[\w-]{10,}\.[\w-]+(?:\.[\w-]+)?"  # JSON web tokens: https://www.rfc-editor.org/rfc/rfc7519
-    r"|(?i:\b(?:password|passwd|secret|token|api[_-]?key)\b[\"']?\s*[=:]\s*[\"']?)[^\s\"',}]{6,}",
-    re.DOTALL,
-)
-
-
-def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
-    """``value``, a text or JSON, without the ``secrets``, their lines, and credentials, in keys as well."""
-    if isinstance(value, dict):
-        return {hidden(key, secrets): hidden(part, secrets) for key, part in value.items()}
-    if isinstance(value, list):
-        return [hidden(part, secrets) for part in value]
-    if not isinstance(value, str):
-        return value
-    parts = {part.strip() for secret in secrets for part in (secret, *secret.splitlines())}
-    for part in sorted(parts, key=len, reverse=True):
-        if len(part) >= _SHORTEST:
-            value = value.replace(part, HIDDEN)
-    return _CREDENTIALS.sub(HIDDEN, value)
-
 
 LIMIT: Final = 65_536
 """GitHub refuses a longer comment; here bytes of UTF-8, which are never fewer than its characters."""
@@ -72,7 +42,7 @@ class CommentBlock:
 
 def code(text: object) -> str:
     """An untrusted text in one line: at most 300 characters, as inline code, also in a cell of a table."""
-    line = " ".join(without_controls(str(text)).split()).replace("|", "¦") or "–"
+    line = " ".join(hidden(str(text)).split()).replace("|", "¦") or "–"
     line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
     fence = "`" * (_longest_run(line) + 1)
     return f"{fence}{line}{fence}" if not {line[0], line[-1]} & {"`", " "} else f"{fence} {line} {fence}"
@@ -80,8 +50,9 @@ def code(text: object) -> str:
 
 def listing(text: str) -> str:
     """An untrusted text of several lines as a code block."""
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}text\n{without_controls(text).strip()}\n{fence}"
+    shown = hidden(text).strip()
+    fence = "`" * max(3, _longest_run(shown) + 1)
+    return f"{fence}text\n{shown}\n{fence}"
 
 
 def joined(blocks: Sequence[CommentBlock], limit: int = LIMIT) -> str:

@@ -29,12 +29,13 @@ from components.settings import SettingsError
 from facts import catalog
 from facts.catalog.changes import Effects
 from facts.concepts.counts import counted
+from facts.concepts.credentials import hidden
 from rehearsal.engine.changed_stacks import changed_since, stack_files, to_rehearse
 from rehearsal.engine.engine import CommandResult, Engine, EngineError, PolicyPack, gate_for
 from rehearsal.engine.events import PolicyViolation, read_events
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.report.changes import StackChange, compared, stack_change
-from rehearsal.report.pull_request import StackReport, changes, costs, hidden, quotas
+from rehearsal.report.pull_request import StackReport, changes, costs, quotas
 from rehearsal.report.summary import new_table
 from rehearsal.run.options import BUILD
 from rehearsal.run.working import working

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.credentials import hidden
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.engine.engine import (
     Engine,
@@ -24,7 +25,7 @@ from rehearsal.engine.engine import (
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import ROOT
 from rehearsal.report.changes import stack_change
-from rehearsal.report.pull_request import StackReport, comment, hidden
+from rehearsal.report.pull_request import StackReport, comment
 from rehearsal.sandbox import client
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"

@@ -20,13 +20,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from facts.catalog.changes import Effects
+from facts.concepts.credentials import hidden
 from packages.cli.tests.test_cli import run
 from rehearsal.engine.changed_stacks import checkout
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.events import read_events
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.report.changes import StackChange, compared, stack_change
-from rehearsal.report.pull_request import LIMIT, MARKER, CommentBlock, StackReport, comment, hidden, joined
+from rehearsal.report.pull_request import LIMIT, MARKER, CommentBlock, StackReport, comment, joined, listing
 from rehearsal.run import preview as run_preview
 from rehearsal.run.preview import Base, effects_of, preview
 
@@ -229,6 +230,12 @@ def test_untrusted_texts_are_only_ever_code(refused: bool) -> None:
     prose = "".join(one.content for one in tokens(text) if one.type == "text")
     assert [part for part in ("evil", "everyone", "img", "#1") if part in prose] == [], "a mention, a link or HTML"
     assert "evil" in comment(reports), "it is shown, as code"
+
+
+@pytest.mark.parametrize("text", ["`\x00`\x00`", "``\u200b``\n```", "~~~\r```\n# title", "a\u2028```"])
+def test_a_listing_is_one_block_whatever_is_in_it(text: str) -> None:
+    blocks = MarkdownIt().parse(listing(text))
+    assert [one.type for one in blocks] == ["fence"]
 
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"

@@ -1,0 +1,175 @@
+"""What looks like a credential is in no text that people read: names, forms of services, in every spelling."""
+
+from __future__ import annotations
+
+import pytest
+from markdown_it import MarkdownIt
+
+from facts.concepts.credentials import HIDDEN, hidden, hidden_lines
+from gpucluster.commands.account import as_markdown
+
+VALUE = "hunter22"
+NAMED = (
+    "AWS_SECRET_ACCESS_KEY={}",
+    "GITHUB_TOKEN={}",
+    "DB_PASSWORD={}",
+    "db_password: {}",
+    "clientSecret: {}",
+    "SecretAccessKey: {}",
+    "password={}",
+    "PGPASSWD = {}",
+    "api-key: {}",
+    "AccountKey={};EndpointSuffix=core.windows.net",
+    "connectionString: {}",
+    "client-key-data: {}",
+    "spring.datasource.password={}",
+    "--password {}",
+    "--access-token={}",
+    '"token": "{}"',
+    '\\"token\\": \\"{}\\"',
+    "{{'secret': '{}'}}",
+    "password := {}",
+    ":password => '{}'",
+    '~ adminPassword: "{}" => "{}"',
+    '+ name : "DB_PASSWORD"\n          + value: "{}"',
+    "- name: DB_PASSWORD\n  value: {}\n",
+    '{{"name": "DB_PASSWORD", "value": "{}"}}',
+    "https://user:{}@example.com/path",
+    "postgresql://:{}@db/x",
+    "Authorization: Basic {}aaaaaaaaaaaaa==",
+    "curl -H 'Authorization: Bearer {}.aaaaaaaaaaaaa'",
+    "https://x.blob.core.windows.net/a?sv=1&sig={}aaaaaaaaaaaa%3D&se=2",
+    "pass\u200bword: {}",
+)
+FORMS = {
+    "AWS": "AKIA" + "A" * 16,
+    "AWS session": "ASIA" + "A" * 16,
+    "Google API": "AIza" + "a" * 35,
+    "Google OAuth": "ya29." + "a" * 30,
+    "Google client": "GOCSPX-" + "a" * 28,
+    "Azure application": "abc8Q~" + "a" * 34,
+    "GitHub": "ghp_" + "a" * 36,
+    "GitHub fine-grained": "github_pat_" + "a" * 40,
+    "GitLab": "glpat-" + "a" * 20,
+    "GitLab runner": "glrt-" + "a" * 20,
+    "Hugging Face": "hf_" + "a" * 34,
+    "NVIDIA": "nvapi-" + "a" * 64,
+    "Slack": "xoxb-" + "1" * 12 + "-" + "a" * 24,
+    "Slack webhook": "https://hooks.slack.com/services/T0/B0/" + "a" * 24,
+    "OpenAI": "sk-proj-" + "a" * 40,
+    "Anthropic": "sk-ant-api03-" + "a" * 40,
+    "Docker": "dckr_pat_" + "a" * 27,
+    "npm": "npm_" + "a" * 36,
+    "PyPI": "pypi-AgEIcHlwaS5vcmc" + "a" * 60,
+    "Pulumi": "pul-" + "a" * 40,
+    "Vault": "hvs." + "a" * 24,
+    "Databricks": "dapi" + "a" * 32,
+    "Stripe": "sk_live_" + "a" * 24,
+    "SendGrid": "SG." + "a" * 22 + "." + "a" * 43,
+    "Telegram": "1" * 9 + ":" + "a" * 35,
+    "Square": "sq0csp-" + "a" * 43,
+    "Discord": "M" + "a" * 23 + "." + "a" * 6 + "." + "a" * 27,
+    "Twilio": "AC" + "a" * 32,
+    "Mailchimp": "a" * 32 + "-us1",
+    "Artifactory": "AKC" + "a" * 20,
+    "JSON web token": "eyJ" + "a" * 20 + ".eyJ" + "a" * 20 + "." + "a" * 20,
+    "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\naaaa\n-----END OPENSSH PRIVATE KEY-----",
+    "PGP": "-----BEGIN PGP PRIVATE KEY BLOCK-----\naaaa\n-----END PGP PRIVATE KEY BLOCK-----",
+    "half a key": "-----BEGIN RSA PRIVATE KEY-----\naaaa",
+    "a key in one line": "-----BEGIN PRIVATE KEY-----\\naaaa\\n-----END PRIVATE KEY-----",
+}
+HARMLESS = (
+    "Run: pulumi config set --secret gcp:credentials, or encrypt the Secret's token in etcd: see docs",
+    "secretName: grafana-login",
+    "passwordKey: password",
+    "tokenFile: /var/run/token",
+    "automountServiceAccountToken: false",
+    "kmsKey: projects/p/locations/l/keyRings/r/cryptoKeys/k",
+    "secrets-encryption: advisory",
+    "password: [secret]",
+    "password: output<string>",
+    "urn:pulumi:dev::gpucluster::kubernetes:core/v1:Secret::notebook-hub",
+    "https://example.com:8080/a@b",
+    "image: registry.example/serve:1@sha256:" + "a" * 64,
+    "basic knowledge of tokens: none",
+    "e-mail: ann@example.com",
+)
+
+
+@pytest.mark.parametrize("spelling", NAMED)
+def test_what_has_the_name_of_a_credential_is_hidden(spelling: str) -> None:
+    shown = hidden(f"before {spelling.format(*[VALUE] * spelling.count('{}'))} after")
+    assert VALUE not in shown
+    assert HIDDEN in shown
+    assert shown.startswith("before ")
+    assert shown.endswith(" after")
+
+
+@pytest.mark.parametrize("service", FORMS)
+def test_what_has_the_form_of_a_credential_is_hidden(service: str) -> None:
+    for text in ("x {} y", "'{}'", "error: {}, retry", "a={}&b"):
+        shown = hidden(text.format(FORMS[service]))
+        assert "aaaa" not in shown, text
+        assert "AAAA" not in shown, text
+        assert HIDDEN in shown
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_speaks_of_them_stays(text: str) -> None:
+    assert hidden(text) == text
+
+
+def test_in_json_the_key_says_what_a_value_is() -> None:
+    events = {"inputs": {"adminPassword": VALUE, "name": VALUE, "nested": [{"client_secret": VALUE}], "token": ""}}
+    shown = {"inputs": {"adminPassword": HIDDEN, "name": VALUE, "nested": [{"client_secret": HIDDEN}], "token": ""}}
+    assert hidden(events) == shown
+    assert hidden({"a": f"x {VALUE}"}, [f"{VALUE}\nsecond line"]) == {"a": f"x {HIDDEN}"}
+
+
+@pytest.mark.parametrize("text", [*FORMS.values(), *(each.format(*[VALUE] * each.count("{}")) for each in NAMED)])
+def test_line_by_line_it_is_the_same(text: str) -> None:
+    whole = f"first\n{text}\nlast\n"
+    shown = "".join(hidden_lines(whole.splitlines(keepends=True)))
+    assert "aaaa" not in shown
+    assert VALUE not in shown
+    assert shown.startswith("first\n")
+    assert "last\n" in shown or "BEGIN" in text
+
+
+def test_a_line_is_shown_at_once_and_what_is_no_key_not_kept_for_ever() -> None:
+    lines = hidden_lines(iter(["one\n", "-----BEGIN CERTIFICATE-----\n", "two\n"]))
+    assert next(lines) == "one\n"
+    assert next(lines) == "-----BEGIN CERTIFICATE-----\n"
+    long = ["-----BEGIN PRIVATE KEY-----\n", *["a\n"] * 500, "end\n"]
+    assert [*hidden_lines(long)][-1] == "end\n"
+
+
+def test_a_long_text_takes_no_longer_than_its_length() -> None:
+    """Patterns that are quadratic would take minutes here."""
+    assert hidden("a" * 500_000) == "a" * 500_000
+    assert hidden("name: a_b-c.d\n" * 30_000).count("\n") == 30_000
+
+
+HOSTILE = (
+    "line1\nabc\r~~~~~~\r\r# All checks passed",
+    "~~~~~~\n# All checks passed",
+    "   ~~~~~~~~\n# All checks passed",
+    "\t~~~~~~\n# All checks passed",
+    "\x0b~~~~~~\x0c\n# All checks passed",
+    "a\u2028~~~~~~\u2028# All checks passed",
+    "a\x85~~~~~~\n# All checks passed",
+    "~\u200b~~~~~\n# All checks passed",
+    "\x00~~~~~~\n# All checks passed",
+    "<b>x</b>\n```\n# All checks passed",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_ends_the_fence_of_a_plan(text: str) -> None:
+    page = as_markdown("dev", f"Previewing update (dev):\n{text}\n")
+    assert [each.type for each in MarkdownIt().parse(page)] == ["heading_open", "inline", "heading_close", "fence"]
+
+
+def test_a_plan_has_no_credential() -> None:
+    page = as_markdown("dev", f'+ data: "DB_PASSWORD={VALUE}"\n')
+    assert VALUE not in page
