@@ -458,7 +458,7 @@ def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
     claims = {claim["metadata"]["name"]: claim for claim in view.claims or ()}
     for name in _claims_of(pod):
         if view.claims is not None and name not in claims:
-            return causes("any_node", f'persistentvolumeclaim "{name}" not found')[0].reason(f"claim {name}")
+            return causes("claims", "NotFound")[0].reason("", claim=name)
         if at(claims.get(name), "status", "phase") == "Bound":
             continue
         failure = _volume_failure(name, events)

@@ -364,6 +364,7 @@ EXTERNAL: Final = "Waiting for a volume to be created either by the external pro
 def test_the_pods_claims_come_before_the_autoscaler(claims: Any, events: list[Any], answer: tuple[Any, ...]) -> None:
     reason = of_job(JOB, [waiting("t4-1", claims=("home",))], [TRIGGERED, *events], view=View(claims=claims, now=NOW))
     assert (reason.kind, reason.mended_by, reason.waiting_helps) == answer
+    assert reason.kind != "volume" or "claim home" in reason.summary
     other = of_job(JOB, [waiting("t4-1")], [TRIGGERED, *events], view=View(claims=claims, now=NOW))
     assert other.kind == "scaling", "another pod's claim"
 
