@@ -10,6 +10,7 @@ import pytest
 from facts import catalog
 from facts.concepts.declared import Stack
 from facts.concepts.pool import POOL_LABEL
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.ceilings import hourly_cost, idle_cost
 from tests import declared, one_stack
 from tests.stacks import STACK_FILES, run_program, run_with, stack_name
@@ -58,9 +59,8 @@ def test_without_a_price_of_its_own_a_pool_has_none_of_those(cloud: str, autosca
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
 def test_ceilings_count_it(cloud: str, autoscaler: str) -> None:
     stack = gated(cloud, autoscaler)
-    admins = sum(
-        group.initial_nodes for group in stack.groups if pool_of(group.nodes.labels) == "admin" if group.initial_nodes
-    )
+    initial = [group.initial_nodes for group in stack.groups if pool_of(group.nodes.labels) == "admin"]
+    admins = sum(nodes for nodes in initial if nodes is not UNKNOWN)
     (violation,) = idle_cost(stack, max_idle_usd=0)
     assert f"${admins * 0.5:.2f} an hour" in violation.message
     (violation,) = hourly_cost(stack, max_hourly_usd=0)

@@ -57,14 +57,14 @@ class Builder:
             if not (folder / "Dockerfile").is_file():
                 file = Path(scratch) / "Dockerfile"
                 file.write_text(dockerfile(folder))
-                arguments += ["--file", str(file), *self._ignoring(folder, file)]
+                arguments += ["--file", str(file), *self.ignoring(folder, file)]
             self._run([*arguments, str(folder)], f"building {tag}")
 
     def push(self, tag: str) -> None:
         """Push the image. Raises ImageError, for example without permission in the registry."""
         self._run(["push", tag], f"pushing {tag}")
 
-    def _ignoring(self, folder: Path, file: Path) -> list[str]:
+    def ignoring(self, folder: Path, file: Path) -> list[str]:
         """Docker finds the ignore file beside the Dockerfile; the others need an option."""
         if any((folder / name).is_file() for name in (".dockerignore", ".containerignore")):
             return []

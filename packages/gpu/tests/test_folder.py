@@ -80,7 +80,7 @@ def test_what_holds_credentials_is_left_out_and_named(project: Path, repository:
 
 def test_an_image_of_the_template_has_no_credentials(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "Dockerfile"
-    Builder("docker")._ignoring(project, file)
+    Builder("docker").ignoring(project, file)
     ignored = file.with_name("Dockerfile.dockerignore").read_text().splitlines()
     assert {"**/.env", "**/.env.*", "**/.aws", "**/.ssh", "**/id_rsa"} <= {*ignored}
     assert ignored.index("!**/.env.example") > ignored.index("**/.env.*"), "the last line that matches decides"

@@ -319,9 +319,11 @@ def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[
 def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) -> Maybe[int | None]:
     """How many nodes the limits allow: their own limit, or as many of the smallest type as the vCPUs suffice for."""
     nodes, vcpus = whole(at(limits, "nodes")), _vcpus(limits)
-    if nodes is not None or vcpus is None or vcpus is UNKNOWN:
-        return vcpus if nodes is None else nodes
-    known = catalog.of(seller).machines if seller in catalog.PLUGINS else None
+    if nodes is not None:
+        return nodes
+    if vcpus is None or vcpus is UNKNOWN:
+        return vcpus
+    known = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else None
     sizes = [machine.vcpus for type in types if known and isinstance(type, str) and (machine := known.get(type))]
     return int(vcpus) // (min(sizes) if sizes and len(sizes) == len(types) else 1)
 

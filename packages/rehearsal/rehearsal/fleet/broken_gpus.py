@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.pool import SIZE_KEY
 from rehearsal.cluster.api import Api, Object, pod_path, timestamp
 from rehearsal.cluster.threads import WatchingThread
@@ -57,7 +57,8 @@ def break_gpu(api: Api, name: str) -> None:
         ]
         api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": conditions}})
         return
-    _lose(api, node, DRIVER, GPU_RESOURCE, int(status["capacity"][GPU_RESOURCE]) // int(labels[SIZE_KEY]))
+    (resource,) = status["capacity"].keys() & {*RESOURCES.values()}
+    _lose(api, node, DRIVER, resource, int(status["capacity"][resource]) // int(labels[SIZE_KEY]))
 
 
 def _lose(api: Api, node: Object, annotation: str, resource: str, lost: int) -> None:

@@ -144,8 +144,8 @@ def node_prices(settings: Settings) -> NodePrice:
         spot = node.labels.get(CAPACITY, "spot" if pool.scaling.spot else "") == "spot"
         if machine is None:
             return None
-        node = known.prices.node(settings.region, machine, pool.nodes.disk_gb, spot=spot)
-        return None if node is None else node.usd
+        hourly = known.prices.node(settings.region, machine, pool.nodes.disk_gb, spot=spot)
+        return None if hourly is None else hourly.usd
 
     return price
 

@@ -222,7 +222,9 @@ def _gpu_limit_only(pools: Sequence[Pool]) -> Submission:
     reachable = gpu_limit_pools(pools)
     expect: Expectation = RunsOn(reachable) if reachable else StaysPending(("tolerat",))
     pod = load("gpu-pod")
-    pod["spec"]["containers"][0]["resources"]["limits"] = {pools[0].gpus.resource: 1}
+    # No pods share the chips of a node.
+    fewest = min(pool.gpus.allocatable if pool.gpus.slice_nodes else 1 for pool in pools)
+    pod["spec"]["containers"][0]["resources"]["limits"] = {pools[0].gpus.resource: fewest}
     return Submission("gpu-pod", "a pod that only sets a GPU limit", pod, expect)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -50,7 +50,7 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     assert [*quotas] == sorted(quotas, key=lambda name: pools[name]["hourlyUsd"] / pools[name]["gpusPerNode"])
 
 
-def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def admitted(flavors: Sequence[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The flavors that Kueue may give: those with what the pod selects, of keys that the flavor has.
 
     https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/scheduler/flavorassigner/flavorassigner.go#L1224
