@@ -140,8 +140,12 @@ class CpuNodePool(pulumi.ComponentResource):
 
 
 def _price(pool: Pool) -> dict[str, str | float] | None:
-    """The component's inputs: what the stack file says that a node costs, for the gate; none without it."""
-    return None if pool.own_hourly_usd is None else {"pool": pool.name, "hourlyUsd": pool.own_hourly_usd}
+    """The component's inputs, for the gate: what the stack file says that a node costs, and the machines that are
+    billed whether they are used or not; none without either."""
+    own = {} if pool.own_hourly_usd is None else {"hourlyUsd": pool.own_hourly_usd}
+    reservation, nodes = pool.scaling.reservation, pool.scaling.reserved_nodes
+    reserved = {"reservation": reservation, "reservedNodes": nodes} if reservation and nodes else {}
+    return {"pool": pool.name, **own, **reserved} if own or reserved else None
 
 
 def _require_free_when_idle(args: NodePoolArgs) -> None:

@@ -13,11 +13,12 @@ import yaml
 from components.clouds.names import shortened
 from components.resources import documents
 from components.settings import Settings
-from components.settings.pools.costs import fees, support_of
+from components.settings.pools.costs import fees, reserved_nodes, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
+from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
 from facts.concepts.parts import NO_FABRIC
 from facts.concepts.pool import POOL_LABEL, Pool, kind_labels, with_mps
@@ -155,6 +156,10 @@ def cost(settings: Settings) -> dict[str, Any]:
         notes.append(
             f"without the notebook users' home volumes, {settings.workloads.notebook.home_gb} GB each (retained)"
         )
+    if reserved := [(pool, count) for pool, count in reserved_nodes(settings.pools) if count]:
+        usd = sum(count * (pool.nodes.hourly_usd or 0.0) for pool, count in reserved)
+        names = ", ".join(f"{counted(count, 'machine')} of {pool.name}" for pool, count in reserved)
+        notes.append(f"idle includes {usd:.2f} for reserved machines ({names}), billed whether they are used or not")
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
         notes.append("without the shared volume, which is billed by its content for as long as it exists")

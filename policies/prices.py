@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup, Stack
-from policies.readers.reading import priced_by_types, region_of_group
+from facts.concepts.declared import NodeGroup, Reservation, Stack
+from policies.readers.reading import priced_by_types, priced_reservation, region_of_group
 
 KEY: Final = "prices"
 _ANYWHERE: Final = ""
@@ -38,7 +38,14 @@ class ConfiguredPrices:
         """The stack with these prices on its node groups."""
         if not self.usd:
             return stack
-        return replace(stack, groups=tuple(self._priced(group, stack) for group in stack.groups))
+        reservations = tuple(self._reserved(each) for each in stack.reservations)
+        return replace(
+            stack, groups=tuple(self._priced(group, stack) for group in stack.groups), reservations=reservations
+        )
+
+    def _reserved(self, reservation: Reservation) -> Reservation:
+        region = reservation.region if isinstance(reservation.region, str) else None
+        return priced_reservation(reservation, lambda type: self.of(type, region))
 
     def _priced(self, group: NodeGroup, stack: Stack) -> NodeGroup:
         region = region_of_group(group, stack.clusters)

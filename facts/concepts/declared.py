@@ -236,13 +236,20 @@ class Minimum(Item):
 
 @dataclass(frozen=True)
 class Reservation(Item):
-    """Machines that are reserved and billed, in use or not; ``what``: ``capacity reservation 'h100'``."""
+    """Machines that are reserved and billed, in use or not; ``what``: ``capacity reservation 'h100'``.
+
+    ``hourly_usd`` is the list price of one (``None``: not known), or its upper limit (``price_at_most``).
+    """
 
     what: str
     machines: Maybe[int]
     gpus_per_machine: Maybe[int]
     machine_type: Maybe[str | None] = None
     resource: str = ""
+    cloud: str = ""
+    region: Maybe[str | None] = None
+    hourly_usd: Maybe[float | None] = None
+    price_at_most: bool = False
 
 
 @dataclass(frozen=True)
@@ -396,6 +403,7 @@ class Stack:
     pod_scalers: tuple[PodScaler, ...] = ()
     priorities: tuple[PriorityClass, ...] = ()
     quotas: tuple[GpuQuota, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
     network_plugins: tuple[NetworkPlugin, ...] = ()
     elsewhere: tuple[NodeGroup, ...] = ()
     """Pools of its cluster that another program declares."""

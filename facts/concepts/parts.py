@@ -9,9 +9,9 @@ a new attribute is one field here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
 from facts.concepts.unknown import UNKNOWN
@@ -145,7 +145,8 @@ class Scaling(Generic[U, A]):
     ``capacity_type`` is the provisioning model of the machines, and ``preference`` its place in the fallback order of
     pools that differ in it only: 0 is tried first. ``compute_class`` is the ComputeClass that has this order.
     ``reservation`` is the cloud's name of the reserved machines that the nodes are, and ``block`` the days for which
-    they were bought, if they were. A flex-start node lives ``max_run_hours`` at most, then it is deleted with its pods.
+    they were bought, if they were; ``reserved_nodes`` of them are billed whether they are used or not. A flex-start
+    node lives ``max_run_hours`` at most, then it is deleted with its pods.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     """
@@ -158,6 +159,7 @@ class Scaling(Generic[U, A]):
     compute_class: str | None = None
     reservation: str | None = None
     block: Block | None = None
+    reserved_nodes: int = 0
     max_run_hours: int | None = None
     location_policy: str | None = None
     unneeded_minutes: int | None = None
@@ -184,6 +186,15 @@ class Scaling(Generic[U, A]):
         """Whether the machines are the user's own."""
         capacity_type: object = self.capacity_type
         return cast("U", UNKNOWN) if capacity_type is UNKNOWN else capacity_type == "fixed"
+
+
+def reserved_once(pools: Iterable[Scaling[Any, Any]]) -> list[int]:
+    """The reserved machines of each pool, those of a reservation that several pools use counted at the first one."""
+    pools = list(pools)
+    most: dict[str | None, int] = {}
+    for pool in pools:
+        most[pool.reservation] = max(pool.reserved_nodes, most.get(pool.reservation, 0))
+    return [most.pop(pool.reservation, 0) if pool.reservation else pool.reserved_nodes for pool in pools]
 
 
 @dataclass(frozen=True, kw_only=True)

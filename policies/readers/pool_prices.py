@@ -1,19 +1,22 @@
-"""Reads what a stack file of this project says that the nodes of a pool cost (``hourlyUsd``), from the components."""
+"""Reads what a stack file of this project says of the cost of pools (``hourlyUsd``, ``reservation``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.unknown import at, known_text
+from facts.concepts.unknown import at, known_text, whole
 from policies.readers.resource import Declared, Item, PoolPrice, Reader
 
 
 def read_price(declared: Declared) -> Iterable[Item]:
-    """The inputs ``pool`` and ``hourlyUsd``, where the stack file has that key."""
-    pool, usd = known_text(at(declared.properties, "pool")), at(declared.properties, "hourlyUsd")
-    if pool and isinstance(usd, (int, float)):
-        yield PoolPrice(pool, float(usd))
+    """The inputs ``pool``, ``hourlyUsd``, ``reservation`` and ``reservedNodes``, where the stack file says them."""
+    inputs = declared.properties
+    usd = at(inputs, "hourlyUsd")
+    if pool := known_text(at(inputs, "pool")):
+        own = float(usd) if isinstance(usd, (int, float)) else None
+        reserved = whole(at(inputs, "reservedNodes"), 0)
+        yield PoolPrice(pool, own, reserved if isinstance(reserved, int) else 0, known_text(at(inputs, "reservation")))
 
 
 READERS: Final[Mapping[str, Reader]] = {

@@ -18,8 +18,9 @@ from typing import Any, Final, TypeVar
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.model import Machine, Price
-from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
+from facts.concepts.declared import Cluster, NodeGroup, Reservation, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
@@ -106,10 +107,11 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     own = _of(NodeGroup, apart)
     groups = [*(group for group in _of(NodeGroup, listed) if not any(_same(group, other) for other in own)), *own]
     added = {(item.kind, item.name): item for item in _of(AddedPlacement, apart)}
-    own_prices = {item.pool: item.hourly_usd for item in _of(PoolPrice, apart)}
+    own_prices = {item.pool: item for item in _of(PoolPrice, apart)}
     return replace(
         stack,
         groups=tuple(priced(group, stack.clusters, own_prices) for group in groups),
+        reservations=tuple(priced_reservation(each, lambda _: None) for each in stack.reservations),
         workloads=tuple(_admitted(workload, added) for workload in stack.workloads),
     )
 
@@ -170,12 +172,16 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 
 
-def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, float]) -> NodeGroup:
+def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, PoolPrice]) -> NodeGroup:
     """The group with the price of a node: the stack file's own one for its pool, or that of its machines in its region
     (or its cluster's)."""
     pool = group.nodes.labels.get(POOL_LABEL) if isinstance(group.nodes.labels, Mapping) else None
-    if isinstance(pool, str) and pool in own_prices:
-        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own_prices[pool], price_at_most=False))
+    own = own_prices.get(pool) if isinstance(pool, str) else None
+    if own is not None:
+        reserved = {"reserved_nodes": own.reserved_nodes, "reservation": own.reservation or None}
+        group = replace(group, scaling=replace(group.scaling, **reserved))
+    if own is not None and own.hourly_usd is not None:
+        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own.hourly_usd, price_at_most=False))
     if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
         return group
     return priced_by_types(group, region_of_group(group, clusters), lambda _: None)
@@ -202,6 +208,19 @@ def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[s
     dearest = _dearest(group, cloud, named, [price.usd for price in prices])
     at_most = any(price.at_most for price in prices)
     return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=dearest, price_at_most=at_most))
+
+
+def priced_reservation(reservation: Reservation, own_price: Callable[[str], float | None]) -> Reservation:
+    """The reservation with the price of one of its machines."""
+    group = NodeGroup(
+        name=reservation.what,
+        cloud=reservation.cloud,
+        gpus=Gpus(per_node=reservation.gpus_per_machine),
+        nodes=Nodes(machine_types=(reservation.machine_type,), zones=(), labels={}),
+    )
+    region = reservation.region if isinstance(reservation.region, str) else None
+    nodes = priced_by_types(group, region, own_price).nodes
+    return replace(reservation, hourly_usd=nodes.dearest_hourly_usd, price_at_most=nodes.price_at_most)
 
 
 def _own(usd: float) -> Price:
@@ -241,7 +260,10 @@ def _listed(cloud: str, machine: str) -> Machine | None:
 
 
 def located(item: T, properties: Mapping[str, Any], provider: Mapping[str, Any]) -> T:
-    """A cluster or node group with its account, and with its provider's region where it names none; others as are."""
+    """A cluster or node group with its account, and with its provider's region where it names none, as a reservation
+    has; others as are."""
+    if isinstance(item, Reservation):
+        return replace(item, region=provider.get("region") if item.region is None else item.region)
     if not isinstance(item, (Cluster, NodeGroup)):
         return item
     account = {key: text for source in (provider, properties) for key in _ACCOUNT if (text := _text(source.get(key)))}

@@ -25,10 +25,13 @@ class AddedPlacement(Item):
 
 @dataclass(frozen=True)
 class PoolPrice(Item):
-    """What a stack file says that one node of the pool with this label costs, in US dollars an hour."""
+    """What a stack file says of the pool with this label: what one node costs in US dollars an hour (``None``: the list
+    price), and how many machines are reserved, in which reservation."""
 
     pool: str
-    hourly_usd: float
+    hourly_usd: float | None = None
+    reserved_nodes: int = 0
+    reservation: str = ""
 
 
 Properties = Mapping[str, Any]

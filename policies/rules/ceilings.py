@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from facts.concepts.counts import largest
-from facts.concepts.declared import GpuQuota, NodeGroup, Stack, Violation
+from facts.concepts.declared import GpuQuota, NodeGroup, Reservation, Stack, Violation
+from facts.concepts.parts import reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.idle import permanent_pods, usd_of_gpus
@@ -64,8 +65,8 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
             "wider": "higher",
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Maximum US dollars per hour for nodes that are always up, and for GPUs that permanent pods "
-            "hold on other nodes, where their price is known; null for no limit.",
+            "description": "Maximum US dollars per hour for nodes that are always up, for reserved machines, and for "
+            "GPUs that permanent pods hold on other nodes, where their price is known; null for no limit.",
         }
     },
     example=program(GPUS, replace(CPUS, scaling=replace(CPUS.scaling, min_nodes=3))),
@@ -74,14 +75,17 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
     """The idle stack costs at most ``max_idle_usd`` an hour (None: no limit).
 
-    These are the nodes that are always up and the GPUs of permanent pods, at least at the price of the
-    cheapest group that fits them. ``gpu-held-for-ever`` reports pods whose price is unknown.
+    These are the nodes that are always up, reserved machines, and the GPUs of permanent pods, at least at the price of
+    the cheapest group that fits them. ``gpu-held-for-ever`` reports pods whose price is unknown.
     """
     if max_idle_usd is None:
         return []
     if unknown := _of_unknown_size(idle_cost, [(group, _least_nodes(group)) for group in stack.groups]):
         return unknown
-    costs = [_cost(group, _least_nodes(group)) for group in stack.groups] + _permanent_workloads(stack)
+    reserved = [_cost_reserved(reservation) for reservation in stack.reservations]
+    in_pools = zip(stack.groups, reserved_once(group.scaling for group in stack.groups), strict=True)
+    pools = [_cost(group, _billed_nodes(group, machines)) for group, machines in in_pools]
+    costs = [*pools, *reserved, *_permanent_workloads(stack)]
     return _within(idle_cost, costs, max_idle_usd, "While it is idle", "idle cost")
 
 
@@ -109,6 +113,21 @@ def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
         return _Cost(group.name, UNKNOWN)
     usd = None if price is None else price * nodes
     return _Cost(group.name, usd, group.nodes.price_at_most, types[0] if types else group.name)
+
+
+def _cost_reserved(reservation: Reservation) -> _Cost:
+    """The cost of the reserved machines, used or not."""
+    machine, machines, price = reservation.machine_type, reservation.machines, reservation.hourly_usd
+    if machines is UNKNOWN or price is UNKNOWN:
+        return _Cost(reservation.what, UNKNOWN)
+    usd = 0.0 if machines == 0 else None if price is None else price * machines
+    return _Cost(reservation.what, usd, reservation.price_at_most, machine if isinstance(machine, str) else "")
+
+
+def _billed_nodes(group: NodeGroup, reserved: int) -> Maybe[int]:
+    """Nodes of the group at its smallest, or more where more machines are reserved for it."""
+    least = _least_nodes(group)
+    return least if least is UNKNOWN else max(least, reserved)
 
 
 def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, what: str) -> list[Violation]:

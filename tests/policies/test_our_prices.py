@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.outputs import cost
 from facts import catalog
 from facts.concepts.declared import Stack
+from facts.concepts.parts import Scaling, reserved_once
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.ceilings import hourly_cost, idle_cost
 from tests import declared, one_stack
+from tests.components.settings.test_clouds import load_stack
 from tests.stacks import STACK_FILES, run_program, run_with, stack_name
 
 USD = {"admin": 0.5, "cpu": 0.25, "gpu": 4.0}
@@ -72,3 +77,41 @@ def test_ceilings_count_it(cloud: str, autoscaler: str) -> None:
 def test_ceilings_can_judge_every_stack_of_the_project(file: Path) -> None:
     stack = declared.stack(run_program(file))
     assert [*hourly_cost(stack, max_hourly_usd=10**6), *idle_cost(stack, max_idle_usd=10**6)] == []
+
+
+GROUP = (
+    "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"
+    "/providers/Microsoft.Compute/capacityReservationGroups/h"
+)
+RESERVATIONS = {"gke": "june", "eks": "cr-0123456789abcdef1", "aks": GROUP}
+
+
+def reserving(cloud: str, **reservation: Any) -> dict[str, Any]:
+    """Keys of a stack with a pool of two reserved machines of at most three, each at 10 an hour."""
+    zone = one_stack.WORDS[cloud]["zones"][0]
+    named = {"name": RESERVATIONS[cloud], "zone": zone, **reservation}
+    pool = {"name": "gpu", "gpu": "nvidia-t4", "maxNodes": 3, "capacity": "reserved", "reservation": named}
+    return {"gpuPools": [{**pool, "hourlyUsd": 10}], "cpuPools": []}
+
+
+@pytest.mark.parametrize(("reservation", "machines"), [({"nodes": 2}, 2), ({}, 3)])
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_reserved_machines_are_idle_cost_to_settings_and_gate(
+    cloud: str, reservation: dict[str, Any], machines: int
+) -> None:
+    keys = reserving(cloud, **reservation)
+    settings = load_stack(cloud, **keys)
+    free = load_stack(cloud, **{**keys, "gpuPools": [{"name": "gpu", "gpu": "nvidia-t4", "maxNodes": 3}]})
+    assert settings.cost_idle_hourly is not None
+    assert free.cost_idle_hourly is not None
+    assert settings.cost_idle_hourly - free.cost_idle_hourly == pytest.approx(machines * 10, abs=0.01)
+    assert [note for note in cost(settings)["notes"] if f"for reserved machines ({machines} machines of gpu-1)" in note]
+    stack = declared.stack(run_with(one_stack.config(cloud, **keys), "one"))
+    (violation,) = idle_cost(stack, max_idle_usd=machines * 10 - 1)
+    assert re.search(rf"highest: gpu[-\w]* \${machines * 10}\.00,", violation.message)
+
+
+def test_a_reservation_of_several_pools_is_billed_once() -> None:
+    one = Scaling(max_nodes=4, reservation="june", reserved_nodes=3)
+    other, own = Scaling(max_nodes=4, reservation="june", reserved_nodes=4), Scaling(max_nodes=4)
+    assert reserved_once([own, one, other, replace(one, reservation="july"), own]) == [0, 4, 0, 3, 0]

@@ -12,6 +12,7 @@ from facts.catalog import CloudCatalog, Machine
 from facts.catalog.choices import Choices
 from facts.catalog.model import Price, Support
 from facts.catalog.prices import Prices
+from facts.concepts.parts import reserved_once
 from facts.concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
@@ -22,13 +23,14 @@ def costs(
     prices: Prices, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
 ) -> tuple[float | None, float | None]:
     """The stack's costs with every autoscaled pool at its minimum, and with all pools at their maximum with the dearest
-    machines that they mix; ``None`` if a price is not known. Pools of all capacity types and zones count.
+    machines that they mix; ``None`` if a price is not known. Pools of all capacity types and zones count, and reserved
+    machines at all times.
 
     ``fee`` is that of the control plane, ``gateways`` the number of its own NAT gateways, and ``standing`` the hourly
     price of everything else that is permanent.
     """
     every = [admin, *pools]
-    idle: Counts = [(pool, pool.scaling.min_nodes) for pool in every]
+    idle: Counts = [(pool, max(pool.scaling.min_nodes, reserved)) for pool, reserved in reserved_nodes(every)]
     maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in every]
 
     def fixed(counts: Counts) -> float:
@@ -39,6 +41,11 @@ def costs(
         _total(idle, fixed(idle), lambda pool: pool.nodes.hourly_usd),
         _total(maximum, fixed(maximum), lambda pool: pool.nodes.dearest_hourly_usd),
     )
+
+
+def reserved_nodes(pools: Sequence[Pool]) -> Counts:
+    """The pools with the reserved machines that are billed for them; those of a reservation of several pools once."""
+    return list(zip(pools, reserved_once(pool.scaling for pool in pools), strict=True))
 
 
 def of_own_machines(pools: Sequence[Pool]) -> tuple[float | None, float | None]:

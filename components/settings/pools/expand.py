@@ -115,6 +115,7 @@ def _scaling(
         compute_class=pool.name if pool.compute_class else None,
         reservation=None if reservation is None else reservation.name,
         block=None if reservation is None else reservation.block,
+        reserved_nodes=0 if reservation is None else reservation.nodes or pool.max_nodes,
         max_run_hours=None if flex is None else flex.max_run_hours,
         location_policy=pool.location_policy,
         unneeded_minutes=pool.unneeded_minutes,

@@ -65,7 +65,8 @@ FallbackOrder = Annotated[
 
 
 class Reservation(Section):
-    """Reserved machines, billed whether they are used or not. With dates, the reservation is a capacity block."""
+    """Reserved machines, billed whether they are used or not, so that they are part of the idle cost. With dates, the
+    reservation is a capacity block."""
 
     name: StrictStr = Field(min_length=1, description="the cloud's name or ID of the reservation")
     zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")

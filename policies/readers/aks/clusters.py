@@ -151,7 +151,8 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     """
     sku = declared.properties.get("sku")
     size, held = text(at(sku, "name")), amount(at(sku, "capacity"))
-    yield Reservation(f"capacity reservation '{declared.name}'", held, gpus_of_size(size), size, declared.urn)
+    what, region = f"capacity reservation '{declared.name}'", region_of(declared.properties.get("location"))
+    yield Reservation(what, held, gpus_of_size(size), size, declared.urn, cloud=CLOUD, region=region)
 
 
 def read_setting(declared: Declared) -> Iterable[Item]:

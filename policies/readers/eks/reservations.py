@@ -11,23 +11,33 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Minimum, Reservation
-from facts.concepts.unknown import UNKNOWN, amount, at, coalesce, items, text, whole
-from policies.readers.eks.facts import gpus_of
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
+from policies.readers.eks.facts import CLOUD, gpus_of
 from policies.readers.eks.template import machines, typed
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Properties, Reader
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/capacityReservation:CapacityReservation``."""
     inputs = declared.properties
     kind, count = text(inputs.get("instanceType")), amount(inputs.get("instanceCount"), 1)
-    yield Reservation(f"capacity reservation '{declared.name}'", count, gpus_of(kind), kind, declared.urn)
+    region = _region(inputs)
+    what = f"capacity reservation '{declared.name}'"
+    yield Reservation(what, count, gpus_of(kind), kind, declared.urn, cloud=CLOUD, region=region)
 
 
 def read_dedicated_host(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/dedicatedHost:DedicatedHost``."""
     kind = text(coalesce(declared.properties.get("instanceType"), declared.properties.get("instanceFamily")))
-    yield Reservation(f"dedicated host '{declared.name}'", 1, gpus_of(kind), kind, declared.urn)
+    region = _region(declared.properties)
+    what = f"dedicated host '{declared.name}'"
+    yield Reservation(what, 1, gpus_of(kind), kind, declared.urn, cloud=CLOUD, region=region)
+
+
+def _region(inputs: Properties) -> Maybe[str | None]:
+    """The region of the zone ``us-west-2a``; ``None`` without one."""
+    zone = text(inputs.get("availabilityZone"))
+    return zone.rstrip("abcdefghijklmnopqrstuvwxyz") if isinstance(zone, str) else zone
 
 
 def read_compute_environment(declared: Declared) -> Iterable[Item]:
@@ -39,7 +49,7 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
     if least != 0:
         count = UNKNOWN if least is UNKNOWN else 1
         yield Reservation(
-            f"minimum of Batch environment '{declared.name}'", count, kinds.gpus, kinds.first, declared.urn
+            f"minimum of Batch environment '{declared.name}'", count, kinds.gpus, kinds.first, declared.urn, cloud=CLOUD
         )
 
 

@@ -140,7 +140,8 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
     attached = [whole(at(entry, "acceleratorCount"), default=0) for entry in items(at(machine, "guestAccelerators"))]
     known = sum(gpus for gpus in attached if gpus is not UNKNOWN and gpus is not None)
     gpus: Maybe[int] = known or (UNKNOWN if UNKNOWN in attached else whole_machine_gpus(kind))
-    yield Reservation(f"reservation '{declared.name}'", held, gpus, kind, declared.urn)
+    what, region = f"reservation '{declared.name}'", region_of(declared.properties.get("zone"))
+    yield Reservation(what, held, gpus, kind, declared.urn, cloud=CLOUD, region=region)
 
 
 # Their machines are those of the template, which is read by itself.
