@@ -183,12 +183,13 @@ class Workload(Item):
 
 @dataclass(frozen=True)
 class PodScaler(Item):
-    """What sets a workload's number of pods (HPA, KEDA), and the fewest that it leaves."""
+    """What sets a workload's number of pods (HPA, KEDA), the fewest that it leaves, and the most that a schedule sets."""
 
     kind: str
     namespace: str
     name: str
     least: Maybe[int]
+    scheduled: Maybe[int] = 0
 
 
 @dataclass(frozen=True)

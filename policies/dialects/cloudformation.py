@@ -86,6 +86,10 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:autoscaling:AutoScalingGroup": renaming(
         "aws:autoscaling/group:Group", autoScalingGroupName="name", launchConfigurationName="launchConfiguration"
     ),
+    "aws-native:autoscaling:ScheduledAction": renaming(
+        "aws:autoscaling/schedule:Schedule", autoScalingGroupName="autoscalingGroupName"
+    ),
+    "aws-native:scheduler:Schedule": renaming("aws:scheduler/schedule:Schedule"),
     "aws-native:autoscaling:LaunchConfiguration": renaming(
         "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
     ),

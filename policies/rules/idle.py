@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from facts.concepts.counts import counted
-from facts.concepts.declared import IdleTime, Minimum, NodeGroup, Reservation, Stack, UnknownReason, Violation, Workload
+from facts.concepts.declared import (
+    IdleTime,
+    Minimum,
+    NodeGroup,
+    PodScaler,
+    Reservation,
+    Stack,
+    UnknownReason,
+    Violation,
+    Workload,
+)
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
@@ -199,6 +209,11 @@ def held_for_ever(stack: Stack) -> Iterator[Violation]:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
         count = permanent_pods(workload, stack)
+        if count == 0 and (times := _scheduled_pods(workload, stack)) is not UNKNOWN and times > 0:
+            gpus = times * workload.gpus
+            message = f"{workload.title} holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}, whether there is "
+            message += "work or not, at the times of a schedule."
+            yield held_for_ever.violation(message, workload.resource)
         if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
             continue
         gpus = count * workload.gpus
@@ -230,9 +245,16 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
     """Pods that always run: the minimum of the workload's scaler, or its number of replicas."""
+    return next((scaler.least for scaler in _scalers(workload, stack)), workload.always)
+
+
+def _scheduled_pods(workload: Workload, stack: Stack) -> Maybe[int]:
+    return next((scaler.scheduled for scaler in _scalers(workload, stack)), 0)
+
+
+def _scalers(workload: Workload, stack: Stack) -> list[PodScaler]:
     named = (workload.kind, workload.namespace, workload.name)
-    scaled = (scaler.least for scaler in stack.pod_scalers if (scaler.kind, scaler.namespace, scaler.name) == named)
-    return next(scaled, workload.always)
+    return [scaler for scaler in stack.pod_scalers if (scaler.kind, scaler.namespace, scaler.name) == named]
 
 
 def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:

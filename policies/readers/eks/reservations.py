@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Minimum, Reservation
+from facts.concepts.iam import parsed
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD, gpus_of
 from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Properties, Reader
+from policies.readers.spelling import in_camel_case
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
@@ -59,18 +61,56 @@ def read_schedule(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-scheduled-scaling.html
     """
     inputs = declared.properties
+    sizes = {name: amount(inputs.get(name), -1) for name in ("minSize", "desiredCapacity")}
+    where = next((name for name, size in sizes.items() if size is UNKNOWN or size > 0), "minSize")
     yield Minimum(
         what=f"schedule '{declared.name}'",
-        nodes=amount(inputs.get("minSize"), -1),
+        nodes=sizes[where],
         group=text(inputs.get("autoscalingGroupName")),
         declared_at=declared.dependencies.get("autoscalingGroupName", ()),
-        where="minSize",
+        where=where,
         resource=declared.urn,
     )
 
 
+# Calls that change a group's size → where they name the group and its sizes:
+# https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_SetDesiredCapacity.html,
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
+_CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...]]]] = {
+    "autoscaling:setDesiredCapacity": ("AutoScalingGroupName", (("DesiredCapacity",),)),
+    "autoscaling:updateAutoScalingGroup": ("AutoScalingGroupName", (("MinSize",), ("DesiredCapacity",))),
+    "eks:updateNodegroupConfig": (
+        "NodegroupName",
+        (("ScalingConfig", "MinSize"), ("ScalingConfig", "DesiredSize")),
+    ),
+}
+
+
+def read_event_schedule(declared: Declared) -> Iterable[Item]:
+    """``aws:scheduler/schedule:Schedule``, if it calls the API that changes the size of a group.
+
+    https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
+    """
+    target = declared.properties.get("target")
+    call = str(at(target, "arn")).partition(":aws-sdk:")[2]
+    if call not in _CALLS:
+        return
+    group, sizes = _CALLS[call]
+    values = in_camel_case(parsed(at(target, "input")))
+    for path in sizes:
+        spelled = [f"{step[:1].lower()}{step[1:]}" for step in path]
+        yield Minimum(
+            what=f"schedule '{declared.name}'",
+            nodes=amount(at(values, *spelled)),
+            group=text(at(values, f"{group[:1].lower()}{group[1:]}")),
+            where=f"target.input.{'.'.join(path)}",
+            resource=declared.urn,
+        )
+
+
 READERS: Final[Mapping[str, Reader]] = {
     "aws:autoscaling/schedule:Schedule": read_schedule,
+    "aws:scheduler/schedule:Schedule": read_event_schedule,
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
     "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,
     "aws:ec2/dedicatedHost:DedicatedHost": read_dedicated_host,

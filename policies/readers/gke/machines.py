@@ -90,7 +90,10 @@ def _machines_of(resources: Iterable[Declared]) -> Maybe[int]:
         if each.type in _REQUESTS:
             size = each.properties.get("resizeBy") if each.properties.get("requestedRunDuration") is None else 0
         elif each.type in _AUTOSCALERS:
-            size = at(each.properties, "autoscalingPolicy", "minReplicas")
+            policy = at(each.properties, "autoscalingPolicy")
+            size = at(policy, "minReplicas")
+            # https://docs.cloud.google.com/compute/docs/autoscaler/scaling-schedules
+            sizes += [whole(at(one, "minRequiredReplicas"), default=0) for one in items(at(policy, "scalingSchedules"))]
         sizes.append(whole(size, default=0))
     known = [size for size in sizes if size is not UNKNOWN and size is not None]
     return sum(known) if len(known) == len(sizes) else UNKNOWN

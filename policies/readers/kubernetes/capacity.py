@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, amount, at, known_text, known_texts, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, items, known_text, known_texts, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -20,8 +21,15 @@ def read_scaler(declared: Declared) -> Iterable[Item]:
 
 
 def read_scaled_object(declared: Declared) -> Iterable[Item]:
-    """KEDA's ScaledObject: no pod by default. https://keda.sh/docs/latest/reference/scaledobject-spec/."""
-    yield from _scaler(declared, "minReplicaCount", default=0)
+    """KEDA's ScaledObject: no pod by default. https://keda.sh/docs/latest/reference/scaledobject-spec/.
+
+    Its trigger ``cron`` sets a number at some times: https://keda.sh/docs/latest/scalers/cron/.
+    """
+    triggers = items(at(declared.properties, "spec", "triggers"))
+    numbers = [amount(at(each, "metadata", "desiredReplicas")) for each in triggers if at(each, "type") == "cron"]
+    scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
+    for scaler in _scaler(declared, "minReplicaCount", default=0):
+        yield replace(scaler, scheduled=scheduled)
 
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:

@@ -93,7 +93,23 @@ def _scaler(declared: Declared) -> Iterator[PodScaler]:
     target = at(spec, "scaleTargetRef")
     if isinstance(spec, Mapping) and (name := known_text(at(target, "name"))) is not None:
         kind = known_text(at(target, "kind")) or _SCALED_BY_DEFAULT.get(declared.kind, "Deployment")
-        yield PodScaler(kind, declared.namespace, name, amount(_counts(spec).get(_MINIMUM)))
+        numbers = [amount(each) for each in _scheduled(spec)]
+        scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
+        yield PodScaler(kind, declared.namespace, name, amount(_counts(spec).get(_MINIMUM)), scheduled)
+
+
+# https://github.com/AliyunContainerService/kubernetes-cronhpa-controller, https://karmada.io/docs/userguide/autoscaling
+_SCHEDULED: Final = re.compile(r"(?:target|desired)(?:min)?(?:size|replicas?|count|number)", re.IGNORECASE)
+
+
+def _scheduled(value: Any) -> Iterator[Any]:
+    """The numbers of pods that the entries of a schedule set."""
+    for key, part in value.items() if isinstance(value, Mapping) else ():
+        if _SCHEDULED.fullmatch(str(key)) and _is_number(part):
+            yield part
+        yield from _scheduled(part)
+    for part in value if isinstance(value, (list, tuple)) else ():
+        yield from _scheduled(part)
 
 
 def read_list(declared: Declared) -> Iterable[Item]:
