@@ -183,7 +183,7 @@ class Workload(Item):
 
 @dataclass(frozen=True)
 class PodScaler(Item):
-    """What sets a workload's number of pods (HPA, KEDA), the fewest that it leaves, and the most that a schedule sets."""
+    """What sets a workload's number of pods (HPA, KEDA): the fewest that it leaves, the most that a schedule sets."""
 
     kind: str
     namespace: str
