@@ -13,6 +13,7 @@ from facts import catalog
 from facts.catalog.carbon import carbon
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
+from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
@@ -257,7 +258,7 @@ def _group(
             machine_types=(machine,),
             zones=zones,
             labels=_labels(pool, name, gpus, spot, machine),
-            taints=taints_of(at(config, "taints"), CONSTANTS),
+            taints=_taints(at(config, "taints"), machine),
             dearest_hourly_usd=None if price is None else price.usd,
             price_at_most=price is not None and price.at_most,
         ),
@@ -290,6 +291,22 @@ def _plans_claims(config: Any) -> Maybe[bool]:
         UNKNOWN if (value := labels.get(label)) is UNKNOWN else value == expected
         for label, expected in catalog.of(CLOUD).labels.gpu_claims.items()
     )
+
+
+# ct5lp-hightpu-4t, ct6e-standard-4t, tpu7x-standard-4t: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus
+_TPU: Final = re.compile(r"(?:ct|tpu)\d\w*-")
+_TPU_TAINT: Final = Taint(RESOURCES["google"], "present", "NoSchedule")
+
+
+def _taints(listed: Any, machine: Maybe[str | None]) -> Maybe[tuple[Taint, ...]]:
+    """The declared taints, and the one that GKE sets on nodes with TPUs by itself.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpus
+    """
+    taints = taints_of(listed, CONSTANTS)
+    if taints is UNKNOWN or not isinstance(machine, str) or not _TPU.match(machine):
+        return taints
+    return taints if any(taint.key == _TPU_TAINT.key for taint in taints) else (*taints, _TPU_TAINT)
 
 
 def unknown_reasons_of(config: Any) -> dict[str, UnknownReason]:
