@@ -51,7 +51,16 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 
 
+def read_nextgen(declared: Declared) -> Iterable[Declared]:
+    """``azure-nextgen``, the archived provider that became ``azure-native`` with the same properties.
+
+    https://www.pulumi.com/registry/packages/azure-native/
+    """
+    yield replace(declared, type=declared.type.replace("azure-nextgen:", "azure-native:", 1))
+
+
 SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "azure-nextgen:*": read_nextgen,
     "azure-native*:resources*:Deployment*": read_deployment,
     "azure:core/*TemplateDeployment:*": read_classic_deployment,
     "azapi:index/resource:Resource": read_azapi,

@@ -1,0 +1,114 @@
+"""Google's resources by the names of its own APIs: of the provider ``google-native``, which is archived and in use.
+
+https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters,
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/instances
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items
+from policies.readers.resource import Declared
+from policies.readers.spelling import Spelling, renaming, respelled
+
+
+def read_node_pool(declared: Declared) -> Iterable[Declared]:
+    """``container/v1`` ``NodePool``."""
+    inputs = declared.properties
+    pool = {**_pool(inputs), "name": inputs.get("name"), "cluster": inputs.get("clusterId")}
+    yield respelled(declared, "gcp:container/nodePool:NodePool", {**pool, "location": inputs.get("location")})
+
+
+def read_cluster(declared: Declared) -> Iterable[Declared]:
+    """``container/v1`` ``Cluster``. One that says nothing of its networks answers everybody, as it does elsewhere."""
+    inputs = declared.properties
+    networks = inputs.get("masterAuthorizedNetworksConfig")
+    scaling = inputs.get("autoscaling")
+    encryption = inputs.get("databaseEncryption")
+    encrypted = at(encryption, "state") in (None, "ENCRYPTED", UNKNOWN)
+    renamed = {
+        **inputs,
+        "enableAutopilot": at(inputs, "autopilot", "enabled"),
+        "enableLegacyAbac": coalesce(at(inputs, "legacyAbac", "enabled"), False),
+        "enableShieldedNodes": at(inputs, "shieldedNodes", "enabled"),
+        "datapathProvider": at(inputs, "networkConfig", "datapathProvider"),
+        "networkConfig": at(inputs, "nodePoolDefaults", "nodeConfigDefaults"),
+        "databaseEncryption": encryption if encrypted else None,
+        "masterAuthorizedNetworksConfig": None if flag(at(networks, "enabled")) is False else networks,
+        "clusterAutoscaling": None
+        if scaling is None
+        else {"enabled": at(scaling, "enableNodeAutoprovisioning"), "resourceLimits": at(scaling, "resourceLimits")},
+        "nodeConfig": _config(inputs.get("nodeConfig")),
+        "nodePools": [_pool(pool) if isinstance(pool, Mapping) else pool for pool in items(inputs.get("nodePools"))],
+    }
+    yield respelled(declared, "gcp:container/cluster:Cluster", renamed)
+
+
+def read_instance(declared: Declared) -> Iterable[Declared]:
+    """``compute/v1`` ``Instance``."""
+    inputs = {**declared.properties, "zone": _last(declared.properties.get("zone"))}
+    yield respelled(declared, "gcp:compute/instance:Instance", _machine(inputs))
+
+
+def read_template(declared: Declared) -> Iterable[Declared]:
+    """``compute/v1`` ``InstanceTemplate``: what the provider ``gcp`` has at the top is below ``properties``."""
+    inner = at(declared.properties, "properties")
+    names = {"name": declared.properties.get("name")}
+    inputs = {**inner, **names} if isinstance(inner, Mapping) else {"guestAccelerators": inner, **names}
+    yield respelled(declared, "gcp:compute/instanceTemplate:InstanceTemplate", _machine(inputs))
+
+
+_GROUP: Final = renaming("gcp:compute/instanceGroupManager:InstanceGroupManager")
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "google-native:container/*:Cluster": read_cluster,
+    "google-native:container/*:NodePool": read_node_pool,
+    "google-native:compute/*:Instance": read_instance,
+    "google-native:compute/*:InstanceTemplate": read_template,
+    "google-native:compute/*:InstanceGroupManager": _GROUP,
+    "google-native:compute/*:RegionInstanceGroupManager": _GROUP,
+    "google-native:compute/*:Autoscaler": renaming("gcp:compute/autoscaler:Autoscaler"),
+    "google-native:compute/*:RegionAutoscaler": renaming("gcp:compute/autoscaler:Autoscaler"),
+    "google-native:compute/*:Reservation": renaming("gcp:compute/reservation:Reservation"),
+    "google-native:cloudkms/*:CryptoKey": renaming("gcp:kms/cryptoKey:CryptoKey"),
+    "google-native:iam/*:Key": renaming("gcp:serviceaccount/key:Key"),
+}
+
+
+def _pool(pool: Mapping[str, Any]) -> dict[str, Any]:
+    scaling = pool.get("autoscaling")
+    enabled = UNKNOWN if scaling is UNKNOWN else flag(at(scaling, "enabled"))
+    return {
+        **pool,
+        "nodeConfig": _config(pool.get("config")),
+        "nodeLocations": pool.get("locations"),
+        "autoscaling": scaling if enabled is True else UNKNOWN if enabled is UNKNOWN else None,
+    }
+
+
+def _config(config: Any) -> Any:
+    if not isinstance(config, Mapping):
+        return config
+    accelerators = config.get("accelerators")
+    listed = [_accelerator(entry) for entry in items(accelerators)]
+    return {**config, "guestAccelerators": UNKNOWN if accelerators is UNKNOWN else listed}
+
+
+def _accelerator(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    count, kind = entry.get("acceleratorCount"), _last(entry.get("acceleratorType"))
+    return {**entry, "count": count, "type": kind}
+
+
+def _machine(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    accelerators = inputs.get("guestAccelerators")
+    listed = accelerators if accelerators is UNKNOWN else [_accelerator(entry) for entry in items(accelerators)]
+    return {**inputs, "machineType": _last(inputs.get("machineType")), "guestAccelerators": listed}
+
+
+def _last(value: Any) -> Any:
+    """The name at the end of a link: ``zones/us-central1-a/machineTypes/g2-standard-4``."""
+    return value.rpartition("/")[2] if isinstance(value, str) else value
