@@ -99,15 +99,18 @@ def mps_pods() -> Sequence[Mapping[str, Any]]:
 
 
 def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
-    """Pool → CPU and memory that its nodes leave for pods; the largest machine type counts, so no warning is false."""
+    """Pool → CPU and memory that its nodes leave for pods at most; the largest machine type counts, so no warning is
+    false."""
     known = catalog.of(cloud)
+    most_memory_mib = known.nodes.most_memory_mib or (lambda machine: known.nodes.allocatable(machine).memory_mib)
     by_pool = {}
     for pool in pools:
-        machines = [known.machines.get(type) for type in pool.nodes.machine_types]
-        free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
-        if free and len(free) == len(machines):
-            cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
-            by_pool[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
+        machines = [machine for type in pool.nodes.machine_types if (machine := known.machines.get(type)) is not None]
+        if machines and len(machines) == len(pool.nodes.machine_types):
+            by_pool[pool.name] = Resources(
+                milli_cpu=max(known.nodes.allocatable(each).milli_cpu for each in machines),
+                memory_mib=max(map(most_memory_mib, machines)),
+            )
     return by_pool
 
 

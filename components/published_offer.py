@@ -148,6 +148,9 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
     volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
     requested = [_RESERVE, *(pod.request for pod in (*own, *known.nodes.gpu_node_pods, *volume))]
     requested += [_request(daemon.pod) for daemon in daemons]
+    if pool.nodes.image_streaming and known.nodes.streaming_mib is not None:
+        taken = max(known.nodes.streaming_mib(machine) for machine in machines if machine is not None)
+        requested.append(Resources(milli_cpu=0, memory_mib=taken))
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),
         memory_mib=max(0, min(each.memory_mib for each in free) - sum(each.memory_mib for each in requested)),

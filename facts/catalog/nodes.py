@@ -23,6 +23,10 @@ class CloudNodes:
     """Versions that a pool's image may be pinned to, as in ``al2023@v20261101``; ``None``: none."""
     allocatable: Callable[[Machine], Resources]
     """What a node of a machine leaves for pods."""
+    most_memory_mib: Callable[[Machine], int] | None = None
+    """The MiB that a node leaves for pods at most, where some leave more than ``allocatable``."""
+    streaming_mib: Callable[[Machine], int] | None = None
+    """The MiB of these that image streaming takes, where a pool may have it."""
     disk_mib: Callable[[Image, int], int] | None = None
     """Image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known."""
     pod_addresses: int

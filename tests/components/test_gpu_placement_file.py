@@ -97,6 +97,16 @@ def test_the_room_of_a_pool_is_that_of_its_largest_machine_and_unknown_machines_
     assert by_pool[mixed.name].memory_mib > smaller[mixed.name].memory_mib
 
 
+@pytest.mark.parametrize(
+    ("machine_type", "left"),
+    # Real nodes of EKS, with AL2023 and Kubernetes 1.34 (g4dn.xlarge) and before.
+    [("g4dn.xlarge", 15111), ("p4d.24xlarge", 1140277), ("p4de.24xlarge", 1119145), ("p5.48xlarge", 2004268)],
+)
+def test_no_pod_that_a_real_node_has_room_for_is_warned(machine_type: str, left: int) -> None:
+    pool = specs.changed(specs.gpu_pool(), machine_types=(machine_type,))
+    assert left <= rooms("eks", [pool])[pool.name].memory_mib < _memory("eks", machine_type) * 1024
+
+
 def _memory(cloud: str, type: str) -> float:
     machine = catalog.of(cloud).machines.get(type)
     assert machine is not None

@@ -10,7 +10,7 @@ from facts.catalog.account import CloudAccount, CredentialPlugin
 from facts.catalog.choices import Choices
 from facts.catalog.cloud import CloudCatalog
 from facts.catalog.eks import node_tags
-from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
+from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib, most_memory_mib
 from facts.catalog.eks.quotas import quotas
 from facts.catalog.labels import Labels
 from facts.catalog.machines import Machines
@@ -85,6 +85,7 @@ CATALOG: Final = CloudCatalog(
         # https://karpenter.sh/v1.14/tasks/managing-amis/
         image_version=re.compile(r"v[0-9][0-9.]*"),
         allocatable=allocatable,
+        most_memory_mib=most_memory_mib,
         disk_mib=disk_mib,
         # Addresses come in blocks of 16 (/28): 250 pods, the most that EKS gives a node, need 16 blocks.
         # https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html

@@ -32,24 +32,32 @@ _KERNEL_MEMORY: Final = {
 _SHARED_CORE_RESERVED_MILLI: Final = 1060
 _SMALL_MACHINE_RESERVED_MIB: Final = 255
 _EVICTION_MIB: Final = 100
+_STREAMING_SHARE: Final = 0.04
 _KONNECTIVITY: Final = ((100, 12), (10, 8), (6, 6), (5, 5), (4, 4), (3, 3), (2, 2))
 _FILE_SYSTEM: Final = 98831908 / 1024**2 / 100
 _DISK_FREE: Final = 0.9
 
 
 def allocatable(machine: Machine) -> Resources:
-    """A machine less what its kernel takes, and what GKE reserves for the system and for eviction.
-
-    Image streaming reserves another 4 % of what GKE reserves; confidential nodes have less, too.
-    """
+    """A machine less what its kernel takes, and what GKE reserves for the system and for eviction. Confidential nodes
+    have less."""
     shared_e2 = machine.shared_core and machine.family == "e2"
     cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * tiered(machine.vcpus, _CPU_TIERS)
     mib = 1024 * machine.memory_gib
-    memory = _SMALL_MACHINE_RESERVED_MIB if mib <= 1000 else int(tiered(mib, _MEMORY_TIERS))
+    memory = _reserved_mib(mib) + _EVICTION_MIB
     return Resources(
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
-        memory_mib=max(0, int(mib - _kernel_mib(mib, machine.arch) - memory - _EVICTION_MIB)),
+        memory_mib=max(0, int(mib - _kernel_mib(mib, machine.arch) - memory)),
     )
+
+
+def _reserved_mib(mib: float) -> int:
+    return _SMALL_MACHINE_RESERVED_MIB if mib <= 1000 else int(tiered(mib, _MEMORY_TIERS))
+
+
+def streaming_mib(machine: Machine) -> int:
+    """What GKE reserves more on a node with image streaming: ``gcfsReservedFactor`` of ``reserved.go``, rounded up."""
+    return math.ceil(_STREAMING_SHARE * _reserved_mib(1024 * machine.memory_gib))
 
 
 def _kernel_mib(mib: float, arch: str) -> float:
