@@ -153,7 +153,10 @@ def job_manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] 
 
 
 def without_gpu(name: str, node: str) -> dict[str, Any]:
-    """A pod on ``node`` that asks for all GPUs as the images of CUDA do, and has no limit of them."""
+    """A pod on ``node`` that asks for all GPUs as the images of CUDA do, and has no limit of them.
+
+    Only administrators may name a pod's node, outside of the users' namespaces.
+    """
     container = {**_CONTAINER, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
     spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
@@ -168,10 +171,10 @@ def unfinished(user: Api, pods: int) -> str:
     return "" if done == pods else f"{done} of {counted(pods, 'pod')} ended"
 
 
-def opened(user: Api, pod: str) -> list[str]:
+def opened(user: Api, pod: str, namespace: str = "default") -> list[str]:
     """The GPUs that a pod of the job could open, as it printed them."""
     # A pod that can open none says so on its error output, which may come first.
-    lines = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()
+    lines = user.text(f"/api/v1/namespaces/{namespace}/pods/{pod}/log").splitlines()
     return json.loads(next(line for line in lines if line.startswith("{")))["opened"]
 
 

@@ -94,7 +94,7 @@ class OwnRehearsal(LabRehearsal):
             self._no_tokens("no-tokens", cluster)
         with self._stage("GPU job"):
             self._gpu_job(user, cluster)
-            self._no_gpu(user)
+            self._no_gpu(cluster.api)
             self._user_rights(user, cluster)
         with self._stage("second update"):
             self._nothing_to_do(lab, engine)
@@ -159,19 +159,20 @@ class OwnRehearsal(LabRehearsal):
         admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
         return ClusterView(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
 
-    def _no_gpu(self, user: Api) -> None:
-        pods, name = "/api/v1/namespaces/default/pods", "no-gpu"
-        user.create(pods, look.without_gpu(name, self._workers[0]))
+    def _no_gpu(self, admin: Api) -> None:
+        namespace, name = "kube-system", "no-gpu"
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        admin.create(pods, look.without_gpu(name, self._workers[0]))
 
         def running() -> str:
-            phase = str(user.get(f"{pods}/{name}")["status"]["phase"])
+            phase = str(admin.get(f"{pods}/{name}")["status"]["phase"])
             return "" if phase in ("Failed", "Succeeded") else f"the pod is {phase}"
 
         look.wait(running)
-        opened = look.opened(user, name)
+        opened = look.opened(admin, name, namespace)
         title = "A pod without a GPU limit opens none, whatever its image asks for"
         self._check("gpu-none", title, not opened, ", ".join(opened) or "none")
-        user.delete(f"{pods}/{name}")
+        admin.delete(f"{pods}/{name}")
 
     def _user_rights(self, user: Api, cluster: ClusterView) -> None:
         allowed = [
