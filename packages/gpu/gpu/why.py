@@ -27,6 +27,7 @@ from gpu.ledger import allowed_pools
 
 Object = Mapping[str, Any]
 
+_NODE_CLAIM: Final = re.compile(r"nodeclaim/([^\s,]+)")
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
 _GROUP_FAILURES: Final = ("FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut")
 _CLAIM_FAILURES: Final = (
@@ -44,7 +45,7 @@ https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodecl
 _EXAMINED: Final = 20
 """Pods of a job of which each is explained by itself: a sweep has thousands, and they wait for the same."""
 _AGAIN: Final = 2
-"""Evictions after which another one is likely."""
+"""Evictions, or failed machines, after which another one is likely."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,10 +367,11 @@ def _timed(reason: Reason, event: Object) -> Reason:
 def _announced(pod: Object, event: Object, scheduler: str, events: Sequence[Object], view: View) -> Reason:
     """What has become of a node that the autoscaler announced."""
     message = str(event.get("message") or "")
-    match = re.search(r"nodeclaim/([^\s,]+)", message)
+    match = _NODE_CLAIM.search(message)
     scaling = Reason("scaling", "provisioning a node", "", message, None, True, _source(event, "pod"))
     if match is not None:
         reason, node = _of_node_claim(match[1], events, view)
+        reason = reason or _given_up(pod, match[1], events, view)
     else:
         since = [each for each in _group_failures(pod, _groups_of(event), events, view) if _when(each) >= _when(event)]
         reason, node = (_of_attempt(since[-1], "node group") if since else None), _new_node(pod, event, view)
@@ -380,6 +382,23 @@ def _announced(pod: Object, event: Object, scheduler: str, events: Sequence[Obje
         return state
     summary = f"its node {node['metadata']['name']} is ready; the scheduler has not placed the pod there"
     return _by_scheduler(scheduler) or Reason("waiting", summary, "", scheduler, None, None, "the scheduler")
+
+
+def _given_up(pod: Object, name: str, events: Sequence[Object], view: View) -> Reason | None:
+    """That Karpenter deletes one machine after the other, for a reason that is in events which the user may not read.
+
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/launch.go
+    """
+    if view.node_claims is None or any(each["metadata"]["name"] == name for each in view.node_claims):
+        return None
+    present = {each["metadata"]["name"] for each in view.node_claims}
+    nominations = (_NODE_CLAIM.search(str(event.get("message"))) for event in events if _about(event, pod))
+    deleted = {match[1] for match in nominations if match is not None} - present
+    if len(deleted) < _AGAIN:
+        return None
+    summary = f"{len(deleted)} machines for it were given up before they joined; Karpenter tries again"
+    remedy = "ask an administrator for the reason: `kubectl get events -n default`"
+    return Reason("unknown", summary, remedy, source=f"NodeClaims {', '.join(sorted(deleted))}")
 
 
 def _new_node(pod: Object, trigger: Object, view: View) -> Object | None:

@@ -264,6 +264,20 @@ def test_a_nominated_node_claim_says_what_its_machine_does(claim: Any, minute: i
         )
 
 
+def test_machines_that_go_one_after_the_other_are_counted() -> None:
+    def nominated(claim: str, second: int) -> dict[str, Any]:
+        return event("Nominated", f"Pod should schedule on: nodeclaim/{claim}", second)
+
+    events = [nominated("t4-a", 1), nominated("t4-b", 2)]
+    there = {"metadata": {"name": "t4-b"}}
+    for claims, kind in (([], "unknown"), ([there], "scaling"), (None, "scaling")):
+        reason = of_job(JOB, [waiting("t4-1")], events, view=View(node_claims=claims))
+        assert (reason.kind, "2 machines" in reason.summary) == (kind, kind == "unknown")
+    assert of_job(JOB, [waiting("t4-1")], events[:1], view=View(node_claims=[])).kind == "scaling"
+    dry = event("InsufficientCapacityError", "were unavailable during launch", 3, "NodeClaim", "t4-b", "c")
+    assert of_job(JOB, [waiting("t4-1")], [*events, dry], view=View(node_claims=[])).kind == "no-capacity"
+
+
 @pytest.mark.parametrize(
     ("up", "minute", "kind", "summary"),
     [
