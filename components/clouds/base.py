@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import pulumi
+
 from facts.catalog import OWN_MACHINES, PLUGINS
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
-    import pulumi
-
     from components.resources import ClusterObjects, CustomResource, Inputs
     from components.settings import Settings
     from components.settings.sections.access import Access
@@ -167,6 +167,13 @@ def named_subject(entry: Access) -> Subject:
     """The subject of an entry whose ``who`` is ``group:<name>``, or the name of a user after another word."""
     kind, _, name = entry.who.partition(":")
     return Subject(kind="Group" if kind == "group" else "User", name=name)
+
+
+def former_name(name: str) -> pulumi.ResourceOptions:
+    """Options of what grants an ``access``: its resource is named after the principal, as the grant is one thing in the
+    cloud whatever its entry is called. Earlier versions of the program called it ``name``, after the entry.
+    """
+    return pulumi.ResourceOptions(aliases=[pulumi.Alias(name=name)])
 
 
 class NodePools(Protocol):

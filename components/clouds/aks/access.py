@@ -12,7 +12,7 @@ from __future__ import annotations
 import pulumi
 
 from components.clouds.aks import roles
-from components.clouds.base import Subject
+from components.clouds.base import Subject, former_name
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.sections.access import Access
@@ -30,12 +30,15 @@ def grant(name: str, settings: Settings, cluster: CustomResource, parent: pulumi
     """
     for entry in settings.access:
         roles.assignment(
-            f"{name}-{entry.name}-log-in",
+            f"{name}-{entry.who}-log-in",
             settings,
             key=f"access/{entry.who}",
             role=roles.AKS_CLUSTER_USER,
             scope=cluster.id,
             principal=entry.who,
             principal_type="Group",
-            opts=pulumi.ResourceOptions(parent=parent, deleted_with=cluster),
+            opts=pulumi.ResourceOptions.merge(
+                former_name(f"{name}-{entry.name}-log-in"),
+                pulumi.ResourceOptions(parent=parent, deleted_with=cluster),
+            ),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pulumi
 
-from components.clouds.base import Subject
+from components.clouds.base import Subject, former_name
 from components.clouds.declare import eks as declare
 from components.resources import CustomResource
 from components.settings import Settings
@@ -26,14 +26,16 @@ def grant(
     return [
         declare(
             "aws:eks/accessEntry:AccessEntry",
-            f"{name}-{entry.name}-access",
+            f"{name}-{principal(entry.who)}-access",
             {
                 "clusterName": cluster_name,
                 "principalArn": entry.who,
                 "kubernetesGroups": [subject(entry).name],
                 "tags": dict(settings.labels),
             },
-            pulumi.ResourceOptions(parent=parent),
+            pulumi.ResourceOptions.merge(
+                former_name(f"{name}-{entry.name}-access"), pulumi.ResourceOptions(parent=parent)
+            ),
         )
         for entry in settings.access
     ]

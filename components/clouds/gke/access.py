@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.base import named_subject
+from components.clouds.base import former_name, named_subject
 from components.clouds.declare import gke as declare
 from components.settings import Settings
 
@@ -37,7 +37,9 @@ def grant(name: str, settings: Settings, parent: pulumi.Resource) -> None:
     for entry in settings.access:
         declare(
             "gcp:projects/iAMMember:IAMMember",
-            f"{name}-{entry.name}-log-in",
+            f"{name}-{entry.who}-log-in",
             {"project": settings.project, "role": _LOGIN_ROLE, "member": entry.who},
-            pulumi.ResourceOptions(parent=parent),
+            pulumi.ResourceOptions.merge(
+                former_name(f"{name}-{entry.name}-log-in"), pulumi.ResourceOptions(parent=parent)
+            ),
         )

@@ -1,6 +1,6 @@
 """Each value of every_key.yaml is an edit of a running stack: what the update does to what holds nodes, jobs or data.
 
-There is no engine: both programs are real, the clouds are simulated, and each registration goes through their providers.
+There is no engine: the program is real, the clouds are simulated, and each registration goes through their providers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ POOLS: Final = (
 
 
 class Running:
-    """A small stack that runs, and what it names of others; ``None`` as ``refused`` if the settings take it."""
+    """A small stack that runs, with what it names of others, and the stack file with another value of ``key``.
+
+    Raises ``SettingsError``: today's settings refuse it before the edit.
+    """
 
     def __init__(self, key: str, column: str, folder: Path) -> None:
         self._before, self._after = map(stack_file, before_and_after(key, COLUMNS[column]))
@@ -80,3 +83,12 @@ def test_with_a_network_or_a_cluster_all_is_replaced_that_is_in_it(column: str, 
     assert {CLUSTERS[0], POOLS[0], "pulumi:providers:kubernetes", "kubernetes:core/v1:ConfigMap"} <= replaced
     assert running.deployment.missing() == []
     assert running.edit() == [], "a second update changes nothing"
+
+
+@pytest.mark.parametrize("column", ["gke-managed", "eks-karpenter", "aks-managed"])
+def test_another_name_of_an_access_takes_nobodys_log_in_away(column: str, tmp_path: Path) -> None:
+    running = Running("access[].name", column, tmp_path)
+    changes = running.edit()
+    assert refusals(changes) == []
+    assert {each.type.partition(":")[0] for each in changes if each.op != "update"} == {"kubernetes"}
+    assert running.deployment.missing() == []
