@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import pulumi
 
@@ -14,7 +14,11 @@ Value = TypeVar("Value")
 
 
 def data_lookup(
-    token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, after: Sequence[pulumi.Resource] = ()
+    token: str,
+    arguments: Mapping[str, Any],
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource] = (),
+    missing: str = "",
 ) -> pulumi.Output[Any]:
     """The result of the function ``token``, called once all of ``after`` is up to date; in a preview, which changes
     nothing, at once. There the engine returns no result while one of ``after`` does not exist yet
@@ -22,6 +26,9 @@ def data_lookup(
     https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider treats an
     unknown property as changed, which may show as a replacement
     (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/diff_test/detailed_diff_unknown_test.go).
+
+    An error with the words ``missing`` is an empty result: what is looked up ended with one of ``after`` that this
+    update replaced. Then no argument may be an output.
 
     The result depends on nothing: ``after`` only delays the call. The SDK would also make it a dependency, and a
     resource that uses the result would then depend on ``after`` once more for each of its properties
@@ -31,13 +38,28 @@ def data_lookup(
     """
     depends_on = [] if pulumi.runtime.is_dry_run() else list(after)
     options = pulumi.InvokeOutputOptions(parent=parent, depends_on=depends_on)
-    result = pulumi.runtime.invoke_output(token, dict(arguments), options)
+    if missing:
+        result = pulumi.Output.from_input(_answer_or_nothing(token, arguments, options, missing))
+    else:
+        result = pulumi.runtime.invoke_output(token, dict(arguments), options)
     return pulumi.Output(
         set(),
         _Deferred(lambda: result.future(with_unknowns=True)),
         _Deferred(result.is_known),
         _Deferred(result.is_secret),
     )
+
+
+async def _answer_or_nothing(
+    token: str, arguments: Mapping[str, Any], options: pulumi.InvokeOutputOptions, missing: str
+) -> Any:
+    try:
+        # The type of the options is too narrow: it waits for what they depend on.
+        return await pulumi.runtime.invoke_async(token, dict(arguments), cast("pulumi.InvokeOptions", options))
+    except Exception as error:
+        if missing in str(error):
+            return {}
+        raise
 
 
 def look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, about: str = "") -> Mapping[str, Any]:

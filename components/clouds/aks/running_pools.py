@@ -34,7 +34,8 @@ _POOL: Final = "azure-native:containerservice:getAgentPool"
 _NOT_THERE: Final = "Status=404 "
 
 RunningPool = pulumi.Output[Mapping[str, Any]] | None
-"""A pool as Azure has it; ``None`` of one that is new, and of one that no autoscaler changes."""
+"""A pool as Azure has it; ``None`` of one that is new, and of one that no autoscaler changes. Empty if it ended with a
+cluster that this update replaced."""
 
 
 class RunningPools:
@@ -61,12 +62,16 @@ class RunningPools:
         name = pool_name(pool.name)
         if not pool.scaling.autoscaled or name not in self._names:
             return None
-        return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
+        return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after, _NOT_THERE)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
     """What to send as the pool's ``count``: the nodes that it has, of any other its minimum."""
-    return pool.scaling.min_nodes if running is None else running.apply(lambda pool_state: int(pool_state["count"]))
+    return (
+        pool.scaling.min_nodes
+        if running is None
+        else running.apply(lambda pool_state: int(pool_state.get("count", pool.scaling.min_nodes)))
+    )
 
 
 def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
@@ -77,7 +82,7 @@ def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
 
 
 def _running_version(running: Mapping[str, Any], pool: Pool, target: str) -> str:
-    nodes = int(running["count"])
+    nodes = int(running.get("count", 0))
     if not nodes:
         return target
     current = str(running["currentOrchestratorVersion"])

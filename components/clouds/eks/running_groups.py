@@ -21,6 +21,8 @@ from components.clouds.data_lookup import data_lookup, look_up
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
 _NODE_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 _SCALING_GROUP: Final = "aws:autoscaling/getGroup:getGroup"
+_NOT_THERE: Final = "ResourceNotFoundException"
+"""https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeNodegroup.html"""
 
 Value = TypeVar("Value")
 
@@ -48,6 +50,11 @@ class RunningGroup:
         return ", ".join(what for what, differs in differing.items() if differs)
 
 
+_ENDED: Final = RunningGroup(
+    nodes=0, version="", template_version="", image_type="", machine_types=(), capacity_type="", zones=frozenset()
+)
+
+
 class RunningGroups:
     """The node groups of the cluster called ``cluster_name``; none unless they ``exist``."""
 
@@ -61,12 +68,16 @@ class RunningGroups:
         if name not in self._names:
             return None
         arguments = {"clusterName": self._cluster, "nodeGroupName": name}
-        group = data_lookup(_NODE_GROUP, arguments, self._parent, after)
+        return data_lookup(_NODE_GROUP, arguments, self._parent, after, _NOT_THERE).apply(self._running)
+
+    def _running(self, group: Mapping[str, Any]) -> pulumi.Input[RunningGroup]:
+        """The group of an answer; without nodes if it ended with a cluster that this update replaced."""
+        if not group:
+            return _ENDED
         # EKS's own record of the size lags behind the autoscaler's changes:
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        own = group.apply(lambda answer: str(answer["resources"][0]["autoscalingGroups"][0]["name"]))
-        scaling_group = data_lookup(_SCALING_GROUP, {"name": own}, self._parent)
-        return pulumi.Output.all(group, scaling_group).apply(lambda answers: _running(*answers))
+        own = str(group["resources"][0]["autoscalingGroups"][0]["name"])
+        return data_lookup(_SCALING_GROUP, {"name": own}, self._parent).apply(lambda its: _running(group, its))
 
 
 def unless_replaced(

@@ -92,3 +92,22 @@ def test_another_name_of_an_access_takes_nobodys_log_in_away(column: str, tmp_pa
     assert refusals(changes) == []
     assert {each.type.partition(":")[0] for each in changes if each.op != "update"} == {"kubernetes"}
     assert running.deployment.missing() == []
+
+
+@pytest.mark.parametrize(
+    ("column", "key", "cluster"),
+    [
+        ("eks-cluster-autoscaler", "network.serviceCidr", CLUSTERS[1]),
+        ("eks-cluster-autoscaler", "security.rolePath", CLUSTERS[1]),
+        ("aks-managed", "network.podCidr", CLUSTERS[2]),
+        ("aks-managed", "region", CLUSTERS[2]),
+    ],
+)
+def test_the_pools_of_a_replaced_cluster_are_made_again_in_the_same_update(
+    column: str, key: str, cluster: str, tmp_path: Path
+) -> None:
+    running = Running(key, column, tmp_path)
+    changes = running.edit()
+    assert refusals(changes) == []
+    assert {cluster, *POOLS} & {each.type for each in changes if each.op == "replace"} > {cluster}
+    assert running.deployment.missing() == []
