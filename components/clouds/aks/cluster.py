@@ -14,8 +14,9 @@ from components.clouds.aks import access, auto_provisioning, autoscaling, mainte
 from components.clouds.aks.context import Context
 from components.clouds.aks.encryption import Encryption, refuse_other_keys, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
+from components.clouds.aks.fixed import refuse_other_fixed
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
-from components.clouds.aks.network import Network, profile
+from components.clouds.aks.network import Network, profile, way_out
 from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import pod_identity
@@ -63,7 +64,7 @@ class AksCluster(CloudCluster):
     admin pool would leave that first pool running forever: it cannot be empty, and this API cannot remove it as GKE
     removes its default pool. The price: Azure never changes machine type, disk and zones of a pool
     (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool are fixed, and
-    Azure rejects a stack file that changes them. Its size can change.
+    the program refuses a stack file that changes them. Its size can change.
 
     It needs no StorageClass: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption
     """
@@ -78,6 +79,7 @@ class AksCluster(CloudCluster):
         require_usable_key(settings, parent)
         if not new:
             refuse_other_keys(name, settings, running_pools.secrets_key, deployed)
+            refuse_other_fixed(name, settings, existing.outbound if existing else way_out(settings), deployed)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",

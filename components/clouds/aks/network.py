@@ -41,6 +41,11 @@ def profile(settings: Settings, outbound: str) -> aks.ContainerServiceNetworkPro
     return network_profile
 
 
+def way_out(settings: Settings) -> str:
+    """The outbound type of nodes in a network of our own."""
+    return "loadBalancer" if settings.nat_per_zone else "userAssignedNATGateway"
+
+
 class Network:
     """``subnet`` is what pools refer to; ``egress`` the addresses that nodes come from, where we choose them.
 
@@ -83,7 +88,7 @@ class Network:
         )
         self.subnet: pulumi.Output[str] = subnet.id
         self.changed: dict[str, str] = {}
-        self.outbound = "loadBalancer" if settings.nat_per_zone else "userAssignedNATGateway"
+        self.outbound = way_out(settings)
 
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
         settings = self._settings

@@ -111,3 +111,21 @@ def test_the_pools_of_a_replaced_cluster_are_made_again_in_the_same_update(
     assert refusals(changes) == []
     assert {cluster, *POOLS} & {each.type for each in changes if each.op == "replace"} > {cluster}
     assert running.deployment.missing() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("network.nodeCidr", "Write nodeCidr: 10.0.0.0/20"),
+        ("network.existing.network", "virtualNetworks/company, subnets: [gpu-nodes]}"),
+        ("network.existing.privateDnsZone", "Take privateDnsZone out"),
+        ("adminPool.machineType", "Write machineType: Standard_E2as_v5"),
+        ("adminPool.diskGb", "Write diskGb: 50"),
+    ],
+)
+def test_what_azure_cannot_change_is_refused_before_anything_is_made(key: str, remedy: str, tmp_path: Path) -> None:
+    running = Running(key, "aks-managed", tmp_path)
+    (refused,) = running.edit()
+    assert (refused.op, refused.type) == ("refuse", "")
+    assert f"{key.removesuffix('.network')}: " in refused.why
+    assert remedy in refused.why

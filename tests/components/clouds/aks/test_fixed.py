@@ -1,0 +1,97 @@
+"""What Azure cannot change of a running cluster is refused; what replaces the cluster, or is not declared, is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pulumi
+import pytest
+
+from components.clouds.aks.fixed import refuse_other_fixed
+from components.clouds.deployed import Deployed
+from tests.components.clouds.aks.test_cluster import SUBSCRIPTION, settings
+
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{settings().cluster_name}"
+SUBNET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/{settings().cluster_name}/subnets/nodes"
+OUTBOUND = "userAssignedNATGateway"
+
+
+class State:
+    """The state of a stack: by type the outputs of its one resource."""
+
+    def __init__(self, outputs: Mapping[str, Mapping[str, Any]]) -> None:
+        self._outputs = outputs
+
+    def outputs(self, token: str, name: str) -> Mapping[str, Any]:
+        return self._outputs.get(token, {})
+
+
+def running(admin: Mapping[str, Any] = {}, **changes: Any) -> Mapping[str, Any]:
+    """A cluster as Azure answers, which has what the settings say."""
+    nodes = settings().admin_pool.nodes
+    own = {
+        "name": "admin",
+        "vmSize": str(nodes.machine_type).upper(),
+        "osDiskSizeGB": float(nodes.disk_gb),
+        "vnetSubnetID": SUBNET.upper(),
+        "availabilityZones": [zone[-1] for zone in reversed(nodes.zones)],
+        **admin,
+    }
+    network = settings().network
+    return {
+        "location": settings().region,
+        "networkProfile": {
+            "podCidr": network.pod_cidr,
+            "serviceCidr": network.service_cidr,
+            "dnsServiceIP": network.service_cidr.replace(".0/", ".10/").partition("/")[0],
+            "networkDataplane": "azure",
+            "outboundType": OUTBOUND,
+        },
+        "agentPoolProfiles": [{"name": "other"}, own],
+        **changes,
+    }
+
+
+def refusal(cluster: Mapping[str, Any]) -> str:
+    """Why it is refused, or an empty text."""
+    state = State({"azure-native:containerservice:ManagedCluster": cluster})
+    try:
+        refuse_other_fixed("cluster", settings(), OUTBOUND, cast("Deployed", state))
+    except pulumi.RunError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {},
+        running(),
+        running(agentPoolProfiles=None),
+        running(apiServerAccessProfile={"enablePrivateCluster": False}),
+        # These replace the cluster.
+        running({"vmSize": "Standard_D8s_v5"}, location="westus2"),
+        running({"vmSize": "Standard_D8s_v5"}, networkProfile={**running()["networkProfile"], "outboundType": "none"}),
+    ],
+)
+def test_what_is_the_same_and_what_replaces_the_cluster_is_no_problem(cluster: Mapping[str, Any]) -> None:
+    assert refusal(cluster) == ""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [
+        (running({"vmSize": "Standard_D8s_v5"}), "adminPool.machineType: the running cluster has Standard_D8s_v5"),
+        (running({"osDiskSizeGB": 90}), "Write diskGb: 90"),
+        (
+            running({"availabilityZones": ["9"]}),
+            "Write zones: [eastus-9], and other ones as zones of a GPU or CPU pool",
+        ),
+        (running({"availabilityZones": None}), "Write zones: [eastus-0]"),
+        (running({"vnetSubnetID": "/network/subnets/a"}), "Write existing: {network: /network, subnets: [a]}"),
+        (running(apiServerAccessProfile={"enablePrivateCluster": True}), "Write privateEndpoint: true"),
+    ],
+)
+def test_another_value_is_refused_with_the_one_to_write(cluster: Mapping[str, Any], words: str) -> None:
+    assert words in refusal(cluster)
