@@ -16,7 +16,8 @@ def read_price(declared: Declared) -> Iterable[Item]:
     if pool := known_text(at(inputs, "pool")):
         own = float(usd) if isinstance(usd, (int, float)) else None
         reserved = whole(at(inputs, "reservedNodes"), 0)
-        yield PoolPrice(pool, own, reserved if isinstance(reserved, int) else 0, known_text(at(inputs, "reservation")))
+        reservation = known_text(at(inputs, "reservation")) or ""
+        yield PoolPrice(pool, own, reserved if isinstance(reserved, int) else 0, reservation)
 
 
 READERS: Final[Mapping[str, Reader]] = {
