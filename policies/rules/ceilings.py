@@ -14,7 +14,7 @@ from policies.rules.idle import permanent_pods, usd_of_gpus
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
-from policies.rules.scheduling import distinct
+from policies.rules.scheduling import can_get, distinct
 
 _SIZES = {"max_nodes", "min_nodes", "initial_nodes"}
 
@@ -66,7 +66,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
             "type": ["number", "null"],
             "minimum": 0,
             "description": "Maximum US dollars per hour for nodes that are always up, for reserved machines, and for "
-            "GPUs that permanent pods hold on other nodes, where their price is known; null for no limit.",
+            "GPUs that permanent pods hold on other nodes; null for no limit.",
         }
     },
     example=program(GPUS, replace(CPUS, scaling=replace(CPUS.scaling, min_nodes=3))),
@@ -76,7 +76,7 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     """The idle stack costs at most ``max_idle_usd`` an hour (None: no limit).
 
     These are the nodes that are always up, reserved machines, and the GPUs of permanent pods, at least at the price of
-    the cheapest group that fits them. ``gpu-held-for-ever`` reports pods whose price is unknown.
+    the cheapest group that takes them.
     """
     if max_idle_usd is None:
         return []
@@ -104,7 +104,7 @@ class _Cost:
 
 def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
     """The cost of this many of the group's nodes. Own machines without a price cost nothing: nobody rents them out."""
-    price, types = group.nodes.dearest_hourly_usd, [each for each in group.nodes.machine_types if isinstance(each, str)]
+    price = group.nodes.dearest_hourly_usd
     if price is UNKNOWN and "gpus_per_node" in group.unknown_reasons:
         price = None  # the update does not show the machine type, either
     if nodes == 0 or group.kind == "serverless" or (group.kind == "owned" and price is None):
@@ -112,7 +112,12 @@ def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
     if nodes is UNKNOWN or price is UNKNOWN:
         return _Cost(group.name, UNKNOWN)
     usd = None if price is None else price * nodes
-    return _Cost(group.name, usd, group.nodes.price_at_most, types[0] if types else group.name)
+    return _Cost(group.name, usd, group.nodes.price_at_most, _priced_by(group))
+
+
+def _priced_by(group: NodeGroup) -> str:
+    """What a price of the gate's configuration names: the machine type or, without one, the group."""
+    return next((each for each in group.nodes.machine_types if isinstance(each, str)), group.name)
 
 
 def _cost_reserved(reservation: Reservation) -> _Cost:
@@ -197,8 +202,10 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
             continue
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)
-        if gpus and (usd := usd_of_gpus(workload, gpus, stack)) is not None:
-            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd))
+        if gpus and (usd := usd_of_gpus(workload, gpus, stack)) != 0:
+            group = next((group for group in stack.groups if can_get(workload, group, workload.gpus)), None)
+            priced_by = "" if group is None else _priced_by(group)
+            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd, priced_by=priced_by))
     return costs
 
 

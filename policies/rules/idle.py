@@ -24,7 +24,7 @@ from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
-from policies.rules.scheduling import admits, distinct
+from policies.rules.scheduling import can_get, distinct
 
 
 @rule(
@@ -275,19 +275,29 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
     )
 
 
-def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> float | None:
-    """Hourly cost of that many GPUs on the cheapest group that fits the workload; ``None`` if it is unknown."""
-    usd = min((price for group in stack.groups if (price := _usd_per_gpu(workload, group)) is not None), default=None)
-    return None if usd is None else usd * gpus
+def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> Maybe[float | None]:
+    """Hourly cost of that many GPUs on the cheapest group that the workload's pods can get: 0 if there is none or it is
+    of own machines, ``None`` if no price of one is known, and ``UNKNOWN`` until the update shows one."""
+    each = workload.gpus if isinstance(workload.gpus, int) else 1
+    groups = [
+        group for group in stack.groups if group.kind != "machine" and can_get(workload, group, each) is not False
+    ]
+    prices = [_usd_per_gpu(group) for group in groups]
+    known = [price for price in prices if price is not UNKNOWN and price is not None]
+    if known or not groups:
+        return min(known, default=0.0) * gpus
+    return UNKNOWN if UNKNOWN in prices else None
 
 
 def _price(workload: Workload, gpus: int, stack: Stack) -> str:
     usd = usd_of_gpus(workload, gpus, stack)
-    return "" if usd is None else f", at least ${usd:.2f} an hour"
+    return f", at least ${usd:.2f} an hour" if isinstance(usd, float) and usd else ""
 
 
-def _usd_per_gpu(workload: Workload, group: NodeGroup) -> float | None:
+def _usd_per_gpu(group: NodeGroup) -> Maybe[float | None]:
     price, each = group.nodes.dearest_hourly_usd, group.gpus.per_node
-    if price is UNKNOWN or price is None or each is UNKNOWN or each == 0 or group.kind == "machine":
-        return None
-    return None if admits(workload, group) is False else price / each
+    if price is UNKNOWN or each is UNKNOWN:
+        return UNKNOWN
+    if price is None or each == 0:
+        return 0.0 if group.kind == "owned" else None
+    return price / each

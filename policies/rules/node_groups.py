@@ -176,7 +176,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
         return []  # gpu-taint-key reports it
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
     taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.nodes.taints) or "none"
-    message = f"lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
+    message = f"lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up, unless its cloud adds it."
     return [_violation(gpu_taint, group, message, _own(gpu_taint, group))]
 
 
@@ -237,7 +237,7 @@ def present_label(group: NodeGroup) -> list[Violation]:
     if value is UNKNOWN:
         return [_unknown(present_label, group, "labels", "its labels")]
     message = f"lacks the label {GPU_PRESENT_LABEL}=true: unless node feature discovery sets it, "
-    message += "NVIDIA's device plugin does not start there."
+    message += "the device plugin of NVIDIA's chart does not start there."
     return [_violation(present_label, group, message)]
 
 

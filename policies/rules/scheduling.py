@@ -112,6 +112,27 @@ def admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     return both((selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
+def untolerated_when_admitted(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
+    """``untolerated`` without the taint of the resource that the workload requests.
+
+    GKE and AKS add that toleration when they admit the pod (ExtendedResourceToleration), as any cluster may:
+    https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
+    """
+    lacking = untolerated(workload, group)
+    if lacking is UNKNOWN:
+        return UNKNOWN
+    return tuple(taint for taint in lacking if taint.key != workload.gpu_resource)
+
+
+def can_get(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[bool]:
+    """Whether a pod of the workload, which requests ``gpus``, runs on the group's nodes."""
+    if workload.gpu_resource != group.gpus.resource:
+        return False
+    lacking = untolerated_when_admitted(workload, group)
+    admitted = UNKNOWN if lacking is UNKNOWN else not lacking
+    return both((offers_gpus(group, gpus), selects(workload, group), admitted))
+
+
 def offers_gpus(group: NodeGroup, gpus: int) -> Maybe[bool]:
     """Whether one node of the group has ``wanted`` GPUs; an auto-provisioned group picks a node that has."""
     has = group.scaling.max_nodes if group.kind == "auto-provisioned" else group.gpus.per_node

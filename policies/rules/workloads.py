@@ -29,6 +29,7 @@ from policies.rules.scheduling import (
     selectable,
     selects,
     untolerated,
+    untolerated_when_admitted,
 )
 
 _GPU_NODE_LABELS: Final = {GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"}
@@ -246,12 +247,10 @@ def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacl
     if selected is False:
         reason = f"'{group.name}' lacks the labels it selects"
         return _Obstacle(reason, "Select labels that a GPU node group has.", 2)
-    lacking = untolerated(workload, group)
-    if lacking is not UNKNOWN:
-        lacking = tuple(taint for taint in lacking if taint.key != group.gpus.resource)
-        if lacking:
-            reason = f"'{group.name}' repels it with {_listed(lacking)}"
-            return _Obstacle(reason, f"Add {_tolerations_for(lacking)}.", 1)
+    lacking = untolerated_when_admitted(workload, group)
+    if lacking is not UNKNOWN and lacking:
+        reason = f"'{group.name}' repels it with {_listed(lacking)}"
+        return _Obstacle(reason, f"Add {_tolerations_for(lacking)}.", 1)
     return UNKNOWN if UNKNOWN in (big_enough, selected, lacking) else None
 
 

@@ -798,7 +798,15 @@ CASES = {
         Case("idle-cost-ceiling", [L4, replace(SERVICE, gpus=0)], "allowed", limits={"maxIdleUsd": 0}),
         Case("idle-cost-ceiling", [L4, replace(SERVICE, always=0)], "allowed", limits={"maxIdleUsd": 0}),
         Case("idle-cost-ceiling", [L4, replace(SERVICE, kind="DaemonSet")], "allowed", limits={"maxIdleUsd": 0}),
-        Case("idle-cost-ceiling", [L4, replace(SERVICE, tolerations=())], "allowed", limits={"maxIdleUsd": 0}),
+        # The cloud adds the toleration of the resource that the pods request, and no other.
+        Case("idle-cost-ceiling", [L4, replace(SERVICE, tolerations=())], "costs $3.00", limits={"maxIdleUsd": 0}),
+        Case(
+            "idle-cost-ceiling",
+            [replace(L4, nodes=replace(L4.nodes, taints=(GPU_TAINT, SPOT_TAINT))), replace(SERVICE, tolerations=())],
+            "allowed",
+            limits={"maxIdleUsd": 0},
+        ),
+        Case("idle-cost-ceiling", [L4, replace(SERVICE, gpus=8)], "allowed", limits={"maxIdleUsd": 0}),
         Case("idle-cost-ceiling", [L4, replace(SERVICE, always=UNKNOWN)], "allowed", limits={"maxIdleUsd": 0}),
         # A scaler says how many pods stay.
         Case("idle-cost-ceiling", [L4, SERVICE, POD_SCALER], "allowed", limits={"maxIdleUsd": 0}),
@@ -817,11 +825,10 @@ CASES = {
         ),
         # A dearer group does not count where a cheaper one takes the pods.
         Case("idle-cost-ceiling", [L4, H100, SERVICE], "allowed", limits={"maxIdleUsd": 3}),
-        # Without a price the pods are left to the rule that names them.
         Case(
             "idle-cost-ceiling",
             [replace(L4, nodes=replace(L4.nodes, dearest_hourly_usd=None)), SERVICE],
-            "allowed",
+            "cannot be checked: there is no price for 'Deployment",
             limits={"maxIdleUsd": 0},
         ),
     ],

@@ -16,7 +16,7 @@ from facts.concepts.unknown import UNKNOWN
 from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
-from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
+from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated_when_admitted
 
 GROUP = NodeGroup(
     name="g",
@@ -116,9 +116,9 @@ def test_groups_that_no_workload_tells_apart_are_judged_once(monkeypatch: pytest
     def counted(workload: Workload, group: NodeGroup) -> Any:
         nonlocal calls
         calls += 1
-        return untolerated(workload, group)
+        return untolerated_when_admitted(workload, group)
 
-    monkeypatch.setattr(rules, "untolerated", counted)
+    monkeypatch.setattr(rules, "untolerated_when_admitted", counted)
     groups = tuple(
         replace(SAMPLE, name=f"g{n}", nodes=replace(SAMPLE.nodes, labels={"pool": f"g{n}"})) for n in range(100)
     )

@@ -45,6 +45,7 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 _ZONES_OF_A_REGION: Final = 3
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
+_REGION: Final = re.compile(r"^[a-z]+-[a-z]+\d+$")
 
 
 def read_node_pool(declared: Declared) -> Iterable[Item]:
@@ -234,7 +235,10 @@ def _group(
     config = pool.get("nodeConfig")
     scaling = pool.get("autoscaling")
     zones = _zones(pool, located)
-    per_zone = len(zones) or (UNKNOWN if located.get("location") in (None, UNKNOWN) else _ZONES_OF_A_REGION)
+    location = located.get("location")
+    in_region = isinstance(location, str) and _REGION.match(location)
+    # What is neither a zone nor a region, Google will refuse.
+    per_zone = len(zones) or (_ZONES_OF_A_REGION if in_region else UNKNOWN)
     gpus = gpus_of(config)
     spot = either((flag(at(config, "spot")), flag(at(config, "preemptible"))))
     region = region_of(located.get("location"))

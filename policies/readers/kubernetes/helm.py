@@ -192,6 +192,7 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
 
     https://z2jh.jupyter.org/en/stable/administrator/optimization.html#scaling-up-in-time-user-placeholders
     """
+    yield from _notebooks(values, release, namespace, resource)
     keeps = at(values, "scheduling", "userPlaceholder")
     if at(keeps, "enabled") is not None and flag(at(keeps, "enabled")) is False:
         return
@@ -202,6 +203,28 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
     placement = {"tolerations": at(user, "extraTolerations"), "nodeSelector": at(user, "nodeSelector")}
     count = coalesce(at(keeps, "replicas"), 0)
     yield _pods(placement, container, count, (f"{release}/user-placeholder", namespace, resource))
+
+
+def _notebooks(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
+    """Where nothing stops idle servers, each profile with GPUs as one server that stays.
+
+    https://z2jh.jupyter.org/en/stable/jupyterhub/customizing/user-management.html#culling-user-pods
+    """
+    culls = at(values, "cull", "enabled")
+    if culls is None or flag(culls) is not False:
+        return
+    user = at(values, "singleuser")
+    for number, profile in enumerate([{}, *items(at(user, "profileList"))]):
+        override = at(profile, "kubespawner_override")
+        limits = coalesce(at(override, "extra_resource_limits"), at(user, "extraResource", "limits"), {})
+        placement = {
+            "tolerations": coalesce(at(override, "tolerations"), at(user, "extraTolerations")),
+            "nodeSelector": coalesce(at(override, "node_selector"), at(user, "nodeSelector")),
+        }
+        name = known_text(at(profile, "slug")) or (f"profile-{number}" if number else "notebook")
+        server = _pods(placement, {"resources": {"limits": limits}}, 1, (f"{release}/{name}", namespace, resource))
+        if server.gpus != 0:
+            yield replace(server, kind="Notebook", keeps_room=False)
 
 
 _EXTRA = (("limits", "limits"), ("requests", "guarantees"))

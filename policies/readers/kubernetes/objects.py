@@ -7,6 +7,7 @@ invented all carry pod templates somewhere, so a new kind is no way around the g
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from policies.readers.kubernetes.workloads import (
     container_gpus,
     gpu_resource_of,
     gpus_of,
-    makes_way,
+    keeps_room,
     tolerations_of,
 )
 from policies.readers.reading import read
@@ -182,7 +183,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
-            keeps_room=makes_way(placement.get("priority")) if pod_at.whole else False,
+            keeps_room=keeps_room(placement) if pod_at.whole else False,
             priority_class=known_text(placement.get("priorityClassName")),
             resource=declared.urn,
         )
@@ -217,14 +218,36 @@ def _as_pod(part: Any, resource: str, count: Any) -> Mapping[str, Any]:
     return {**placement, "containers": [{"resources": {"limits": {resource: count}}}]}
 
 
-_PODS_OF: Final = {"Spark": _spark_pods, "VirtualMachine": _virtual_machine}
+def _leader_and_workers(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Each group has ``size`` pods; with a template of its own, one of them is the leader.
+
+    https://lws.sigs.k8s.io/docs/reference/leaderworkerset.v1/
+    """
+    spec = body.get("spec")
+    parts, groups = at(spec, "leaderWorkerTemplate"), amount(at(spec, "replicas"), 1)
+    size, leader = amount(at(parts, "size"), 1), at(parts, "leaderTemplate")
+    workers = _times(groups, size if size is UNKNOWN or leader is None else size - 1)
+    led = {} if leader is None else {"leaderTemplate": {"replicas": groups, "template": leader}}
+    return {**led, "workerTemplate": {"replicas": workers, "template": at(parts, "workerTemplate")}}
+
+
+def _times(*numbers: Maybe[int]) -> Maybe[int]:
+    return UNKNOWN if UNKNOWN in numbers else math.prod(number for number in numbers if isinstance(number, int))
+
+
+_PODS_OF: Final = {
+    "LeaderWorkerSet": _leader_and_workers,
+    "Spark": _spark_pods,
+    "VirtualMachine": _virtual_machine,
+}
 
 
 def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     """Number of pods that run without work: the minimum of the object, or the default of its kind."""
     least = coalesce(*(pod_at.around.get(key) for key in (_MINIMUM, _MIN_SCALE, _REPLICAS)))
     if kind in _PERMANENT or (pod_at.whole and never_ends(pod_at.pod)):
-        return amount(coalesce(least, _PERMANENT.get(kind, 1)))
+        each = (amount(pod_at.around.get(key), 1) for key in _PODS_OF_EACH)
+        return _times(amount(coalesce(least, _PERMANENT.get(kind, 1))), *each)
     ends = _ENDING.search(kind) or (kind == _RELEASE and any(_ENDING_PART.search(part) for part in pod_at.path))
     return 0 if ends else amount(least)
 
@@ -254,6 +277,7 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
         annotated = at(value, "metadata", "annotations", _MIN_SCALE)
         around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}, **_counts(value)}
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
+        around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
         if (resources := _gpu_resources(value)) is not None:
             yield _Observed({"resources": resources}, False, _short(path), around, around)
             return
@@ -261,6 +285,9 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             yield from _pods(part, (*path, str(key)), around)
 
 
+# What each replica has several pods of: a job of a JobSet, a worker of a RayCluster on several hosts
+# (https://jobset.sigs.k8s.io/docs/reference/, https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem).
+_PODS_OF_EACH: Final = ("parallelism", "numOfHosts")
 _MINIMUM: Final = "minimum"
 _REPLICAS: Final = "replicas"
 

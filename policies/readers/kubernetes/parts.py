@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
 from facts.concepts.kubernetes import SAFE_TO_EVICT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text, whole
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:
@@ -19,6 +19,8 @@ _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
 _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
+# https://github.com/kubernetes/kubernetes/tree/master/build/pause
+_PAUSE_IMAGE: Final = re.compile(r"(?:^|/)pause(?:-\w+)?(?:[:@]|$)")
 _WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{7})|\btail -f /dev/null")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
@@ -47,6 +49,12 @@ def never_ends(pod: Any) -> bool:
     commands = ([*items(at(one, "command")), *items(at(one, "args"))] for one in containers)
     waits = any(_WAITS.search(" ".join(map(str, command))) for command in commands)
     return waits and at(pod, "activeDeadlineSeconds") is None
+
+
+def only_pauses(pod: Any) -> bool:
+    """Whether all containers have Kubernetes' image that does nothing, under any registry."""
+    images = [text(at(one, "image")) for one in items(at(pod, "containers"))]
+    return bool(images) and all(isinstance(image, str) and _PAUSE_IMAGE.search(image) for image in images)
 
 
 def config_maps(pod: Any) -> tuple[str, ...]:

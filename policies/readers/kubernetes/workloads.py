@@ -20,6 +20,7 @@ from facts.concepts.unknown import (
     amount,
     at,
     coalesce,
+    either,
     items,
     known_text,
     known_texts,
@@ -91,7 +92,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
         always=_always(kind, declared.properties.get("spec"), pod),
-        keeps_room=makes_way(at(pod, "priority")),
+        keeps_room=keeps_room(pod),
         priority_class=known_text(at(pod, "priorityClassName")),
         pod_labels=known_texts(at(template, "labels")),
         safe_to_evict=parts.safe_to_evict(template),
@@ -119,6 +120,11 @@ def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
     # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
     often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
     return 1 if often else 0
+
+
+def keeps_room(pod: Any) -> Maybe[bool]:
+    """Whether the pod does nothing but keep room for others: it makes way for them, or only has the image ``pause``."""
+    return either((parts.only_pauses(pod), makes_way(at(pod, "priority"))))
 
 
 def makes_way(priority: Any) -> Maybe[bool]:

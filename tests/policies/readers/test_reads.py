@@ -276,3 +276,15 @@ def test_the_internet_in_four_ranges_is_the_internet(type_token: str, inputs: An
 
     assert len(violations(QUARTERS)) == 1
     assert violations(OFFICES) == []
+
+
+@pytest.mark.parametrize(
+    ("location", "most"),
+    # What is neither a zone nor a region is not three zones.
+    [("us-central1-c", 2), ("us-central1", 6), ("us-central-1c", 2), ("europe-west", 2)],
+)
+def test_a_pool_of_google_has_its_maximum_in_each_zone(location: str, most: int) -> None:
+    inputs = {"location": location, "autoscaling": {"maxNodeCount": 2}, "nodeConfig": {"machineType": "g2-standard-4"}}
+    (group,) = read(Declared("gcp:container/nodePool:NodePool", "l4", "urn:l4", inputs))
+    assert isinstance(group, NodeGroup)
+    assert group.scaling.max_nodes == most
