@@ -203,7 +203,9 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)
         if gpus and (usd := usd_of_gpus(workload, gpus, stack)) != 0:
-            group = next((group for group in stack.groups if can_get(workload, group, workload.gpus)), None)
+            group = next(
+                (group for group in stack.groups if can_get(workload, group, workload.gpus) is not False), None
+            )
             priced_by = "" if group is None else _priced_by(group)
             costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd, priced_by=priced_by))
     return costs
