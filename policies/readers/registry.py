@@ -58,6 +58,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",
+        "readers.kubernetes.platform_settings",
         "readers.kubernetes.exposures",
         "readers.eks.roles",
         "readers.kubernetes.objects",  # last: its patterns match what no other module reads
@@ -67,6 +68,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.karpenter",
         "dialects.cluster_api",
         "readers.kubernetes.helm",
+        "readers.kubernetes.platform_settings",
         "dialects.gitops",
         "readers.gke.compute_class",
         "dialects.kaito",

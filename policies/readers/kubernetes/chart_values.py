@@ -12,21 +12,31 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, known_texts
+from facts.concepts.unknown import UNKNOWN, at, known_texts
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.tables import rows
 
-_PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
+_PARTS: Final = {row["chart"]: row["parts"].split() for row in rows("readers/kubernetes", "deployments")}
+# extraTolerations, default-tolerations, node_selector: by any prefix and in any case.
+_WORDS: Final = {
+    "tolerations": re.compile(r"(?:^|[a-z_.-])(?:t|T)olerations?$"),
+    "nodeSelector": re.compile(r"(?:^|[a-z_.-])(?:n|N)ode[_-]?(?:s|S)electors?$"),
+    "affinity": re.compile(r"(?:^|[a-z_.-])(?:a|A)ffinity$"),
+}
+_COUNT: Final = re.compile(
+    r"(?:use|request|num(?:ber_?of)?|n|min|max|limit)?_?gpus?_?(?:count|number|limit|request|quantity|enabled)?",
+    re.IGNORECASE,
+)
+_TOML: Final = re.compile(r"node_tolerations\]\s*\n((?:\s*\"[^\"]*\"\s*=\s*\"[^\"]*\"[ \t]*\n?)+)")
+_TOML_PAIR: Final = re.compile(r"\"([^\"]*)\"\s*=\s*\"([^\"]*)\"")
 # Words by which charts and add-ons call their DaemonSets: node-exporter, nodeAgent, fluent-bit, kube-proxy.
 _DAEMON: Final = re.compile(
     r"daemon|^node$|node-?(?:exporter|agent|plugin|driver|server|problem|local)|-agent$|^agents$|device-?plugin"
     r"|fluent-?(?:bit|d)$|promtail|vpc-cni|kube-proxy|^speaker$",
     re.IGNORECASE,
 )
-# A container's own words, and those of JupyterHub's KubeSpawner:
-# https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.extra_resource_limits
-_ASKING: Final = ("limits", "requests", "extra_resource_limits", "extra_resource_guarantees")
 _DOUBT: Final = UnknownReason(
     "its values do not say whether these pods belong to a Deployment or a DaemonSet",
     "Name the taints it needs to tolerate, or render the chart in the program so that its objects are checked. "
@@ -34,8 +44,20 @@ _DOUBT: Final = UnknownReason(
 )
 
 
-def placed(values: Any, release: str, namespace: str, resource: str, known: Iterable[str] = ()) -> Iterator[Workload]:
-    """Pods by the placement that values give them; those at the paths ``known`` (dotted) are read elsewhere."""
+_OTHERS_ASK: Final = UnknownReason(
+    "its values do not say whether these pods are those that request GPUs",
+    "Write the request next to the tolerations, or exempt it by name.",
+)
+
+
+def placed(
+    values: Any, release: str, namespace: str, resource: str, known: Iterable[str] = (), chart: str = ""
+) -> Iterator[Workload]:
+    """Pods by the placement that values give them; those at the paths ``known`` (dotted) are read elsewhere.
+
+    Parts of a ``chart`` that certainly are Deployments are those; of others it is unknown.
+    """
+    certain, requested = _PARTS.get(chart, ()), asks(values)
     for path, placement in _placements(values, (release,)):
         where = ".".join(path[1:])
         if f"{where}.tolerations".lstrip(".") in known:
@@ -43,14 +65,15 @@ def placed(values: Any, release: str, namespace: str, resource: str, known: Iter
         tolerations, selector = tolerations_of(placement.get("tolerations")), known_texts(placement.get("nodeSelector"))
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
+        part = where.removeprefix(chart).lstrip(".") or "."
         yield Workload(
             name="/".join(path),
             namespace=namespace,
-            kind="Release",
+            kind="Deployment" if part in certain else "Release",
             tolerations=tolerations,
             node_selector=selector,
             affinity=affinity_of(placement.get("affinity")),
-            unknown_reason=_DOUBT,
+            unknown_reason=None if part in certain else _OTHERS_ASK if requested else _DOUBT,
             resource=resource,
         )
 
@@ -71,7 +94,7 @@ def read_addon(declared: Declared) -> Iterable[Item]:
     """``aws:eks/addon:Addon``: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html."""
     values, name = parsed(declared.properties.get("configurationValues")), declared.named("addonName")
     yield from plugin_of_values(name, values, cluster=declared.properties.get("clusterName"))
-    yield from placed(values, name, "kube-system", declared.urn)
+    yield from placed(values, name, "kube-system", declared.urn, chart=name)
 
 
 def parsed(value: Any) -> Any:
@@ -87,17 +110,55 @@ def parsed(value: Any) -> Any:
 
 
 def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    if isinstance(value, str):
+        yield from _in_text(value, path)
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _placements(part, (*path, str(number)))
-    if not isinstance(value, Mapping) or value.get("kind") == "DaemonSet" or _DAEMON.search(path[-1]):
+    if not isinstance(value, Mapping) or value.get("kind") in ("DaemonSet", "Both") or _DAEMON.search(path[-1]):
         return
-    placement = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key) is UNKNOWN or value.get(key)}
-    if placement and not _asks(value):
-        yield path, placement
+    if not asks(value):
+        yield from ((path if key == "tolerations" else (*path, key), each) for key, each in _spelled(value))
     for key, part in value.items():
-        if key not in _PLACEMENT:
+        if not any(word.search(str(key)) for word in _WORDS.values()):
             yield from _placements(part, (*path, str(key)))
+
+
+def _in_text(text: str, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Settings that a platform reads from a text: YAML or JSON, and TOML of GitLab's runner.
+
+    https://docs.gitlab.com/runner/executors/kubernetes/#define-settings-in-the-configuration-toml
+    """
+    for section in _TOML.finditer(text):
+        pairs = [(*key.partition("="), effect) for key, effect in _TOML_PAIR.findall(section.group(1))]
+        listed = [
+            {"key": key or None, "operator": "Equal" if equal else "Exists", "value": value, "effect": effect or None}
+            for key, equal, value, effect in pairs
+        ]
+        yield (*path, "node_tolerations"), {"tolerations": listed}
+    if _WORDS["tolerations"].search(text.partition(":")[0]) or re.search(r"olerations[\"']?\s*:", text):
+        content = parsed(text)
+        if isinstance(content, (Mapping, list)):
+            yield from _placements(content, path)
+
+
+def _spelled(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The placements at this place, each with its key: ``tolerations``, and ``extraTolerations`` in any spelling.
+
+    Selectors hold for all of them.
+    """
+    given = {str(key): part for key, part in value.items() if part is UNKNOWN or part}
+    shared = {
+        name: _structured(part)
+        for name in ("nodeSelector", "affinity")
+        for key, part in given.items()
+        if _WORDS[name].search(key)
+    }
+    keys = [key for key in given if _WORDS["tolerations"].search(key)]
+    for key in keys:
+        yield ("tolerations" if key == "tolerations" else key), {**shared, "tolerations": _structured(given[key])}
+    if not keys and shared:
+        yield "tolerations", shared
 
 
 def _structured(value: Any) -> Any:
@@ -106,13 +167,20 @@ def _structured(value: Any) -> Any:
     return UNKNOWN if isinstance(value, str) and not isinstance(content, (list, dict)) else content
 
 
-def _asks(value: Any) -> bool:
-    """Whether the value requests GPUs anywhere."""
+def asks(value: Any) -> bool:
+    """Whether the value requests GPUs anywhere: by their resource, by a number or by a switch."""
     if isinstance(value, Mapping):
-        sections = [value[key] for key in _ASKING if isinstance(value.get(key), Mapping)]
-        asked = any(each in section for section in sections for each in RESOURCES.values())
-        return asked or any(_asks(part) for part in value.values())
-    return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)
+        return any(_is_request(str(key), part) for key, part in value.items()) or any(
+            asks(part) for key, part in value.items() if not any(word.search(str(key)) for word in _WORDS.values())
+        )
+    return isinstance(value, (list, tuple)) and any(asks(part) for part in value)
+
+
+def _is_request(key: str, value: Any) -> bool:
+    if key in RESOURCES.values():
+        return True
+    number = str(value).isdecimal() and int(value) > 0
+    return _COUNT.fullmatch(key) is not None and (number or value is True or at(value, "enabled") is True)
 
 
 GENERIC: Final = (read_addon,)

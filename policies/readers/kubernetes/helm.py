@@ -99,7 +99,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
     if chart not in _AUTOSCALERS:
         read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
-        yield from placed({chart: values}, release, space, declared.urn, read_above)
+        yield from placed({chart: values}, release, space, declared.urn, read_above, chart)
     yield from placeholders(chart, values, release, space, declared.urn)
     yield from plugin_of_values(chart, values, complete)
     if (replicas := replicated(values)) is not None:

@@ -227,7 +227,6 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:core/v1:Secret": read_secret,
     "kubernetes:core/v1:Namespace": read_namespace,
     "kubernetes:node.k8s.io/v1:RuntimeClass": read_runtime_class,
-    "kubernetes:core/v1:ConfigMap": read_config_map,
     **{f"kubernetes:resource.k8s.io/{version}:{kind}": read_claim for kind in _CLAIMS for version in _CLAIM_VERSIONS},
     "pulumi:providers:kubernetes": read_provider,
 }

@@ -1,0 +1,53 @@
+"""Settings that a platform copies into the pods that it starts: in ConfigMaps, in PodTemplates and PodDefaults.
+
+https://argo-workflows.readthedocs.io/en/latest/default-workflow-specs, https://tekton.dev/docs/pipelines/podtemplates,
+https://docs.flyte.org/en/latest/deployment/configuration, https://github.com/kubeflow/kubeflow (``PodDefault``)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from facts.concepts.declared import UnknownReason
+from facts.concepts.unknown import at
+from policies.readers.kubernetes.chart_values import placed
+from policies.readers.kubernetes.objects import read_custom_resource
+from policies.readers.kubernetes.workloads import read_config_map
+from policies.readers.resource import Declared, Item, Reader
+
+_COPIED: Final = UnknownReason(
+    "a platform copies these settings into pods, and it is unknown whether those request GPUs",
+    "Write the tolerations at the pods that request GPUs, or exempt it by name.",
+)
+
+
+def read_settings(declared: Declared) -> Iterable[Item]:
+    """``ConfigMap``: as any other, and by the placement of pods in its texts."""
+    yield from read_config_map(declared)
+    yield from _copied(declared, declared.properties.get("data"))
+
+
+def read_pod_template(declared: Declared) -> Iterable[Item]:
+    """``core/v1`` ``PodTemplate``, which Spark, Flyte and Jenkins start pods from."""
+    yield from _copied(declared, declared.properties.get("template"))
+
+
+def read_pod_default(declared: Declared) -> Iterable[Item]:
+    """``PodDefault``: a webhook adds it to pods by their labels."""
+    yield from read_custom_resource(declared)
+    yield from _copied(declared, at(declared.properties, "spec"))
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:core/v1:ConfigMap": read_settings,
+    "kubernetes:core/v1:PodTemplate": read_pod_template,
+    "kubernetes:kubeflow.org/*:PodDefault": read_pod_default,
+}
+
+
+def _copied(declared: Declared, settings: Any) -> Iterable[Item]:
+    kind = declared.kind
+    for pods in placed(settings, declared.object_name, declared.namespace, declared.urn):
+        yield replace(pods, kind=kind, unknown_reason=_COPIED)
