@@ -17,6 +17,12 @@ kubectl --context "$worker" -n kueue-system wait secret/multikueue --for=jsonpat
 of_worker() {
     kubectl --context "$worker" config view --minify --flatten --raw -o jsonpath="{.clusters[0].cluster.$1}"
 }
+authority=$(of_worker certificate-authority-data)
+if [ -z "$authority" ]; then
+    echo "$worker: no certificate-authority-data in its kubeconfig, as for GKE's DNS endpoint, which takes no such token." \
+        "Use a context for the control plane's address." >&2
+    exit 1
+fi
 token=$(kubectl --context "$worker" -n kueue-system get secret multikueue -o go-template='{{.data.token | base64decode}}')
 cat >"$kubeconfig" <<EOF
 apiVersion: v1
@@ -25,7 +31,7 @@ clusters:
   - name: worker
     cluster:
       server: $(of_worker server)
-      certificate-authority-data: $(of_worker certificate-authority-data)
+      certificate-authority-data: $authority
 users:
   - name: multikueue
     user: {token: $token}

@@ -178,6 +178,13 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
             if _AI_ZONE.fullmatch(zone):
                 listed = ", ".join(where.region_zones)
                 raise wrong(f"'{zone}' is an AI zone, which this catalogue does not have", f"Write one of {listed}")
+            listed = ", ".join(where.region_zones)
+            own_names = where.catalog.own_zone_names if where.catalog is not None else ()
+            if where.region in own_names and re.fullmatch(rf"{where.region}[a-z]", zone):
+                message = (
+                    f"'{zone}' is not in this catalogue: zones of {where.region} have another letter in each account"
+                )
+                raise wrong(message, f"Write one of {listed}")
             raise wrong(f"'{zone}' is not a zone of {where.region}", instead(zone, where.region_zones))
     return zones
 

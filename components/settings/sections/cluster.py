@@ -30,7 +30,8 @@ class Kubernetes(Section):
         | None
     ) = Field(
         default=None,
-        description="pinned version, such as `'1.35'`. Default: the channel's. Raising it upgrades the nodes too",
+        description="pinned version, such as `'1.35'`. Default: the channel's. Raising it upgrades the control plane; "
+        "when nodes follow, and what a cloud upgrades by itself, differs (docs/operations.md)",
     )
 
 
