@@ -28,6 +28,19 @@ def declared(autoscaler: str = "karpenter") -> recorder.Recording:
     return run_with({**CONFIG, "gpucluster:autoscaling": {"autoscaler": autoscaler}}, "eks-neuron")
 
 
+def test_the_plugin_has_the_rights_of_its_chart() -> None:
+    """https://github.com/aws-neuron/neuron-helm-charts/blob/main/charts/neuron-helm-chart/templates/device-plugin-rbac.yaml"""
+    roles = declared().of_type("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+    (role,) = [one.inputs for one in roles if "neuron" in one.inputs["metadata"]["name"]]
+    assert {rule["resources"][0]: {*rule["verbs"]} for rule in role["rules"]} == {
+        "nodes": {"get", "list", "watch"},
+        "events": {"create", "patch"},
+        "pods": {"update", "patch", "get", "list", "watch"},
+        "nodes/status": {"patch", "update"},
+        "nodes/proxy": {"get", "list"},
+    }
+
+
 def test_a_node_group_has_its_image_repels_others_and_tells_the_autoscaler_of_the_devices() -> None:
     recording = declared("cluster-autoscaler")
     groups = [one.inputs for one in recording.of_type("aws:eks/nodeGroup:NodeGroup") if one.inputs.get("taints")]

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from components.clouds.eks.node_template import divided_gpus
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.parts import SharedGpu
+from facts.concepts.parts import Gpus, SharedGpu
 from facts.concepts.pool import Pool
+from rehearsal.providers.eks.machines.gpu_parts import parts
 from tests import recorder
 from tests.components import eks_specs
 
@@ -210,6 +212,17 @@ def test_bottlerocket_partitions_gpus_and_the_autoscaler_knows_the_slices() -> N
     lines = base64.b64decode(template(spec)["userData"]).decode().splitlines()
     assert {'device-partitioning-strategy = "mig"', '"a100.40gb" = "2g.10gb"'} <= set(lines)
     assert tags(spec)["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "24"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "mig"),
+    [(gpu, mig) for gpu, each in catalog.of("eks").machines.accelerators.items() for mig in each.partitions],
+)
+def test_bottlerocket_partitions_each_gpu_by_its_own_name_for_it(gpu: str, mig: str) -> None:
+    """Under another name the settings are ignored, and a node has whole GPUs."""
+    gpus = Gpus(type=gpu, per_node=1, mig=mig)
+    data = base64.b64encode(divided_gpus(gpus).encode()).decode()
+    assert parts(gpu, data) == gpus.shares > 0
 
 
 @pytest.mark.parametrize("maximum", [None, 20])
