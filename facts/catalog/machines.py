@@ -137,6 +137,7 @@ def _machine(row: tables.Row, arm: Collection[str]) -> Machine:
         shared_core=row["shared_core"] == "yes",
         provisioning=cast(Provisioning, row["provisioning"] or "any"),
         local_ssds=int(row.get("local_ssds") or 0),
+        local_gb=int(row.get("local_gb") or 0),
         trusted_launch=row.get("trusted_launch") != "no",
         rdma_devices=int(row.get("rdma_devices") or 0),
         arch="arm64" if row["family"] in arm else "amd64",

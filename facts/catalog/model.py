@@ -71,7 +71,8 @@ class Machine:
 
     ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
-    ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
+    ``local_ssds`` is the number of local SSDs that come with it, and ``local_gb`` what they hold together (10^9 bytes),
+    where the catalogue knows it.
     ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM. ``rdma_devices`` is the number of
     network devices by which it reads the GPU memory of others of its type; of whole machines only. ``arch`` is that of
     its CPUs. ``blocks``: it is sold in capacity blocks.
@@ -86,6 +87,7 @@ class Machine:
     shared_core: bool = False
     provisioning: Provisioning = "any"
     local_ssds: int = 0
+    local_gb: int = 0
     trusted_launch: bool = True
     rdma_devices: int = 0
     arch: Arch = "amd64"

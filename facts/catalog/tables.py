@@ -10,6 +10,7 @@ table                  columns
 ``zones.csv``          region, zone, gpus (those known to be there, by our names, separated by spaces)
 ``machines.csv``       type, family, vcpus, memory_mib, gpu, gpus, shared_core (``yes``), provisioning (empty: any),
                        local_ssds (disks that come with the type; on GKE of 375 GB, on AKS not known),
+                       local_gb (what they hold together, 10^9 bytes; on EKS only),
                        trusted_launch (``no``; on AKS only), rdma_devices (empty: none), blocks (``yes``: sold in
                        capacity blocks; on EKS only)
 ``missing_machines``   type, zones: of the zones with its GPU, those that have others of its machines alone (``.csv``)

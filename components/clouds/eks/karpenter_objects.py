@@ -18,10 +18,6 @@ from facts.catalog.eks.nodes import max_pods, network_interfaces, takes_prefixes
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
-# The machines with GPUs that have disks of their own have 116 GiB or more. They are encrypted by AWS's key:
-# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/data-protection.html#encryption-rest
-_LOCAL_DISKS_GIB: Final = 116
-
 _MAX_PODS: Final = 110
 
 
@@ -69,9 +65,10 @@ def node_class(
     machines = [machine for name in pool.nodes.machine_types if (machine := catalog.of("eks").machines.get(name))]
     if all(takes_prefixes(machine_type) for machine_type in pool.nodes.machine_types):
         spec["kubelet"] = {"maxPods": min(_MAX_PODS, *map(max_pods, machines))}
-    local = pool.role == "gpu" and all(machine.local_ssds for machine in machines)
-    if local and pool.nodes.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
-        # Images and files of pods on the machine's own disks, which are many times faster than its volume.
+    local_gib = min((machine.local_gb * 1000**3 // 1024**3 for machine in machines), default=0)
+    if pool.role == "gpu" and 0 < pool.nodes.disk_gb <= local_gib and disk_key is None:
+        # Images and files of pods on the machine's own disks, which are many times faster than its volume. They are
+        # encrypted by AWS's key: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/data-protection.html#encryption-rest
         spec["instanceStorePolicy"] = "RAID0"
     if pool.nodes.fabric is not None:
         # Without them Karpenter attaches EFA only for pods that request it, and others would start nodes without any.
