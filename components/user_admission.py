@@ -26,8 +26,6 @@ from facts.concepts.offer import PRIORITY_CLASSES
 
 BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
 RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"
-PRIORITY_POLICY: Final = "user-priority.gpucluster.dev"
-EXTERNAL_IPS_POLICY: Final = "no-external-ips.gpucluster.dev"
 
 _CLUSTER_PRIORITY: Final = 1_000_000_000
 """The highest value that a PriorityClass of users may have. Components of clouds use it (``gmp-critical`` of GKE), and

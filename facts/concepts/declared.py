@@ -332,7 +332,7 @@ class EncryptionKey(Item):
 class Exposure(Item):
     """What everybody may use, if ``open``: rights in the cluster, or an address; ``what``: ``Service 'llm'``.
 
-    ``addresses``: traffic of the whole cluster for addresses that a Service names, whoever owns them.
+    ``addresses``: traffic of the whole cluster for addresses that a Service names, also those of other servers.
     """
 
     kind: Literal["rights", "network", "addresses"]

@@ -322,8 +322,8 @@ def private_load_balancers(exposure: Exposure) -> list[Violation]:
 @rule(
     "no-external-ips",
     title="No Service names the addresses that it takes over",
-    why="Every node sends traffic for an address in externalIPs to the Service's pods, whoever owns it: a package "
-    "index, another team's registry (CVE-2020-8554).",
+    why="Every node sends traffic for an address in externalIPs to the Service's pods, even if another server has that "
+    "address, such as a package index (CVE-2020-8554).",
     remedy="Leave externalIPs out: write type: LoadBalancer, or an Ingress or Gateway.",
     level="advisory",
     severity="medium",

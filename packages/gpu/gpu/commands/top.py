@@ -153,7 +153,7 @@ def _nodes(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Table:
 
 
 def _holding(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Iterator[str]:
-    """Pods without GPUs because of which an idle node is up longer than its pool's delay."""
+    """Pods without GPUs that keep an idle node up longer than its pool's delay."""
     pools = {pool.name: pool for pool in snapshot.offer.pools}
     for pod in filter(on_node, snapshot.pods):
         metadata, name = pod["metadata"], pod["spec"]["nodeName"]
