@@ -90,3 +90,18 @@ def test_what_a_user_may_not_read_is_no_error(
     code, out, _ = gpu("why", "train", "--json")
     answer = json.loads(out)
     assert (code, answer["kind"], answer["mendedBy"], answer["waitingHelps"]) == (0, "scaling", None, True)
+
+
+@pytest.mark.parametrize(("ready", "broken"), [("True", {}), ("Unknown", {"n1": "not ready"})])
+def test_a_running_job_says_that_its_node_is_down(
+    gpu: Run, with_cluster: Callable[[dict[str, Any]], None], ready: str, broken: dict[str, str]
+) -> None:
+    objects = cluster()
+    (pod,) = objects[f"{NAMESPACE}/pods"]
+    runs = {**pod, "spec": {**pod["spec"], "nodeName": "n1"}, "status": {"phase": "Running"}}
+    labels = {"gpucluster.dev/pool": "t4-1"}
+    status = {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"nvidia.com/gpu": "1"}}
+    node = {"metadata": {"name": "n1", "labels": labels}, "status": {**status, "capacity": {"nvidia.com/gpu": "1"}}}
+    with_cluster({**objects, f"{NAMESPACE}/pods": [runs], "/api/v1/nodes": [node]})
+    answer = json.loads(gpu("why", "train", "--json")[1])
+    assert (answer["kind"], answer["brokenNodes"]) == ("running", broken)

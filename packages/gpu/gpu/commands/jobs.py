@@ -14,6 +14,7 @@ from rich.markup import escape
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import RESOURCES, gpu_limit
+from facts.concepts.unknown import at
 from gpu import why as reasons
 from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
@@ -239,11 +240,19 @@ def _broken_nodes(cluster: ClusterClient, state: JobState) -> dict[str, str]:
     names = {pod["spec"].get("nodeName") for pod in state.pods if pod["status"].get("phase") == "Running"}
     nodes = (list_nodes(cluster) or ()) if names else ()
     mine = {node["metadata"]["name"]: node for node in nodes if node["metadata"]["name"] in names}
-    resources = RESOURCES.values()
-    problems = {
-        name: broken_nodes.problem(node, broken_nodes.created_with(node, resources)) for name, node in mine.items()
-    }
+    problems = {name: _problem(node) for name, node in mine.items()}
     return {name: problem for name, problem in problems.items() if problem}
+
+
+def _problem(node: Object) -> str:
+    """What is wrong with a node on which pods run; Kubernetes evicts them from one that is not ready after 5 minutes.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+    """
+    conditions = {each["type"]: each["status"] for each in at(node, "status", "conditions") or ()}
+    if conditions.get("Ready") != "True":
+        return "not ready"
+    return broken_nodes.problem(node, broken_nodes.created_with(node, RESOURCES.values()))
 
 
 def _gpu_jobs(cluster: ClusterClient) -> list[Object]:
