@@ -308,6 +308,12 @@ def _cause_of(pod: Object, message: str, view: View) -> Cause | None:
     return next(others, first if knows_all("new_nodes", message) else None)
 
 
+def _pool_names(pod: Object, view: View) -> list[str]:
+    """The pools that the pod names, else those that it selects; empty if they are not known."""
+    selected = [] if view.offer is None else [pool.name for pool in pools_of(pod, view.offer)]
+    return allowed_pools(pod) or selected
+
+
 def _of_own_pools(pod: Object, message: str) -> str:
     """``message`` without what Karpenter says of NodePools that the pod does not select, where it names them."""
     own = allowed_pools(pod)
@@ -336,7 +342,7 @@ def _groups_of(trigger: Object) -> list[str]:
 
 def _group_failures(pod: Object, groups: Iterable[str], events: Sequence[Object], view: View) -> list[Object]:
     """What the autoscaler reports of ``groups``, or of those that are named after a pool of the pod."""
-    pools = allowed_pools(pod)
+    pools = _pool_names(pod, view)
     names = pools if view.offer is None else [pool.name for pool in view.offer.pools]
 
     def is_own(event: Object) -> bool:
@@ -403,7 +409,7 @@ def _given_up(pod: Object, name: str, events: Sequence[Object], view: View) -> R
 
 def _new_node(pod: Object, trigger: Object, view: View) -> Object | None:
     """The newest node of the pod's pools that was created since."""
-    pools = allowed_pools(pod)
+    pools = _pool_names(pod, view)
     since = [
         node
         for node in view.nodes or ()

@@ -163,6 +163,19 @@ def test_in_backoff_the_pods_own_failure_counts_then_its_groups(events: list[Any
     assert of_job(JOB, [waiting("t4-1")], [*events, refused], view=View(offer=OFFER)).kind == kind
 
 
+def test_a_pod_that_names_no_pool_has_those_that_it_tolerates() -> None:
+    """It only asks for a GPU, so it may not use the pool of the larger size."""
+    tolerant = waiting("t4-1")
+    plain = {**tolerant, "spec": {**tolerant["spec"], "affinity": {}}}
+    refused = not_triggered("1 in backoff after failed scale-up", 20)
+    sizes = offer(pool("t4-1"), pool("t4-4", size=4))
+    for group, kind in (("eks-t4-1-0a", "cloud-quota"), ("eks-t4-4-0b", "unknown")):
+        events = [group_failed(group, QUOTA), refused]
+        assert of_job(JOB, [plain], events, view=View(offer=sizes)).kind == kind
+    up = View(offer=sizes, nodes=[node(gpus=0)], now=NOW.replace(minute=10))
+    assert "waits for its GPU driver" in of_job(JOB, [plain], [TRIGGERED], view=up).summary
+
+
 def test_another_pod_of_the_job_may_have_the_reason() -> None:
     other = {**waiting("t4-1"), "metadata": {"name": "pod-2", "uid": "pod-2"}}
     events = [event("FailedScaleUp", "GCE out of resources", uid="pod-2"), not_triggered("1 in backoff", 20)]
