@@ -41,6 +41,8 @@ class CloudNodes:
     """Name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it."""
     starves_small_nodes: bool = True
     """Whether the system pods were seen to need more on small machines than they ask for."""
+    group_name: Callable[[str], str] = lambda pool: pool
+    """A pool's name → the part of its node group's name that stands for it, as autoscalers report groups."""
     spot_notice_seconds: int
     """How long pods have, at best, on a spot node that the cloud takes away."""
     block_ends: str = ""

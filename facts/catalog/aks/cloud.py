@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from facts.catalog.account import CloudAccount, CredentialPlugin
+from facts.catalog.aks.naming import pool_name
 from facts.catalog.aks.nodes import allocatable, disk_mib
 from facts.catalog.aks.quotas import quotas
 from facts.catalog.choices import Choices
@@ -119,6 +120,7 @@ CATALOG: Final = CloudCatalog(
         # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
         pod_addresses=256,
         system_pods=system_pods("aks", "node", "cluster"),
+        group_name=pool_name,
         # Azure tells 30 s ahead (https://learn.microsoft.com/azure/virtual-machines/spot-vms), and AKS drains the node
         # then (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
         spot_notice_seconds=25,

@@ -308,6 +308,15 @@ def _cause_of(pod: Object, message: str, view: View) -> Cause | None:
     return next(others, first if knows_all("new_nodes", message) else None)
 
 
+def _group_name(pool: str, view: View) -> str:
+    """The part of its node group's name that stands for a pool."""
+    # Imported late: the catalogue is large, and few jobs wait for a node group that failed.
+    from facts import catalog
+
+    cloud = "" if view.offer is None else view.offer.cloud
+    return catalog.of(cloud).nodes.group_name(pool) if cloud in catalog.clouds() else pool
+
+
 def _pool_names(pod: Object, view: View) -> list[str]:
     """The pools that the pod names, else those that it selects; empty if they are not known."""
     selected = [] if view.offer is None else [pool.name for pool in pools_of(pod, view.offer)]
@@ -344,12 +353,13 @@ def _group_failures(pod: Object, groups: Iterable[str], events: Sequence[Object]
     """What the autoscaler reports of ``groups``, or of those that are named after a pool of the pod."""
     pools = _pool_names(pod, view)
     names = pools if view.offer is None else [pool.name for pool in view.offer.pools]
+    parts = {name: _group_name(name, view) for name in names}
 
     def is_own(event: Object) -> bool:
         message = str(event.get("message"))
         if any(group in message for group in groups):
             return True
-        in_name = [name for name in names if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", message)]
+        in_name = [name for name in names if re.search(rf"(?<![a-z0-9]){re.escape(parts[name])}(?![a-z0-9])", message)]
         return not pools or max(in_name, key=len, default="") in pools
 
     return [event for event in events if event.get("reason") in _GROUP_FAILURES and is_own(event)]

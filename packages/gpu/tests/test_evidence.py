@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -161,6 +161,26 @@ DRY: Final = 'Code="AllocationFailed"'
 def test_in_backoff_the_pods_own_failure_counts_then_its_groups(events: list[Any], kind: str) -> None:
     refused = not_triggered("1 in backoff after failed scale-up", 20)
     assert of_job(JOB, [waiting("t4-1")], [*events, refused], view=View(offer=OFFER)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("cloud", "group"),
+    [
+        # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html, and the names of AKS's scale sets
+        # and GKE's instance groups as their autoscalers report them.
+        ("eks", "eks-t4-1-0ac1b2d3"),
+        ("gke", "https://www.googleapis.com/compute/v1/projects/p/zones/z/instanceGroups/gke-dev-t4-1-1a2b3c4d-grp"),
+        ("aks", "aks-t41bl3f7-12345678-vmss"),
+    ],
+)
+def test_groups_are_known_by_the_names_that_clouds_give_them(cloud: str, group: str) -> None:
+    refused = not_triggered("1 in backoff after failed scale-up", 20)
+    there = View(offer=replace(OFFER, cloud=cloud))
+    for pools, kind in ((("t4-1",), "cloud-quota"), (("t4-4",), "unknown")):
+        events = [group_failed(group, QUOTA), refused]
+        job_pod = waiting(*pools)
+        job_pod["spec"]["tolerations"] = [{"operator": "Exists"}]
+        assert of_job(JOB, [job_pod], events, view=there).kind == kind
 
 
 def test_a_pod_that_names_no_pool_has_those_that_it_tolerates() -> None:
