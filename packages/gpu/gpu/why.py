@@ -491,8 +491,10 @@ def _since(condition: Object, view: View) -> timedelta:
 def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
     """What is wrong with the first PersistentVolumeClaim of the pod that is not bound."""
     claims = {claim["metadata"]["name"]: claim for claim in view.claims or ()}
-    for name in _claims_of(pod):
+    for name, own in _claims_of(pod).items():
         if view.claims is not None and name not in claims:
+            if own:  # Kubernetes is about to make it
+                continue
             return causes("claims", "NotFound")[0].reason("", claim=name)
         if at(claims.get(name), "status", "phase") == "Bound":
             continue
@@ -518,15 +520,13 @@ def _volume_failure(claim: str, events: Sequence[Object]) -> Object | None:
     return next(iter(reversed(reported or failures)), None)
 
 
-def _claims_of(pod: Object) -> list[str]:
-    """Names of its PersistentVolumeClaims, also of those that are made for it:
+def _claims_of(pod: Object) -> dict[str, bool]:
+    """Name of a PersistentVolumeClaim of the pod → whether it is made for the pod:
     https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#persistentvolumeclaim-naming"""
     volumes = at(pod, "spec", "volumes") or ()
-    return [
-        str(at(volume, "persistentVolumeClaim", "claimName") or f"{pod['metadata']['name']}-{volume['name']}")
-        for volume in volumes
-        if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
-    ]
+    made = {f"{pod['metadata']['name']}-{volume['name']}": True for volume in volumes if volume.get("ephemeral")}
+    named = (at(volume, "persistentVolumeClaim", "claimName") for volume in volumes)
+    return made | {str(name): False for name in named if name}
 
 
 def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:

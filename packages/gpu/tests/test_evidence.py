@@ -416,6 +416,16 @@ def test_the_pods_claims_come_before_the_autoscaler(claims: Any, events: list[An
     assert other.kind == "scaling", "another pod's claim"
 
 
+def test_a_claim_that_is_made_for_the_pod_is_none_that_is_missing() -> None:
+    job_pod = waiting("t4-1")
+    job_pod["spec"]["volumes"] = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]
+    name = f"{UID}-scratch"
+    failed = event("ProvisioningFailed", "something new", 6, "PersistentVolumeClaim", name)
+    claim = {"metadata": {"name": name}, "status": {"phase": "Pending"}}
+    for claims, events, kind in (([], [], "scaling"), ([claim], [], "scaling"), ([claim], [failed], "volume")):
+        assert of_job(JOB, [job_pod], [TRIGGERED, *events], view=View(claims=claims)).kind == kind
+
+
 def test_a_driver_has_some_minutes_to_make_a_volume() -> None:
     young = {**about_claim("ExternalProvisioning", EXTERNAL), "firstTimestamp": "2026-11-22T08:25:00Z"}
     for first, helps in (("2026-11-22T08:25:00Z", True), ("2026-11-22T08:05:00Z", False)):
