@@ -602,7 +602,9 @@ def _disrupted(pod: Object) -> bool:
 def _as_failure(cause: Reason, word: str) -> Reason:
     """Of a job that has ended, with the kubelet's ``word`` for it."""
     summary = cause.message if cause.kind == "unknown" else cause.summary
-    return replace(cause, kind="failed", summary=f"Failed: {summary} ({word})")
+    if cause.waiting_helps:  # while the job lasted
+        cause = replace(cause, mended_by="user", remedy="submit it again")
+    return replace(cause, kind="failed", summary=f"Failed: {summary} ({word})", waiting_helps=False)
 
 
 def _with_counts(summary: str, pending: int, running: int) -> str:

@@ -141,7 +141,8 @@ def test_what_its_container_waits_for(reason: str, message: str, answer: tuple[A
 def test_a_pod_that_its_node_ended_or_never_took(reason: str, message: str, summary: str) -> None:
     ended = pod("Failed", node="n1", reason=reason, message=message)
     state = of_job(FAILED, [ended], [])
-    assert (state.kind, state.message) == ("failed", message)
+    assert (state.kind, state.message, state.waiting_helps) == ("failed", message, False)
+    assert "wait" not in state.remedy, "nothing starts it again"
     assert summary in state.summary
     assert "gpu logs" not in state.remedy, "it has none"
 
