@@ -84,6 +84,7 @@ _PUBLISHED: Final[Mapping[str, str]] = {
     "disk_mib": "disk_mib",
     "hourly_usd": "nodes.hourly_usd",
     "price_at_most": "nodes.price_at_most",
+    "on_demand_usd": "nodes.on_demand_usd",
     "idle_minutes": "scaling.unneeded_minutes",
     "notice_seconds": "notice_seconds",
     "capacity_type": "scaling.capacity_type",

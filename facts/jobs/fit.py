@@ -54,15 +54,21 @@ class Fit:
         return self._priced.nodes.price_at_most
 
     @property
+    def spot(self) -> bool:
+        """Whether ``hourly_usd`` is that of a spot node."""
+        return bool(self._priced.scaling.spot)
+
+    @property
+    def on_demand_usd(self) -> float | None:
+        """The same node's list price on demand, as far as the cluster publishes it."""
+        nodes = self._priced.nodes
+        return nodes.hourly_usd if nodes.on_demand_usd is None else nodes.on_demand_usd
+
+    @property
     def _priced(self) -> PoolOffer:
         first, *_ = self.pools
         known = [pool for pool in self.pools if pool.nodes.hourly_usd is not None]
         return first if first in known else min(known, key=lambda pool: pool.nodes.hourly_usd or 0.0, default=first)
-
-    @property
-    def price_order(self) -> float:
-        """The same, infinite where it is unknown."""
-        return math.inf if self.hourly_usd is None else self.hourly_usd
 
     @property
     def size(self) -> tuple[str, int]:
@@ -134,15 +140,24 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
         )
         if fit.most_pods >= request.workers:
             fitting.append(fit)
+    priced = [(math.inf if usd is None else usd, fit) for usd, fit in zip(comparable(fitting), fitting, strict=True)]
     cheapest: dict[tuple[str, int], float] = {}
-    for fit in fitting:
-        cheapest[fit.size] = min(fit.price_order, cheapest.get(fit.size, math.inf))
+    for usd, fit in priced:
+        cheapest[fit.size] = min(usd, cheapest.get(fit.size, math.inf))
 
-    def order(fit: Fit) -> tuple[float, int, str, bool, float]:
+    def order(each: tuple[float, Fit]) -> tuple[float, int, str, bool, float, bool]:
+        usd, fit = each
         kind, size = fit.size
-        return cheapest[fit.size], size, kind, not fit.pools[0].scaling.prepaid, fit.price_order
+        return cheapest[fit.size], size, kind, not fit.pools[0].scaling.prepaid, usd, not fit.spot
 
-    return sorted(fitting, key=order)
+    return [fit for _, fit in sorted(priced, key=order)]
+
+
+def comparable(fits: Sequence[Fit]) -> list[float | None]:
+    """The list price of a node of each, like with like: where that of a spot node is not known, so that its price on
+    demand stands for it, all spot nodes count at their price on demand."""
+    on_demand = any(fit.spot and fit.price_at_most for fit in fits)
+    return [fit.on_demand_usd if on_demand else fit.hourly_usd for fit in fits]
 
 
 def misses(offer: Offer, request: PodRequest) -> list[Miss]:

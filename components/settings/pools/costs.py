@@ -89,6 +89,7 @@ class NodePrice:
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     price_at_most: bool = False
+    on_demand_usd: float | None = None
 
 
 def node_price(
@@ -102,11 +103,13 @@ def node_price(
     first, *others = (known.prices.node(region, machine, disk_gb, spot=spot) for machine in machines)
     if first is None:
         return NodePrice()
+    on_demand = known.prices.node(region, machines[0], disk_gb, spot=False) if spot else None
     prices = [first, *(price for price in others if price is not None)]
     return NodePrice(
         hourly_usd=first.usd,
         dearest_hourly_usd=max(price.usd for price in prices),
         price_at_most=any(price.at_most for price in prices),
+        on_demand_usd=None if on_demand is None else on_demand.usd,
     )
 
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from facts.concepts.offer import PoolOffer
 from facts.jobs.fit import PodRequest, fits, misses, names
+from gpu.commands.fit import Place
+from gpu.commands.fit import _cheapest as chosen_place
+from gpu.start import Start
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import Run, gpu
@@ -249,3 +252,44 @@ def test_where_nothing_fits_the_answer_is_no(gpu: Run) -> None:
     assert (code, out) == (1, "no pool fits in any cluster of your kubeconfig that answered\n")
     code, _, err = gpu("fit", "--all", "--context", "warm")
     assert (code, "write one of them" in err) == (2, True)
+
+
+SPOT = {"capacity_type": "spot", "spot": True}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "cheapest"),
+    [
+        # Spot at 0.4 of 1.2 on demand beside spot of unknown price, 1.0 on demand: like is compared with like.
+        (
+            {**SPOT, "hourly_usd": 0.4, "on_demand_usd": 1.2},
+            {**SPOT, "hourly_usd": 1.0, "on_demand_usd": 1.0, "price_at_most": True},
+            "there",
+        ),
+        (
+            {**SPOT, "hourly_usd": 0.4, "on_demand_usd": 1.2},
+            {**SPOT, "hourly_usd": 1.3, "on_demand_usd": 1.3, "price_at_most": True},
+            "here",
+        ),
+        # Both are known.
+        (
+            {**SPOT, "hourly_usd": 0.4, "on_demand_usd": 1.2},
+            {**SPOT, "hourly_usd": 0.5, "on_demand_usd": 1.0},
+            "here",
+        ),
+        # At the same price on demand the one that may be less.
+        ({"hourly_usd": 1.0}, {**SPOT, "hourly_usd": 1.0, "on_demand_usd": 1.0, "price_at_most": True}, "there"),
+        # An older cluster publishes no price on demand.
+        ({**SPOT, "hourly_usd": 0.4}, {**SPOT, "hourly_usd": 1.0, "price_at_most": True}, "here"),
+    ],
+)
+def test_prices_are_compared_like_with_like(here: dict[str, Any], there: dict[str, Any], cheapest: str) -> None:
+    pools = [pool("here", **here), pool("there", gpu="nvidia-a100-40gb", **there)]
+    assert chosen(PodRequest(), *pools)[0] == [cheapest]
+    each = [fits(offer(one), PodRequest())[0] for one in pools]
+    start = Start("minutes", "no node is up")
+    places = [
+        Place(cluster=cast(Any, None), fit=fit, nodes=None, start=start, hourly_usd=fit.hourly_usd, nodes_needed=1)
+        for fit in each
+    ]
+    assert [one.name for one in chosen_place(places).fit.pools] == [cheapest]

@@ -15,14 +15,24 @@ from rich.table import Table
 
 from facts.concepts.offer import OfferError
 from facts.concepts.rest import resource_path
-from facts.jobs.fit import Fit, PodRequest, fits, misses
+from facts.jobs.fit import Fit, PodRequest, comparable, fits, misses
 from facts.jobs.job import AskError, JobRequest
 from facts.jobs.plan import NothingFits, place, team_of
 from gpu.cluster import ClusterClient, ClusterError, all_clusters, pod_path
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, err, fail, out, print_json, table_of
 from gpu.commands.following import events_around
-from gpu.commands.offer import as_json, by_pool, described, hourly_usd, list_nodes, node_of, nodes_up, request_of
+from gpu.commands.offer import (
+    as_json,
+    by_pool,
+    described,
+    hourly_usd,
+    list_nodes,
+    node_of,
+    nodes_for,
+    nodes_up,
+    request_of,
+)
 from gpu.commands.record import WorkerOptions, takes
 from gpu.start import Start, Usage, start_of, waits_for_node
 
@@ -47,11 +57,7 @@ class Place:
     nodes: Mapping[str, int] | None
     start: Start
     hourly_usd: float | None
-
-    @property
-    def price_order(self) -> tuple[bool, float]:
-        """Cheapest first, unknown prices last."""
-        return self.hourly_usd is None, self.hourly_usd or 0.0
+    nodes_needed: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +144,7 @@ def _places(
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = list(threads.map(lambda each: _ask(each, request, submits=submits), clusters))
     places = [answer for answer in answers if isinstance(answer, Place)]
-    places.sort(key=lambda place: (place.start.rank, place.price_order))
+    places = [each for _, each in sorted(_priced(places), key=lambda pair: (pair[1].start.rank, pair[0]))]
     by_context = zip((cluster.context for cluster in clusters), answers, strict=True)
     return places, {context: answer for context, answer in by_context if isinstance(answer, str)}
 
@@ -158,6 +164,7 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
             nodes=by_pool(nodes),
             start=start_of(fit, request, _usage(cluster, nodes)),
             hourly_usd=hourly_usd(fit, request),
+            nodes_needed=nodes_for(fit, request),
         )
     except (AskError, ClusterError, NothingFits, OfferError) as error:
         if isinstance(error, ClusterError) and error.status == HTTPStatus.NOT_FOUND:
@@ -166,7 +173,13 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
 
 
 def _cheapest(places: Sequence[Place]) -> Place:
-    return min(places, key=lambda place: place.price_order)
+    return min(_priced(places), key=lambda pair: pair[0])[1]
+
+
+def _priced(places: Sequence[Place]) -> list[tuple[tuple[bool, float, bool], Place]]:
+    """The places with what orders them: cheapest first, of the same price spot first, unknown prices last."""
+    prices = zip(comparable([place.fit for place in places]), places, strict=True)
+    return [((usd is None, (usd or 0.0) * place.nodes_needed, not place.fit.spot), place) for usd, place in prices]
 
 
 def _usage(cluster: ClusterClient, nodes: Sequence[dict[str, Any]] | None) -> Usage:
@@ -218,7 +231,9 @@ def _when(start: Start) -> str:
 def _advice(places: Sequence[Place]) -> str:
     """Where it starts soonest and where it is cheapest, and the option that chooses the cluster."""
     soonest, cheapest = places[0], _cheapest(places)
+    unknown = len(places) > 1 and any(place.fit.spot and place.fit.price_at_most for place in places)
+    note = "\ncompared at prices on demand, because a spot price is not known" if unknown else ""
     when = f"--context {soonest.cluster.context} ({_when(soonest.start)})"
     if soonest is cheapest:
-        return f"soonest and cheapest: {when}"
-    return f"soonest: {when}\ncheapest: --context {cheapest.cluster.context} ({_when(cheapest.start)})"
+        return f"soonest and cheapest: {when}{note}"
+    return f"soonest: {when}\ncheapest: --context {cheapest.cluster.context} ({_when(cheapest.start)}){note}"

@@ -68,7 +68,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd, at_most=fit.price_at_most)}/h per node"
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
-    total = f", {_nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
+    total = f", {nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
     return (
         f"{names}: {first.gpus.per_node} {first.gpus.type} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
@@ -88,7 +88,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
         "gpu": fit.pools[0].gpus.type,
         "gpusPerNode": fit.pools[0].gpus.per_node,
         "podsPerNode": fit.pods_per_node,
-        "nodes": _nodes_for(fit, request),
+        "nodes": nodes_for(fit, request),
         "hourlyUsdPerNode": fit.hourly_usd,
         "hourlyUsd": hourly_usd(fit, request),
         "priceAtMost": fit.price_at_most,
@@ -99,10 +99,11 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
 
 def hourly_usd(fit: Fit, request: PodRequest) -> float | None:
     """Price of all nodes that the job needs; ``None`` if unknown."""
-    return None if fit.hourly_usd is None else round(_nodes_for(fit, request) * fit.hourly_usd, 4)
+    return None if fit.hourly_usd is None else round(nodes_for(fit, request) * fit.hourly_usd, 4)
 
 
-def _nodes_for(fit: Fit, request: PodRequest) -> int:
+def nodes_for(fit: Fit, request: PodRequest) -> int:
+    """How many nodes the job needs."""
     return -(-request.workers // fit.pods_per_node)
 
 
