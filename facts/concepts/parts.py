@@ -112,8 +112,8 @@ class Nodes(Generic[U, A]):
     ``upgrade`` says how nodes are upgraded; ``None`` is the default of components/clouds.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the first type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known. ``price_at_most``: the first, or
-    both, are upper limits, because the price in the region, or of a spot node, is not known. ``on_demand_usd`` is what a
-    spot node of the first type would cost on demand, to compare it with those whose spot price is not known.
+    both, are upper limits, because the price in the region, or of a spot node, is not known. ``on_demand_usd`` is what
+    a spot node of the first type would cost on demand, to compare it with those whose spot price is not known.
     """
 
     machine_types: tuple[str | U | A, ...]
