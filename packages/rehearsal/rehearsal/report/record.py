@@ -17,6 +17,7 @@ import yaml
 
 from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
+from facts.concepts.credentials import hidden
 from rehearsal.providers.resource import recorded_types
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
@@ -81,7 +82,11 @@ class RehearsalRecord:
         return self.timeline.now() if self.ended is None else self.ended
 
     def to_json(self, logs: Path | None) -> dict[str, Any]:
-        """What ``report.json`` has of every rehearsal (see ``report.py``)."""
+        """What ``report.json`` has of every rehearsal (see ``report.py``), without what looks like a credential."""
+        content: dict[str, Any] = hidden(self._content(logs))
+        return content
+
+    def _content(self, logs: Path | None) -> dict[str, Any]:
         return {
             "schemaVersion": SCHEMA_VERSION,
             "stack": self.stack,

@@ -163,9 +163,8 @@ class RunRecord(RehearsalRecord):
     applied: tuple[Applied, ...] = ()
     changes: list[Changed] = field(default_factory=list)
 
-    def to_json(self, logs: Path | None) -> dict[str, Any]:
-        """The report's content (see the module's docstring)."""
-        return {**super().to_json(logs), **_observed(self)}
+    def _content(self, logs: Path | None) -> dict[str, Any]:
+        return {**super()._content(logs), **_observed(self)}
 
 
 def cost_of(record: RunRecord) -> ListPrices:

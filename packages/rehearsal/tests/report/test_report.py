@@ -61,6 +61,14 @@ def shown(record: RunRecord, **console: Any) -> str:
     return output.getvalue()
 
 
+def test_no_credential_of_an_error_is_in_the_report(record: RunRecord) -> None:
+    record.checks.append(Check("x", "A title", False, "GET https://user:hunter22@example.com: DB_PASSWORD=hunter22"))
+    record.failures.append("Authorization: Bearer hunter22.aaaaaaaaaaaaaaaa")
+    text = json.dumps(record.to_json(None))
+    assert "hunter22" not in text
+    assert "[secret]" in text
+
+
 def test_the_dearest_moment_has_its_list_price(record: RunRecord) -> None:
     assert cost_of(record).peak_hourly == pytest.approx(3600.09)
 
