@@ -151,18 +151,18 @@ class Packer(PollingThread):
         return True
 
 
-def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
-    """Every usable node with its pods."""
+def used_nodes(nodes: Sequence[Object], pods: Sequence[Object], *, cordoned: bool = False) -> list[Used]:
+    """Every usable node with its pods; with ``cordoned`` also those that take no pod."""
     placed: dict[str, list[Object]] = {}
     for pod in pods:
         if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
             placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node)]
+    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node, cordoned)]
 
 
-def usable(node: Object) -> bool:
-    """Whether the node is schedulable and not being deleted."""
-    going = node["metadata"].get("deletionTimestamp") or node["spec"].get("unschedulable")
+def usable(node: Object, cordoned: bool = False) -> bool:
+    """Whether the node is ready, schedulable or ``cordoned``, and not being deleted."""
+    going = node["metadata"].get("deletionTimestamp") or (node["spec"].get("unschedulable") and not cordoned)
     going = going or any(taint["key"] == "karpenter.sh/disrupted" for taint in node["spec"].get("taints", []))
     return not going and condition(node, "Ready")
 

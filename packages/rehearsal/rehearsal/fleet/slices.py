@@ -54,7 +54,8 @@ class SliceWatcher(PollingThread):
     def _idle(self, name: str, size: int) -> bool:
         """Whether all nodes of the group have been ready, and without a pod, for some seconds."""
         nodes = self._api.list("/api/v1/nodes", labelSelector=f"{GROUP_LABEL}={name}")
-        used = used_nodes(nodes, self._api.list("/api/v1/pods"))
+        # A node out of service is as idle as others.
+        used = used_nodes(nodes, self._api.list("/api/v1/pods"), cordoned=True)
         if len(used) < size or any(moves(pod) for each in used for pod in each.pods):
             self._idle_since.pop(name, None)
             return False
