@@ -92,7 +92,7 @@ def test_a_node_that_goes_takes_no_pods(going: dict[str, Any]) -> None:
 
 def test_a_look_at_a_large_fleet_examines_each_node_once(monkeypatch: pytest.MonkeyPatch) -> None:
     examined: list[Object] = []
-    monkeypatch.setattr("rehearsal.fleet.packing.usable", lambda node: not examined.append(node))
+    monkeypatch.setattr("rehearsal.fleet.packing.usable", lambda node, _cordoned: not examined.append(node))
     template = NodeTemplate(gpu_group("t4", 4, packing=PACKING), ClusterFacts("c", "us-central1", "1.34.4"))
     packer = Packer(cast(Api, SimpleNamespace(list=lambda path: [])), lambda name: template)
     fleet = [node(f"t4-{number}", 4) for number in range(20)]

@@ -29,6 +29,7 @@ class Claims(Api):
         super().__init__(Kubeconfig({"server": "https://nowhere"}, {"token": "t"}))
         self.claims: list[Object] = []
         self.pods: list[Object] = []
+        self.cordoned = False
 
     def has(self, count: int) -> None:
         first = len(self.claims)
@@ -43,7 +44,8 @@ class Claims(Api):
         if path.endswith("pods"):
             return self.pods
         ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {}}
-        return [{"metadata": {**each["metadata"], "labels": {}}, "spec": {}, "status": ready} for each in self.claims]
+        spec = {"unschedulable": True} if self.cordoned else {}
+        return [{"metadata": {**each["metadata"], "labels": {}}, "spec": spec, "status": ready} for each in self.claims]
 
     @override
     def create(self, path: str, body: Object, **query: Any) -> Object:
@@ -60,8 +62,9 @@ def api() -> Claims:
     return Claims()
 
 
+@pytest.mark.parametrize("out_of_service", [False, True])
 def test_one_node_becomes_the_whole_slice_and_all_end_when_no_pod_is_left(
-    api: Claims, monkeypatch: pytest.MonkeyPatch
+    out_of_service: bool, api: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watcher, clock = SliceWatcher(api, lambda: [TEMPLATE]), [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
@@ -71,7 +74,7 @@ def test_one_node_becomes_the_whole_slice_and_all_end_when_no_pod_is_left(
         watcher.look()
         clock[0] += 6
     assert len(api.claims) == 4
-    api.pods = []
+    api.pods, api.cordoned = [], out_of_service
     watcher.look()
     clock[0] += 6
     watcher.look()
