@@ -13,8 +13,7 @@ import pytest
 
 from facts.concepts.offer import PoolOffer
 from facts.jobs.fit import PodRequest, fits, misses, names
-from gpu.commands.fit import Place
-from gpu.commands.fit import _cheapest as chosen_place
+from gpu.commands.fit import Place, cheapest_of
 from gpu.start import Start
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
@@ -292,4 +291,4 @@ def test_prices_are_compared_like_with_like(here: dict[str, Any], there: dict[st
         Place(cluster=cast(Any, None), fit=fit, nodes=None, start=start, hourly_usd=fit.hourly_usd, nodes_needed=1)
         for fit in each
     ]
-    assert [one.name for one in chosen_place(places).fit.pools] == [cheapest]
+    assert [one.name for one in cheapest_of(places).fit.pools] == [cheapest]

@@ -124,3 +124,14 @@ def test_it_refuses_an_idle_gpu_node_and_lets_the_rest_through(tmp_path: Path, m
     # The engine shortens a long path in its middle.
     assert re.search(rf"gpucluster@v0\.1\.0 \(local: \S*/{pack.name}\)", passed), passed
     assert "At its maximum the stack has 8 GPUs, over the limit of 7" in limited, limited
+
+
+def test_a_price_of_the_configuration_counts(project: Project) -> None:
+    ceiling = {"hourly-cost-ceiling": {"maxHourlyUsd": 50}}
+    rewrite(project, BY_TOKEN, resources=[list(each) for each in _CASES["money-without-a-price"].resources])
+    assert "there is no price for" in gated(project, "preview", config=ceiling, refused=True)
+    prices = {"u-3tb1.56xlarge": {"us-west-2": 5}}
+    passed = gated(project, "preview", config={**ceiling, "prices": prices})
+    assert "Prices in the gate's configuration count: u-3tb1.56xlarge in us-west-2 $5." in " ".join(passed.split())
+    dear = {"u-3tb1.56xlarge": 100}
+    assert "over the limit of $50.00" in gated(project, "preview", config={**ceiling, "prices": dear}, refused=True)

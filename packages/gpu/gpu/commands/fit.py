@@ -117,7 +117,7 @@ def choose(choice: ClusterChoice, team: str | None, request: PodRequest) -> Clus
         case ClusterChoice.SOONEST:
             chosen = places[0]
         case ClusterChoice.CHEAPEST:
-            chosen = _cheapest(places)
+            chosen = cheapest_of(places)
     err().print(escape(f"context {chosen.cluster.context}: {_when(chosen.start)}"))
     return chosen.cluster
 
@@ -172,7 +172,8 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
         return str(error).removeprefix(f"context {cluster.context}: ")
 
 
-def _cheapest(places: Sequence[Place]) -> Place:
+def cheapest_of(places: Sequence[Place]) -> Place:
+    """The place with the lowest list price, like compared with like."""
     return min(_priced(places), key=lambda pair: pair[0])[1]
 
 
@@ -230,7 +231,7 @@ def _when(start: Start) -> str:
 
 def _advice(places: Sequence[Place]) -> str:
     """Where it starts soonest and where it is cheapest, and the option that chooses the cluster."""
-    soonest, cheapest = places[0], _cheapest(places)
+    soonest, cheapest = places[0], cheapest_of(places)
     unknown = len(places) > 1 and any(place.fit.spot and place.fit.price_at_most for place in places)
     note = "\ncompared at prices on demand, because a spot price is not known" if unknown else ""
     when = f"--context {soonest.cluster.context} ({_when(soonest.start)})"
