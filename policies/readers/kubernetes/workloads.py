@@ -168,7 +168,8 @@ def read_claim(declared: Declared) -> Iterable[Item]:
     alternatives = [each for request in requests for each in items(at(request, "firstAvailable"))]
     for name in dict.fromkeys(text(at(each, "deviceClassName")) for each in (*exact, *alternatives)):
         if name is UNKNOWN or (name is not None and _GPU_CLASS.search(name)):
-            selective = any(at(each, "selectors") for each in (*exact, *alternatives))
+            selectors = [at(each, "selectors") for each in (*exact, *alternatives)]
+            selective = UNKNOWN in selectors or any(selectors)
             yield GpuClaim(f"{declared.kind} '{declared.name}'", name, selective, declared.urn)
 
 
