@@ -9,7 +9,7 @@ Objects in the cluster have no API server here: they are compared, and two resou
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -140,6 +140,17 @@ class Deployment:
             each.registration.urn
             for each in self.resources.values()
             if each.id and self._of(each).read(each.call, each.id, each.inputs, each.outputs).id == ""
+        ]
+
+    def drifted(self, types: Collection[str]) -> list[str]:
+        """Inputs of resources of these types that the cloud changed together with another resource."""
+        return [
+            f"{each.registration.name} {key}"
+            for each in self.resources.values()
+            if each.registration.type in types and each.inputs
+            for live in [self._of(each).read(each.call, each.id, each.inputs, each.outputs).state]
+            for key in each.inputs
+            if live.get(key) != each.outputs.get(key)
         ]
 
     def answer(self, question: str, *arguments: Any) -> Any:

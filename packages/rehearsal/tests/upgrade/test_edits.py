@@ -5,6 +5,8 @@ There is no engine: the program is real, the clouds are simulated, and each regi
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,27 +15,55 @@ import yaml
 
 from components.settings import SettingsError
 from components.settings.read import NAMESPACE
+from facts import catalog
+from facts.catalog.changes import Effects
 from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.released import program
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.fixtures import create_fixtures
 from tests.one_stack import WORDS
-from tests.program.test_every_key import COLUMNS, Config, before_and_after
+from tests.program.test_every_key import CHANGES, COLUMNS, Config, asked, before_and_after
 
 pytestmark = pytest.mark.slow
 
+HOLDERS: Final = {
+    "gcp:artifactregistry/repository:Repository": "registry",
+    "aws:ecr/repository:Repository": "registry",
+    "azure-native:containerregistry:Registry": "registry",
+    "gcp:storage/bucket:Bucket": "bucket",
+    "aws:s3/bucket:Bucket": "bucket",
+    "azure-native:storage:StorageAccount": "bucket",
+    "gcp:filestore/instance:Instance": "volume",
+    "aws:efs/fileSystem:FileSystem": "volume",
+    "aws:kms/key:Key": "key",
+    "kubernetes:core/v1:PersistentVolumeClaim": "volume claim",
+    "kubernetes:apps/v1:StatefulSet": "pods",
+    "kubernetes:apps/v1:Deployment": "pods",
+}
+"""What else holds jobs or data: type → its word on the page."""
+WAITING: Final = {
+    "kubernetes:karpenter.sh/v1:NodePool": ("spec.template.",),
+    "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": ("spec.",),
+    # Its tags are those of running machines as well: facts/catalog/aks/data/changes.csv.
+    "kubernetes:karpenter.azure.com/v1beta1:AKSNodeClass": ("spec.imageFamily", "spec.osDiskSizeGB", "spec.gpu"),
+    "aws:eks/nodeGroup:NodeGroup": ("launchTemplate.", "version"),
+    "azure-native:containerservice:AgentPool": ("orchestratorVersion",),
+}
+"""What Karpenter applies to new nodes only (https://karpenter.sh/docs/concepts/disruption/#drift), and what the program
+leaves as it is while a GPU pool has nodes: here it has none."""
 CLUSTERS: Final = (
     "gcp:container/cluster:Cluster",
     "aws:eks/cluster:Cluster",
     "azure-native:containerservice:ManagedCluster",
 )
-POOLS: Final = (
+CLOUD_POOLS: Final = (
     "gcp:container/nodePool:NodePool",
     "aws:eks/nodeGroup:NodeGroup",
     "azure-native:containerservice:AgentPool",
-    "kubernetes:karpenter.sh/v1:NodePool",
 )
+POOLS: Final = (*CLOUD_POOLS, "kubernetes:karpenter.sh/v1:NodePool")
+ENDING: Final = frozenset((*CLUSTERS, *POOLS, *HOLDERS))
 
 
 class Running:
@@ -43,17 +73,30 @@ class Running:
     """
 
     def __init__(self, key: str, column: str, folder: Path) -> None:
+        self._folder = folder
         self._before, self._after = map(stack_file, before_and_after(key, COLUMNS[column]))
         files = [folder / "every-key.yaml", folder / "edited.yaml"]
         for file, config in zip(files, (self._before, self._after), strict=True):
             file.write_text(yaml.safe_dump({"config": config}))
         self.deployment = Deployment(files[0], folder, {})
         for file in files:
-            try:
+            with contextlib.suppress(SettingsError, ProviderError):  # the program refuses it; they are there already
                 create_fixtures(file, self.deployment.cloud)
-            except (SettingsError, ProviderError):  # the program says so itself; or they are there already
-                continue
         self.created = self.deployment.update(program(ROOT))
+
+    def starts(self) -> bool:
+        """Whether a new stack with the other value is accepted; its provider is in its own region."""
+        file = self._folder / "edited.yaml"
+        if "aws:region" in self._after:
+            own = {**self._after, "aws:region": self._after[f"{NAMESPACE}:region"]}
+            file.write_text(yaml.safe_dump({"config": own}))
+        try:
+            deployment = Deployment(file, self._folder, {})
+        except SettingsError:
+            return False
+        with contextlib.suppress(ProviderError):  # they are there already
+            create_fixtures(file, deployment.cloud)
+        return refusals(deployment.update(program(ROOT))) == []
 
     def edit(self) -> list[Change]:
         """What the update with the other value does."""
@@ -65,6 +108,46 @@ def stack_file(config: Config) -> dict[str, Any]:
     """The keys with their namespace, and the account's."""
     account = WORDS[config["cloud"]]["account"].split(": ")
     return {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
+
+
+def effect(running: Running) -> tuple[str, str] | None:
+    """What the edit does, as ``preview`` and ``job`` of ``facts/catalog/<cloud>/data/changes.csv`` say it; ``None`` if
+    a new stack is refused as well, so that none runs with the one value or the other."""
+    if refusals(running.created):
+        return None
+    recreated = len(running.deployment.recreated)
+    changes = running.edit()
+    refused = [each for each in changes if each.op == "refuse"]
+    assert [each for each in refused if each.type] == [], "it fails half way"
+    if refused:
+        return ("refused", "runs") if running.starts() else None
+    assert running.deployment.missing() == []
+    assert running.deployment.drifted(CLOUD_POOLS) == []
+    ended = {each.name: each.type for each in changes if each.op in ("replace", "delete") and each.type in ENDING}
+    if ended:
+        return f"replace of {_named(ended)}", "ends"
+    pools = {*running.deployment.recreated[recreated:]}
+    waiting = [
+        each.name
+        for each in changes
+        if each.op == "update" and any(path.startswith(WAITING.get(each.type, ())) for path in each.paths)
+    ]
+    if any("gpu" in name.split("-") for name in waiting):
+        return "update", "waits"
+    if any(name.startswith("gpu") for name in pools):
+        return "update", "ends"
+    return "update", "moves" if pools or waiting else "runs"
+
+
+def _named(ended: dict[str, str]) -> str:
+    """What ends, in the words of the page."""
+    if any(type in CLUSTERS for type in ended.values()):
+        return "the cluster"
+    pools = {name for name, type in ended.items() if type in POOLS}
+    if pools:
+        admin = any(name.startswith("admin") for name in pools)
+        return "all pools" if admin and len(pools) > 1 else "the admin pool" if admin else "the pool"
+    return "the " + " and the ".join(sorted({HOLDERS[type] for type in ended.values()}))
 
 
 def refusals(changes: list[Change]) -> list[str]:
@@ -129,3 +212,60 @@ def test_what_azure_cannot_change_is_refused_before_anything_is_made(key: str, r
     assert (refused.op, refused.type) == ("refuse", "")
     assert f"{key.removesuffix('.network')}: " in refused.why
     assert remedy in refused.why
+
+
+IN_THE_TABLES: Final = {
+    "gpuPools": "pool-renamed",
+    "gpuPools[].name": "pool-renamed",
+    "gpuPools[].diskGb": "disk",
+    "gpuPools[].labels": "label",
+    "gpuPools[].maxNodes": "maximum-raised",
+    "labels": "tag",
+}
+"""Key → the change of the page's first tables that its edit is."""
+INSTEAD: Final = {f"{name} network.existing": "network.existing.network" for name in COLUMNS if name.startswith("aks")}
+"""On Azure no stack without an existing network could name one later: its control plane would become private."""
+ELSEWHERE: Final = frozenset(
+    {
+        "kubernetes.version",  # what becomes of nodes depends on them: day two plays it
+        *(f"network.existing.{each}" for each in ("network", "subnets", "podRange", "serviceRange")),  # as `existing`
+    }
+)
+
+
+def rows(column: str) -> Effects:
+    """What the page says of this cloud and autoscaler."""
+    return catalog.of(COLUMNS[column].cloud).changes[COLUMNS[column].autoscaler]
+
+
+def edits() -> Iterator[Any]:
+    """Each key in each column; `make test` tries those of which the page says that something ends or is refused, with a
+    cloud's second autoscaler only where it says something else.
+    """
+    for name, column in COLUMNS.items():
+        for key in sorted({*asked(column), *(rows(name).keys() & CHANGES)} - ELSEWHERE):
+            before = before_and_after(key, column)[0]["autoscaling"].get("autoscaler")
+            if (before or catalog.of(column.cloud).choices.autoscalers[0]) != column.autoscaler:
+                continue  # an edit of another column
+            effect = rows(name).get(IN_THE_TABLES.get(key, key))
+            first = next(rows(each) for each in COLUMNS if COLUMNS[each].cloud == column.cloud)
+            same = first is not rows(name) and first.get(IN_THE_TABLES.get(key, key)) == effect
+            ends = effect is not None and (effect.preview == "refused" or effect.job in ("ends", "moves", "others"))
+            short = ends and not same
+            yield pytest.param(name, key, marks=[] if short else pytest.mark.rehearsal, id=f"{name}-{key}")
+
+
+@pytest.mark.parametrize(("column", "key"), edits())
+def test_an_edit_does_what_the_page_says(column: str, key: str, tmp_path: Path) -> None:
+    try:
+        edited = effect(Running(INSTEAD.get(f"{column} {key}", key), column, tmp_path))
+    except SettingsError:
+        edited = None
+    row = rows(column).get(IN_THE_TABLES.get(key, key))
+    if key in IN_THE_TABLES:
+        assert edited is not None
+        assert row is not None
+        assert row.preview.startswith(edited[0].split()[0])
+        assert edited[1] == row.job.replace("others", "ends")
+    else:
+        assert (edited or ("update", "runs")) == ((row.preview, row.job) if row else ("update", "runs"))

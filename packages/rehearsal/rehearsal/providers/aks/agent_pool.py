@@ -238,10 +238,16 @@ def image(pool: Properties) -> str:
 def _start(cloud: Subscription, pool: Record, before: Record | None) -> Record:
     with cloud.changing:
         start_nodes(cloud, pool)
-        if before is not None and before.outputs[_VERSION] != pool.outputs[_VERSION]:
-            # Each node is cordoned, drained and reimaged: https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
+        if before is not None and _reimaged(before, pool):
             cloud.machines().recreate_nodes(last_part(cluster_of(pool.id)), last_part(pool.id))
     return pool
+
+
+def _reimaged(before: Record, pool: Record) -> bool:
+    """Whether each node is cordoned, drained and reimaged: for another version
+    (https://learn.microsoft.com/azure/aks/upgrade-aks-cluster) or image
+    (https://learn.microsoft.com/azure/aks/upgrade-os-version)."""
+    return before.outputs[_VERSION] != pool.outputs[_VERSION] or image(before.inputs) != image(pool.inputs)
 
 
 def _stop(cloud: Subscription, pool: Record) -> None:

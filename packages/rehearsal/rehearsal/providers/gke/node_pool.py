@@ -317,7 +317,10 @@ def start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
             raise not_registered(first, problem)
         group = group.not_scaled(problem)
     cloud.machines().apply_group(group)
-    if before is not None and changed(before, pool, NODES_RECREATED):
+    # Nodes in a zone that is removed are deleted; here those of the other zones are replaced as well:
+    # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
+    left = before is not None and not {*before.outputs["nodeLocations"]} <= {*zones}
+    if before is not None and (left or changed(before, pool, NODES_RECREATED)):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool
 

@@ -48,6 +48,11 @@ def _bounded(pending: Pending[Account]) -> None:
 
 
 def _remove_role(account: Account, id: str, inputs: Properties) -> None:
+    # The provider takes a role out of instance profiles, and leaves policies unless it is told to (``deleteRole`` of
+    # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/iam/role.go).
+    for profile in account.call("iam", "ListInstanceProfilesForRole", RoleName=id)["InstanceProfiles"]:
+        name = profile["InstanceProfileName"]
+        account.call("iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=id)
     if inputs.get("forceDetachPolicies"):
         for policy in account.call("iam", "ListAttachedRolePolicies", RoleName=id)["AttachedPolicies"]:
             account.call("iam", "DetachRolePolicy", RoleName=id, PolicyArn=policy["PolicyArn"])
