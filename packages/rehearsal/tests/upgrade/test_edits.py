@@ -100,8 +100,8 @@ class Running:
 
     def edit(self) -> list[Change]:
         """What the update with the other value does."""
-        gone = {key: None for key in self._before if key not in self._after}
-        return self.deployment.update(program(ROOT), **self._after, **gone)
+        removed = {key: None for key in self._before if key not in self._after}
+        return self.deployment.update(program(ROOT), **self._after, **removed)
 
 
 def stack_file(config: Config) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def edits() -> Iterator[Any]:
             yield pytest.param(name, key, marks=[] if short else pytest.mark.rehearsal, id=f"{name}-{key}")
 
 
-@pytest.mark.parametrize(("column", "key"), edits())
+@pytest.mark.parametrize(("column", "key"), [*edits()])
 def test_an_edit_does_what_the_page_says(column: str, key: str, tmp_path: Path) -> None:
     try:
         edited = effect(Running(INSTEAD.get(f"{column} {key}", key), column, tmp_path))
