@@ -16,7 +16,7 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import can_get, distinct
 
-_SIZES = {"max_nodes", "min_nodes", "initial_nodes"}
+_SIZES = {"max_nodes", "initial_nodes"}
 
 
 @rule(
@@ -41,7 +41,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     if max_hourly_usd is None or not stack.groups:
         return []
-    if unknown := _of_unknown_size(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
+    if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
     if unlimited := ", ".join(f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None):
         message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {unlimited}."
@@ -80,8 +80,6 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     """
     if max_idle_usd is None:
         return []
-    if unknown := _of_unknown_size(idle_cost, [(group, _least_nodes(group)) for group in stack.groups]):
-        return unknown
     reserved = [_cost_reserved(reservation) for reservation in stack.reservations]
     in_pools = zip(stack.groups, reserved_once(group.scaling for group in stack.groups), strict=True)
     pools = [_cost(group, _billed_nodes(group, machines)) for group, machines in in_pools]
@@ -178,8 +176,8 @@ def _least_nodes(group: NodeGroup) -> Maybe[int]:
     return group.scaling.min_nodes if group.scaling.autoscaled else group.initial_nodes
 
 
-def _of_unknown_size(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[int | None]]]) -> list[Violation]:
-    """The violation if the size of a group is an output that only the update knows.
+def _of_unknown_maximum(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[int | None]]]) -> list[Violation]:
+    """The violation if the maximum of a group is an output that only the update knows.
 
     A ceiling is checked at the end of an update, when such a group is there already and may grow.
     """
@@ -187,8 +185,8 @@ def _of_unknown_size(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[int 
     if not groups:
         return []
     names = ", ".join(f"'{group.name}'" for group in groups)
-    message = f"The size of node group {names} is unknown until the update has created it: the limit would not hold."
-    remedy = "Write the minimum and maximum of the node group as numbers, not as an output of another resource."
+    message = f"The maximum of node group {names} is unknown until the update has created it: the limit would not hold."
+    remedy = "Write the maximum of the node group as a number, not as an output of another resource."
     return [limited.violation(message, groups[0].resource, remedy=remedy)]
 
 
@@ -249,7 +247,7 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None or not groups:
         return []
-    if unknown_sizes := _of_unknown_size(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
+    if unknown_sizes := _of_unknown_maximum(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
         return unknown_sizes
     counts = [(group.name, _most_gpus(group)) for group in groups]
     known = [(name, gpus) for name, gpus in counts if gpus is not UNKNOWN]
