@@ -114,10 +114,12 @@ def _machines(settings: Settings, pool: Pool) -> list[Machine]:
 
 
 def _pools(settings: Settings) -> Pools:
-    known, room = catalog.of(settings.cloud), dict[str, Resources]()
+    nodes, room = catalog.of(settings.cloud).nodes, dict[str, Resources]()
     for pool in settings.gpu_pools:
-        free = [known.nodes.allocatable(machine) for machine in _machines(settings, pool)]
-        if len(free) == len(pool.nodes.machine_types):
-            cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
-            room[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
+        machines = _machines(settings, pool)
+        if len(machines) == len(pool.nodes.machine_types):
+            # The most that such nodes may have, where it is not known how much they have.
+            most = nodes.most_memory_mib or (lambda machine: nodes.allocatable(machine).memory_mib)
+            cpu = max(nodes.allocatable(each).milli_cpu for each in machines)
+            room[pool.name] = Resources(milli_cpu=cpu, memory_mib=max(map(most, machines)))
     return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)

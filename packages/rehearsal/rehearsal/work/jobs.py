@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from facts.concepts.offer import Offer
-from facts.jobs.fit import Fit, PodRequest, fits
+from facts.jobs.fit import Fit, PodRequest, comparable, fits
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
 from rehearsal.cluster.api import Api, condition
@@ -45,7 +46,13 @@ class Workplace:
             for pool in self.offer.pools
         ]
         fitting = [(each, fit[0]) for each in dict.fromkeys(requests) if (fit := fits(self.offer, each))]
-        return sorted(fitting, key=lambda pair: (pair[1].price_order * pair[0].workers, pair[0].gpus))
+        priced = zip(comparable([fit for _, fit in fitting]), fitting, strict=True)
+
+        def order(each: tuple[float | None, tuple[PodRequest, Fit]]) -> tuple[float, int]:
+            usd, (request, _) = each
+            return math.inf if usd is None else usd * request.workers, request.gpus
+
+        return [pair for _, pair in sorted(priced, key=order)]
 
     def submit(self, job: TrainingJobSpec, seconds: str) -> None:
         """Submit the job in a namespace of developers; each of its pods runs for so many seconds.
