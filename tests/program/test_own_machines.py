@@ -20,6 +20,7 @@ from tests.stacks import CONTROL_PLANES, OWN_MACHINES, run_program, run_with, se
 
 WORKER = "gpucluster-machines:index:Worker"
 CONTROL_PLANE = "gpucluster-machines:index:ControlPlane"
+FLANNEL = "network-policies: Cluster 'cluster-control-plane' does not enforce NetworkPolicies."
 
 
 def recording(**changed: Any) -> Recording:
@@ -249,7 +250,7 @@ def test_services_get_addresses_of_the_machines_network_where_asked() -> None:
     assert program.only("gpucluster-machines:index:Preflight").inputs["loadBalancerRange"] == addresses
     for machine in (program.only(CONTROL_PLANE), *workers(program).values()):
         assert machine.inputs["firewall"]["ports"] == ["7946/tcp", "7946/udp"]
-    assert declared.violations(program) == []
+    assert declared.violations(program) == [FLANNEL]
     without = recording()
     assert "metallb" not in json.dumps([each.inputs for each in without.resources])
     assert "ports" not in without.only(CONTROL_PLANE).inputs["firewall"]
@@ -281,7 +282,7 @@ def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> N
     groups = [item for item in declared.items(recording()) if isinstance(item, NodeGroup)]
     kinds = {group.name: (group.kind, group.gpus.per_node) for group in groups}
     assert kinds == {"cp1": ("owned", 0), "gpu1": ("owned", 2), "gpu2": ("owned", 2)}
-    assert declared.violations(recording()) == []
+    assert declared.violations(recording()) == [FLANNEL]
 
 
 def test_the_gate_refuses_a_gpu_machine_without_its_taint() -> None:

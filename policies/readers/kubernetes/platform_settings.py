@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason
-from facts.concepts.unknown import at
+from facts.concepts.unknown import UNKNOWN, at, mapping
 from policies.readers.kubernetes.chart_values import placed
 from policies.readers.kubernetes.objects import read_custom_resource
 from policies.readers.kubernetes.workloads import read_config_map
@@ -23,10 +23,18 @@ _COPIED: Final = UnknownReason(
 )
 
 
+_OF_VOLUMES: Final = "helperPod.yaml"
+"""The pod by which local-path-provisioner makes and removes a folder, on the node that it names, within seconds:
+https://github.com/rancher/local-path-provisioner#customize-the-configmap"""
+
+
 def read_settings(declared: Declared) -> Iterable[Item]:
     """``ConfigMap``: as any other, and by the placement of pods in its texts."""
     yield from read_config_map(declared)
-    yield from _copied(declared, declared.properties.get("data"))
+    data = mapping(declared.properties.get("data"))
+    if data is UNKNOWN:
+        return
+    yield from _copied(declared, {key: text for key, text in data.items() if key != _OF_VOLUMES})
 
 
 def read_pod_template(declared: Declared) -> Iterable[Item]:
