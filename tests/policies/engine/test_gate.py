@@ -31,7 +31,8 @@ gpu = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 Resource("gcp:container/nodePool:NodePool", "t4", {
     "cluster": "c", "location": "us-central1-a",
     "autoscaling": {"totalMinNodeCount": late(values["minimum"]), "totalMaxNodeCount": 4},
-    "nodeConfig": {**safe, "spot": True, "taints": [spot] if values.get("untainted") else [gpu, spot],
+    "nodeConfig": {**safe, "machineType": "n1-standard-4", "spot": True,
+                   "taints": [spot] if values.get("untainted") else [gpu, spot],
                    "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}})
 provider = pulumi.ProviderResource("kubernetes", "k", {"kubeconfig": cluster.id.apply(lambda id: "exec: " + id)})
 exists = {"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}
