@@ -167,7 +167,7 @@ def most_nodes(group: NodeGroup) -> Maybe[int]:
 def _most_nodes(group: NodeGroup) -> Maybe[int | None]:
     if group.scaling.autoscaled is UNKNOWN:
         return UNKNOWN
-    return group.scaling.max_nodes if group.scaling.autoscaled and group.kind != "machine" else group.initial_nodes
+    return group.scaling.max_nodes if group.scaling.autoscaled else group.initial_nodes
 
 
 def _least_nodes(group: NodeGroup) -> Maybe[int]:
@@ -320,7 +320,7 @@ def _highest(counts: list[tuple[str, int]]) -> str:
 
 def _most_gpus(group: NodeGroup) -> Maybe[int]:
     """GPUs of the group at its largest."""
-    nodes = group.scaling.max_nodes if group.scaling.autoscaled is True else group.initial_nodes
-    if group.gpus.per_node is UNKNOWN or group.scaling.autoscaled is UNKNOWN or nodes is UNKNOWN or nodes is None:
+    nodes = most_nodes(group)
+    if group.gpus.per_node is UNKNOWN or nodes is UNKNOWN:
         return UNKNOWN
     return nodes * group.gpus.per_node

@@ -73,30 +73,50 @@ def read_instance_template(declared: Declared) -> Iterable[Item]:
     The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
     group in the program it counts as one machine.
     """
-    count = _machines_of(declared.references) if declared.references else 1
     for item in read_instance(declared):
-        named = replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
-        yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
+        if isinstance(item, NodeGroup):
+            named = replace(item, name=f"{declared.name} (template)")
+            yield _sized(named, declared.references) if declared.references else named
+        else:
+            yield item
 
 
-def _machines_of(resources: Iterable[Declared]) -> Maybe[int]:
-    """Machines of groups, and of what resizes them; those of a request with a duration end by themselves.
+def _sized(group: NodeGroup, resources: Iterable[Declared]) -> NodeGroup:
+    """The machines of instance groups, and of what resizes them; those of a request with a duration end by themselves.
 
     Without a target a group is empty: https://www.pulumi.com/registry/packages/gcp/api-docs/compute/instancegroupmanager/
     """
-    sizes: list[Maybe[int | None]] = []
+    least: list[Maybe[int]] = []
+    most: list[Maybe[int | None]] = []
+    autoscaled = False
     for each in resources:
-        size = each.properties.get("targetSize")
         if each.type in _REQUESTS:
-            size = each.properties.get("resizeBy") if each.properties.get("requestedRunDuration") is None else 0
+            ends = each.properties.get("requestedRunDuration") is not None
+            most.append(amount(each.properties.get("resizeBy")))
+            least.append(0 if ends else amount(each.properties.get("resizeBy")))
+            autoscaled = autoscaled or ends
         elif each.type in _AUTOSCALERS:
             policy = at(each.properties, "autoscalingPolicy")
-            size = at(policy, "minReplicas")
             # https://docs.cloud.google.com/compute/docs/autoscaler/scaling-schedules
-            sizes += [whole(at(one, "minRequiredReplicas"), default=0) for one in items(at(policy, "scalingSchedules"))]
-        sizes.append(whole(size, default=0))
-    known = [size for size in sizes if size is not UNKNOWN and size is not None]
-    return sum(known) if len(known) == len(sizes) else UNKNOWN
+            schedules = items(at(policy, "scalingSchedules"))
+            least += [amount(at(policy, "minReplicas")), *(amount(at(one, "minRequiredReplicas")) for one in schedules)]
+            most.append(whole(at(policy, "maxReplicas")))
+            autoscaled = True
+        else:
+            least.append(amount(each.properties.get("targetSize")))
+            most.append(amount(each.properties.get("targetSize")))
+    nodes, limit = _sum(least), None if None in most else _sum(size for size in most if size is not None)
+    scaling = replace(group.scaling, autoscaled=autoscaled, min_nodes=nodes if autoscaled else 0, max_nodes=limit)
+    return replace(group, initial_nodes=nodes, scaling=scaling)
+
+
+def _sum(sizes: Iterable[Maybe[int]]) -> Maybe[int]:
+    total = 0
+    for size in sizes:
+        if size is UNKNOWN:
+            return UNKNOWN
+        total += size
+    return total
 
 
 def read_flexible_group(declared: Declared) -> Iterable[Item]:
@@ -111,7 +131,7 @@ def read_flexible_group(declared: Declared) -> Iterable[Item]:
         largest = max(gpus, key=lambda kind: gpus[kind])
         machine = replace(declared, properties={**declared.properties, "machineType": largest})
         group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
-        yield replace(group, initial_nodes=_machines_of((declared, *declared.references)))
+        yield _sized(group, (declared, *declared.references))
 
 
 def read_tpu(declared: Declared) -> Iterable[Item]:
