@@ -111,9 +111,12 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     """Whether everybody, the cloud's customers, and nobody reaches the control plane.
 
     Authorized networks let Google Cloud's own public addresses in unless they say otherwise or the nodes are private.
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks
+    Without endpoints with addresses, identities decide at the one with a name.
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks,
+    https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
     """
-    private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
+    by_address = at(cluster, "controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled")
+    private = either((flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint")), _is_off(by_address)))
     networks = cluster.get("masterAuthorizedNetworksConfig")
     if private is True:
         return False, False, False
