@@ -14,7 +14,7 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, Texts, at, coalesce, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
-from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
+from policies.readers.eks.template import Choice, TemplateMachines, choices_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.node_registration import parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -165,8 +165,8 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:
-    overrides = [choice_of(entry) for entry in items(at(machine, "mixedInstancesPolicy", "overrides"))]
-    listed = [choice for choice in overrides if choice is not None]
+    overrides = items(at(machine, "mixedInstancesPolicy", "overrides"))
+    listed = [choice for entry in overrides for choice in choices_of(entry)]
     kind = text(coalesce(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
     return listed or [typed(kind)]
 

@@ -22,7 +22,7 @@ from policies.readers.eks.template import (
     Choice,
     LaunchTemplate,
     TemplateMachines,
-    choice_of,
+    choices_of,
     group_of,
     least_nodes,
     machines,
@@ -56,7 +56,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
     inputs = declared.properties
     template = referenced(declared, *_GROUP_TEMPLATES)
     overrides = items(at(inputs, "mixedInstancesPolicy", "launchTemplate", "overrides"))
-    chosen = tuple(choice for entry in overrides if (choice := choice_of(entry)))
+    chosen = tuple(choice for entry in overrides for choice in choices_of(entry))
     group = group_of(declared, chosen or template.choices, template)
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
@@ -166,7 +166,7 @@ def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, sp
 
 
 def _choices(entries: Any) -> tuple[Choice, ...]:
-    return tuple(choice for entry in items(entries) if (choice := choice_of(entry)))
+    return tuple(choice for entry in items(entries) for choice in choices_of(entry))
 
 
 def _tags(declared: Declared) -> dict[Any, Any]:

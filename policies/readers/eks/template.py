@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from facts import catalog
+from facts.catalog.gpu_machines import gpu_machines
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
-from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_other_family, model_of
+from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_gpu_family, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 from policies.readers.unknown_reasons import unlisted
@@ -33,6 +36,8 @@ class Choice:
     type: Maybe[str | None] = None
     unknown_reason: UnknownReason | None = None
     """Why the number of its GPUs cannot be read."""
+    model: str | None = None
+    """The GPU model of a machine without a type, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +91,9 @@ def machines(choices: Sequence[Choice]) -> TemplateMachines:
     most = max(known, default=0)
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most
     first = choices[0].type if choices else None
-    models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
+    models = dict.fromkeys(model for choice in choices if (model := choice.model or model_of(choice.type)))
     unknown_reason = next((choice.unknown_reason for choice in choices if choice.unknown_reason is not None), None)
-    types = tuple(choice.type for choice in choices)
+    types = tuple(dict.fromkeys(choice.type for choice in choices))
     return TemplateMachines(
         gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), unknown_reason, types
     )
@@ -138,23 +143,23 @@ def typed(kind: Maybe[str | None]) -> Choice:
     return Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
 
-def choice_of(entry: Any) -> Choice | None:
-    """The machine that an override or a template names by type or by requirements; ``None`` if by neither."""
+def choices_of(entry: Any) -> tuple[Choice, ...]:
+    """The machines that an override or a template names by type or by requirements; empty if by neither."""
     if entry is UNKNOWN:
-        return Choice(UNKNOWN, UNKNOWN)
+        return (Choice(UNKNOWN, UNKNOWN),)
     kind, requirements = text(at(entry, "instanceType")), at(entry, "instanceRequirements")
     if kind is not None:
-        return typed(kind)
+        return (typed(kind),)
     if requirements is None:
-        return None
-    gpus = _required_gpus(requirements)
-    return Choice(gpus, unknown_reason=_ANY_MACHINE if gpus is UNKNOWN and not holds_unknown(requirements) else None)
+        return ()
+    gpus, known = _required_gpus(requirements), not holds_unknown(requirements)
+    offered = _offered(requirements) if known and gpus is not UNKNOWN and gpus > 0 else ()
+    return offered or (Choice(gpus, unknown_reason=_ANY_MACHINE if gpus is UNKNOWN and known else None),)
 
 
 def template_of(declared: Declared) -> LaunchTemplate:
     """Reads a launch template, a launch configuration, or a machine with the same fields."""
     inputs = declared.properties
-    choice = choice_of(inputs)
     data = coalesce(inputs.get("userData"), inputs.get("userDataBase64"))
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
     root = inputs.get("rootBlockDevice")
@@ -162,7 +167,7 @@ def template_of(declared: Declared) -> LaunchTemplate:
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
     public = either(flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress")))
     return LaunchTemplate(
-        choices=() if choice is None else (choice,),
+        choices=choices_of(inputs),
         registration=registration(data),
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
@@ -271,11 +276,56 @@ def _required_gpus(requirements: Any) -> Maybe[int]:
     other_maker = makers and UNKNOWN not in makers and "nvidia" not in makers
     if other_kind or other_maker:
         return 0
-    requires_gpus = "gpu" in types or "nvidia" in makers or (least is not None and least is not UNKNOWN and least > 0)
+    by_type = allowed and UNKNOWN not in allowed and all(is_gpu_family(str(pattern)) for pattern in allowed)
+    named = by_type or any(_names(requirements, model) for model in _models())
+    at_least_one = least is not None and least is not UNKNOWN and least > 0
+    requires_gpus = named or "gpu" in types or "nvidia" in makers or at_least_one
     if not requires_gpus:
         return UNKNOWN  # EC2 may choose a GPU machine where nothing excludes it
     count = most if most is not None else least
     return UNKNOWN if count is UNKNOWN else max(count or 1, 1)
+
+
+def _offered(requirements: Any) -> tuple[Choice, ...]:
+    """One choice per number and model of the GPUs of listed machines that the (known) requirements let EC2 choose.
+
+    By numbers, names and types; the other attributes may leave fewer.
+    """
+    allowed, excluded = (items(at(requirements, f"{key}InstanceTypes")) for key in ("allowed", "excluded"))
+    offered = {
+        (machine.gpus, model)
+        for name, machine in gpu_machines(CLOUD).items()
+        if (model := model_of(name)) and is_gpu_family(name) and not machine.part
+        if _names(requirements, model) or not items(at(requirements, "acceleratorNames"))
+        if not allowed or any(fnmatchcase(name, str(pattern)) for pattern in allowed)
+        if not any(fnmatchcase(name, str(pattern)) for pattern in excluded)
+        if _within(at(requirements, "acceleratorCount"), machine.gpus) and _fits(requirements, name)
+    }
+    return tuple(Choice(gpus, model=model) for gpus, model in sorted(offered))
+
+
+def _names(requirements: Any, model: str) -> bool:
+    """Whether the requirements name the model, as EC2 does: ``a100`` for those with 40 GB and with 80 GB."""
+    names = [str(name).lower() for name in items(at(requirements, "acceleratorNames"))]
+    return model.partition(" ")[0].lower() in names
+
+
+def _models() -> Iterable[str]:
+    return dict.fromkeys(model for name in gpu_machines(CLOUD) if is_gpu_family(name) and (model := model_of(name)))
+
+
+def _fits(requirements: Any, name: str) -> bool:
+    """Whether the machine has the vCPUs and the memory that are required; one whose size is not listed has none."""
+    sizes = [at(requirements, key) for key in ("vcpuCount", "memoryMib")]
+    machine = catalog.of(CLOUD).machines.get(name)
+    if machine is None:
+        return not any(sizes)
+    return _within(sizes[0], machine.vcpus) and _within(sizes[1], int(machine.memory_gib * 1024))
+
+
+def _within(bounds: Any, number: int) -> bool:
+    least, most = amount(at(bounds, "min")), whole(at(bounds, "max"))
+    return least is not UNKNOWN and most is not UNKNOWN and least <= number and (most is None or number <= most)
 
 
 def _identifiers(value: Any) -> set[str]:
