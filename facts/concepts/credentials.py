@@ -2,7 +2,10 @@
 
 The forms are those of https://github.com/Yelp/detect-secrets/tree/v1.5.0/detect_secrets/plugins (read 2026-11-29; not
 its public addresses and random texts), those of services that programs for GPUs log in to, and whatever has a name of a
-credential. Rather too much than too little.
+credential. Rather too much than too little, but only values: the author of a change can write texts that look like
+credentials, and must not hide with them what an approver decides by. So every line stays, a value ends with its line,
+only the line before can say what a value is, and types of resources are never hidden. The value of a key such as
+``token`` is hidden even where it reads like a role's name: the author can hide any one value as a Pulumi secret.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ HIDDEN: Final = "[secret]"
 """As the engine writes it."""
 _SHORTEST: Final = 6
 """Characters; shorter texts occur by chance."""
-_LONGEST_KEY: Final = 200
-"""Lines of a private key; more is no key that somebody forgot to end."""
+_FULL_LINE: Final = 16
+"""Characters; a shorter line of a private key is its last. PEM has 64 (https://www.rfc-editor.org/rfc/rfc7468)."""
 
 _NAME: Final = (
     r"(?<![\w.-])[\w.-]{0,64}?(?i:secret|token|passw(?:or)?d|passphrase|pwd|credentials?|(?:api|access|account|auth|"
@@ -26,33 +29,47 @@ _NAME: Final = (
 )
 """A name that ends with what it holds: ``AWS_SECRET_ACCESS_KEY``, ``db_password``, ``clientSecret``; not
 ``secretName`` or ``passwordKey``, which name a place."""
+_TYPE: Final = rf"(?<![\w./-])(?!{_NAME}:)[a-z][a-z0-9-]{{0,64}}:[\w./-]{{1,128}}:[A-Z]\w{{0,128}}"
+"""A resource's type, as in the plan and in URNs: ``gcp:secretmanager/secret:Secret`` assigns nothing to a secret."""
+_LINE: Final = r"[ \t]*\n[ \t]*(?:[-+~][ \t]+)?"
+"""The end of a line and the start of the next, with the engine's mark of a change."""
 _QUOTE: Final = r"\\?[\"']"
 _NOT_A_VALUE: Final = r"(?!\[secret\]|output<\w+>|(?:true|false|null|none)\b)"
 _QUOTED: Final = rf"{_NOT_A_VALUE}(?:(?!{_QUOTE})[^\n]){{6,}}"
 _PLAIN: Final = rf"{_NOT_A_VALUE}[^\s\"',;&\\}}\])]{{6,}}"
 _VALUE: Final = rf"(?:(?<=[\"']){_QUOTED}|{_PLAIN})"
-_ASSIGNED: Final = re.compile(
-    rf"(?P<name>{_NAME}(?:{_QUOTE})?\s*(?:=>|:=|(?<!:)[=:](?![=:]))\s*(?:{_QUOTE})?)(?P<value>{_VALUE})"
-)
-_AS_OPTION: Final = re.compile(
-    rf"(?P<name>--?[\w-]*(?:password|passwd|passphrase|token)[ =](?:{_QUOTE})?)(?P<value>{_VALUE})"
-)
+_IS: Final = r"[ \t]*(?:=>|:=|(?<!:)[=:](?![=:]))[ \t]*"
+_ASSIGNED: Final = rf"{_NAME}(?:{_QUOTE})?{_IS}(?:{_QUOTE})?"
+_OPTION: Final = rf"--?[\w-]*(?:password|passwd|passphrase|token)[ =](?:{_QUOTE})?"
 # A container's environment, as YAML, JSON and the engine's diffs have it: the name, then the value.
-_IN_ENVIRONMENT: Final = re.compile(
-    rf"(?P<name>\bname(?:{_QUOTE})?\s*:\s*(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?\s*,?\s*"
-    rf"[-+~]?\s*(?:{_QUOTE})?value(?:{_QUOTE})?\s*:\s*(?:{_QUOTE})?)(?P<value>{_VALUE})"
+_IN_ENVIRONMENT: Final = (
+    rf"\bname(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?(?:[ \t]*,)?(?:{_LINE}|[ \t]*)"
+    rf"(?:{_QUOTE})?value(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?"
 )
 # The engine writes an update as ``password: "old" => "new"``.
-_UPDATED: Final = re.compile(rf"(?P<name>\[secret\](?:{_QUOTE})?\s*=>\s*(?:{_QUOTE})?)(?P<value>{_VALUE})")
-_OPEN: Final = re.compile(rf"\bname(?:{_QUOTE})?\s*:\s*(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?\s*,?\s*\Z")
-_BEGIN: Final = "-----BEGIN "
-_END: Final = re.compile(r"-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----")
-_PRIVATE: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")
+_UPDATE: Final = rf"\[secret\](?:{_QUOTE})?[ \t]*=>[ \t]*(?:{_QUOTE})?"
+_NAMED: Final = tuple(
+    re.compile(rf"(?P<type>{_TYPE})|(?P<name>{name})(?P<value>{_VALUE})")
+    for name in (_IN_ENVIRONMENT, _IN_ENVIRONMENT + _UPDATE, _ASSIGNED, _ASSIGNED + _UPDATE, _OPTION)
+)
+_BEGIN: Final = r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_BASE64: Final = r"[A-Za-z0-9+/]"
+_FEED: Final = r"\\{1,8}[nr]"
+_KEY_HEADER: Final = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): "
+"""https://www.rfc-editor.org/rfc/rfc1421#section-4.6, https://www.rfc-editor.org/rfc/rfc9580#section-6.2.2"""
+_KEY_IN_LINE: Final = re.compile(
+    rf"(?P<begin>{_BEGIN})(?:(?:{_FEED})*(?:{_KEY_HEADER}[^\\\n\"']{{1,80}}|(?:{_BASE64}|=)+)"
+    rf"|[ \t]+{_BASE64}{{16,}})+"
+)
+_KEY_BEGINS: Final = re.compile(rf"{_BEGIN}(?:{_FEED})*[ \t]*$")
+_KEY_LINE: Final = re.compile(
+    rf"(?P<before>[ \t]*(?:[-+~][ \t]+)?[\"']?)(?P<key>{_BASE64}+={{0,3}})(?P<after>(?:{_FEED})*[\"']?,?[ \t]*\n?)"
+)
+_KEY_GOES_ON: Final = re.compile(rf"[ \t]*(?:[-+~][ \t]+)?(?:{_KEY_HEADER}.*)?\n?")
 _KEYS: Final = re.compile(_NAME)
 _FORMS: Final = tuple(
-    re.compile(form, re.DOTALL)
+    re.compile(form)
     for form in (
-        r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\Z)",
         # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-prefixes
         r"\b(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}\b",
         # https://docs.cloud.google.com/docs/authentication/api-keys, https://developers.google.com/identity/protocols/oauth2
@@ -91,7 +108,7 @@ _FORMS: Final = tuple(
 
 def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
     """``value``, a text or JSON, without the ``secrets``, their lines, control characters, and what looks like a
-    credential, in keys as well."""
+    credential, in keys as well. A text keeps its number of lines, unless a secret of the caller has several."""
     if isinstance(value, dict):
         return {hidden(key, secrets): _entry(key, part, secrets) for key, part in value.items()}
     if isinstance(value, list):
@@ -102,11 +119,11 @@ def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
     for part in sorted(parts, key=len, reverse=True):
         if len(part) >= _SHORTEST:
             value = value.replace(part, HIDDEN)
-    value = without_controls(value)
+    value = "".join(_without_keys(without_controls(value).splitlines(keepends=True)))
     for form in _FORMS:
         value = form.sub(HIDDEN, value)
-    for named in (_IN_ENVIRONMENT, _ASSIGNED, _AS_OPTION, _UPDATED):
-        value = named.sub(lambda match: match["name"] + HIDDEN, value)
+    for named in _NAMED:
+        value = named.sub(lambda match: match["type"] or match["name"] + HIDDEN, value)
     return value
 
 
@@ -116,14 +133,22 @@ def _entry(key: Any, part: Any, secrets: Sequence[str]) -> Any:
 
 
 def hidden_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The same of a text that comes line by line. What may be a part of a credential waits for the rest."""
-    waiting: list[str] = []
+    """The same of a text that comes line by line: each is shown at once, by what the one before says about it."""
+    before = ""
+    for line in _without_keys(map(without_controls, lines)):
+        yield hidden(before + line).split("\n", 1)[1] if before else hidden(line)
+        before = line if line.endswith("\n") else ""
+
+
+def _without_keys(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, without what is in private keys: base64, until the first line that is none."""
+    inside = False
     for line in lines:
-        waiting.append(line)
-        text = "".join(waiting)
-        begun = _BEGIN in text and _PRIVATE.search(text) and not _END.search(text)
-        if not (begun and len(waiting) < _LONGEST_KEY) and not _OPEN.search(line):
-            yield hidden(text)
-            waiting.clear()
-    if waiting:
-        yield hidden("".join(waiting))
+        if inside and (part := _KEY_LINE.fullmatch(line)):
+            inside = len(part["key"]) >= _FULL_LINE
+            yield f"{part['before']}{HIDDEN}{part['after']}"
+        elif not inside or not _KEY_GOES_ON.fullmatch(line):
+            inside = _KEY_BEGINS.search(line) is not None
+            yield _KEY_IN_LINE.sub(lambda match: match["begin"] + HIDDEN, line)
+        else:
+            yield line

@@ -75,7 +75,7 @@ FORMS = {
     "JSON web token": "eyJ" + "a" * 20 + ".eyJ" + "a" * 20 + "." + "a" * 20,
     "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\naaaa\n-----END OPENSSH PRIVATE KEY-----",
     "PGP": "-----BEGIN PGP PRIVATE KEY BLOCK-----\naaaa\n-----END PGP PRIVATE KEY BLOCK-----",
-    "half a key": "-----BEGIN RSA PRIVATE KEY-----\naaaa",
+    "half a key": "-----BEGIN RSA PRIVATE KEY-----\naaaa\n",
     "a key in one line": "-----BEGIN PRIVATE KEY-----\\naaaa\\n-----END PRIVATE KEY-----",
 }
 HARMLESS = (
@@ -136,12 +136,71 @@ def test_line_by_line_it_is_the_same(text: str) -> None:
     assert "last\n" in shown or "BEGIN" in text
 
 
-def test_a_line_is_shown_at_once_and_what_is_no_key_not_kept_for_ever() -> None:
-    lines = hidden_lines(iter(["one\n", "-----BEGIN CERTIFICATE-----\n", "two\n"]))
-    assert next(lines) == "one\n"
-    assert next(lines) == "-----BEGIN CERTIFICATE-----\n"
-    long = ["-----BEGIN PRIVATE KEY-----\n", *["a\n"] * 500, "end\n"]
-    assert [*hidden_lines(long)][-1] == "end\n"
+def test_each_line_is_shown_at_once() -> None:
+    lines = hidden_lines(
+        iter(["name: A_TOKEN\n", f"value: {VALUE}\n", "-----BEGIN PRIVATE KEY-----\n", "a" * 64 + "\n"])
+    )
+    assert next(lines) == "name: A_TOKEN\n"
+    assert next(lines) == f"value: {HIDDEN}\n"
+    assert next(lines) == "-----BEGIN PRIVATE KEY-----\n"
+    assert next(lines) == f"{HIDDEN}\n"
+
+
+LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+GRANT = '+ gcp:projects/iAMMember:IAMMember: (create)\n    role: "roles/owner"\n'
+# A text of the author, and what an approver reads.
+KEYS = (
+    (f"-----BEGIN PRIVATE KEY\n{GRANT}", f"-----BEGIN PRIVATE KEY\n{GRANT}"),
+    (f"-----BEGIN PRIVATE KEY-----\n{GRANT}", f"-----BEGIN PRIVATE KEY-----\n{GRANT}"),
+    (
+        f"-----BEGIN PRIVATE KEY-----\n{GRANT * 150}-----END PRIVATE KEY-----\n",
+        f"-----BEGIN PRIVATE KEY-----\n{GRANT * 150}-----END PRIVATE KEY-----\n",
+    ),
+    (
+        f"-----BEGIN PRIVATE KEY-----\n{LINE}\nabcd==\n{GRANT}",
+        f"-----BEGIN PRIVATE KEY-----\n{HIDDEN}\n{HIDDEN}\n{GRANT}",
+    ),
+    (
+        f"  + -----BEGIN RSA PRIVATE KEY-----\n  + Proc-Type: 4,ENCRYPTED\n\n  + {LINE}\n  + abc=\n{GRANT}",
+        f"  + -----BEGIN RSA PRIVATE KEY-----\n  + Proc-Type: 4,ENCRYPTED\n\n  + {HIDDEN}\n  + {HIDDEN}\n{GRANT}",
+    ),
+    (
+        "-----BEGIN PRIVATE KEY-----\nowner\neditor\nviewer\n",
+        f"-----BEGIN PRIVATE KEY-----\n{HIDDEN}\neditor\nviewer\n",
+    ),
+    (
+        f'key: "-----BEGIN PRIVATE KEY-----\\n{LINE}\\nabc=\\n-----END PRIVATE KEY-----\\n"\n{GRANT}',
+        f'key: "-----BEGIN PRIVATE KEY-----{HIDDEN}\\n-----END PRIVATE KEY-----\\n"\n{GRANT}',
+    ),
+    (
+        "-----BEGIN PRIVATE KEY-----\n" + f"{LINE}\n" * 300 + GRANT,
+        "-----BEGIN PRIVATE KEY-----\n" + f"{HIDDEN}\n" * 300 + GRANT,
+    ),
+)
+NAMES = (
+    (f"name: X_TOKEN\n{GRANT}", f"name: X_TOKEN\n{GRANT}"),
+    ('name: "X_TOKEN"\n\nvalue: "roles/owner"\n', 'name: "X_TOKEN"\n\nvalue: "roles/owner"\n'),
+    (f'name: "X_TOKEN"\nvalue: "{VALUE}"\n{GRANT}', f'name: "X_TOKEN"\nvalue: "{HIDDEN}"\n{GRANT}'),
+    (f"token:\n{GRANT}", f"token:\n{GRANT}"),
+    (f"password: |\n{GRANT}", f"password: |\n{GRANT}"),
+    (f'token: "\n{GRANT}', f'token: "\n{GRANT}'),
+    (f'token: "{VALUE}\n{GRANT}', f'token: "{HIDDEN}\n{GRANT}'),
+    ('role: "[secret]" => "roles/owner"\n', 'role: "[secret]" => "roles/owner"\n'),
+    ('~ token: "role/reader" => "role/owner"\n', f'~ token: "{HIDDEN}" => "{HIDDEN}"\n'),
+    (f'name: "X_TOKEN"\nvalue: "{VALUE}" => "{VALUE}"\n', f'name: "X_TOKEN"\nvalue: "{HIDDEN}" => "{HIDDEN}"\n'),
+    ("+ kubernetes:core/v1:Secret: (create)\n", "+ kubernetes:core/v1:Secret: (create)\n"),
+    ("+ gcp:secretmanager/secret:Secret: (create)\n", "+ gcp:secretmanager/secret:Secret: (create)\n"),
+    ("+  gcp:secretmanager/secret:Secret owner create\n", "+  gcp:secretmanager/secret:Secret owner create\n"),
+    ("[urn=urn:pulumi:dev::a::aws:x/secret:Secret::b]\n", "[urn=urn:pulumi:dev::a::aws:x/secret:Secret::b]\n"),
+    ("token:abc/def:Ghijkl\n", f"token:{HIDDEN}\n"),
+)
+
+
+@pytest.mark.parametrize(("text", "shown"), [*KEYS, *NAMES])
+def test_no_text_of_an_author_hides_more_than_a_value(text: str, shown: str) -> None:
+    assert hidden(text) == shown
+    assert "".join(hidden_lines(text.splitlines(keepends=True))) == shown
+    assert hidden(shown) == shown
 
 
 def test_a_long_text_takes_no_longer_than_its_length() -> None:
