@@ -59,8 +59,8 @@ def _other_network(name: str, settings: Settings, admin: Mapping[str, Any], depl
     declared = own if existing is None else f"{existing.network}/subnets/{existing.subnets[0]}"
     running = str(admin.get("vnetSubnetID") or declared)
     ranges = (deployed.outputs(_NETWORK, f"{name}-network").get("addressSpace") or {}).get("addressPrefixes")
-    if running.lower() != declared.lower():
-        network, _, subnet = running.partition("/subnets/")
+    network, _, subnet = running.partition("/subnets/")
+    if subnet and running.lower() != declared.lower():
         again = f"Write existing: {{network: {network}, subnets: [{subnet}]}}"
         yield Problem(
             "network.existing",
