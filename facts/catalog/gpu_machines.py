@@ -7,19 +7,19 @@ differ in their network only.
 - EKS: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds the counts to
   Amazon's ``DescribeInstanceTypes`` as moto keeps it, which has no P2, P3 and G3 any more and no p6e. AMD's g4ad
   and the trn, inf, dl and vt accelerators are not NVIDIA GPUs.
-- AKS: https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated; sizes with more than one GPU.
+- AKS: https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from facts import catalog
 from facts.catalog import tables
-from facts.concepts.kubernetes import GPU_RESOURCE, resource_of
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, resource_of
 from facts.concepts.pool import Arch
 
 
@@ -54,6 +54,22 @@ def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
             type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=part
         )
     return machines
+
+
+def most_gpus(cloud: str, alike: Callable[[str], bool] = lambda _: True) -> int:
+    """The most GPUs that a listed machine has, of those whose types are ``alike`` or, without any, of the cloud's."""
+    machines = [machine for machine in gpu_machines(cloud).values() if resource_of(machine.gpu) != RESOURCES["google"]]
+    return max(machine.gpus for machine in [each for each in machines if alike(each.type)] or machines)
+
+
+def lists(cloud: str, type: str) -> bool:
+    """Whether a machine type, or a link to it, is one with GPUs of the cloud's tables; Azure ignores its case."""
+    return type.rpartition("/")[2].lower().removesuffix("_promo") in _in_lower_case(cloud)
+
+
+@cache
+def _in_lower_case(cloud: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in gpu_machines(cloud))
 
 
 def resource_of_machines(cloud: str, types: Iterable[Any]) -> str:

@@ -110,7 +110,7 @@ class NodeGroup(Item):
     """How long its idle nodes stay; ``None`` where its declaration leaves that to the autoscaler."""
     unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
     """Permanently ``UNKNOWN`` fields of the parts (``gpus_per_node``, ``taints``), with the reason; one that is
-    known after the update is not among them."""
+    known after the update is not among them. ``gpus_per_node`` of an unlisted type may also be the most there is."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 

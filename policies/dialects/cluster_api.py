@@ -13,14 +13,16 @@ from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, Texts, at, coalesce, holds_unknown, items, text, texts, whole
+from policies.readers.aks.facts import CLOUD as AZURE
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.template import Choice, TemplateMachines, choices_of, machines, typed, with_registered
+from policies.readers.gke.facts import CLOUD as GOOGLE
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.node_registration import parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
 from policies.readers.taints import CONSTANTS, EFFECTS, taints_of
-from policies.readers.unknown_reasons import unlisted
+from policies.readers.unknown_reasons import reason_for
 
 CLOUD: Final = "cluster-api"
 _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -176,13 +178,13 @@ def _google(machine: Any) -> Iterable[Choice]:
     counts = [whole(at(entry, "count"), default=0) for entry in items(at(machine, "guestAccelerators"))]
     attached = sum(count if isinstance(count, int) else 1 for count in counts)
     gpus = attached or whole_machine_gpus(kind)
-    yield Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
+    yield Choice(gpus, kind, None if attached else reason_for(GOOGLE, gpus, kind))
 
 
 def _microsoft(machine: Any) -> Iterable[Choice]:
     size = text(coalesce(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
     gpus = gpus_of_size(size)
-    yield Choice(gpus, size, unlisted(size) if gpus is UNKNOWN else None)
+    yield Choice(gpus, size, reason_for(AZURE, gpus, size))
 
 
 _BY_PROVIDER: Final[Mapping[str, Callable[[Any], Iterable[Choice]]]] = {

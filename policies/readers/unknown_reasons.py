@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from facts.catalog.gpu_machines import lists
 from facts.concepts.declared import UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 
-def reasons_for(gpus: Maybe[int], machine: Maybe[str | None]) -> dict[str, UnknownReason]:
-    """``gpus_per_node`` → the reason, where the catalogue does not list the machine type."""
-    reason = unlisted(machine) if gpus is UNKNOWN else None
+def reasons_for(cloud: str, gpus: Maybe[int], machine: Maybe[str | None]) -> dict[str, UnknownReason]:
+    """``gpus_per_node`` → the reason, where the catalogue does not list the machine type, which may have GPUs."""
+    reason = reason_for(cloud, gpus, machine)
     return {} if reason is None else {"gpus_per_node": reason}
+
+
+def reason_for(cloud: str, gpus: Maybe[int], machine: Maybe[str | None]) -> UnknownReason | None:
+    """The reason, ``None`` for a machine type whose number of GPUs the catalogue lists, or that has none."""
+    return None if gpus == 0 or (isinstance(machine, str) and lists(cloud, machine)) else unlisted(machine)
 
 
 def unlisted(machine: Maybe[str | None]) -> UnknownReason | None:

@@ -253,8 +253,14 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     known = [(name, gpus) for name, gpus in counts if gpus is not UNKNOWN]
     total = sum(gpus for _, gpus in known)
     if total > max_gpus:
-        message = f"At its maximum the stack has {total} GPUs, over the limit of {max_gpus}; highest: "
-        return [stack_ceiling.violation(f"{message}{_highest(known)}.")]
+        message = (
+            f"At its maximum the stack has {total} GPUs, over the limit of {max_gpus}; highest: {_highest(known)}."
+        )
+        bounded = [(group, why) for group in groups if (why := group.unknown_reasons.get("gpus_per_node"))]
+        for group, reason in bounded:
+            message += f" A node of '{group.name}' counts {group.gpus.per_node}, because {reason.why}."
+        others = list(dict.fromkeys(reason.remedy for _, reason in bounded))
+        return [stack_ceiling.violation(message, remedy=" ".join([stack_ceiling.remedy, *others]) if others else "")]
     if unknown := [f"'{name}'" for name, gpus in counts if gpus is UNKNOWN]:
         message = f"Unknown at preview, checked at update: how many GPUs {', '.join(unknown)} can scale to; "
         return [stack_ceiling.violation(message + f"the rest is {total}.", not_evaluated=True)]

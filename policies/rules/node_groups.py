@@ -148,6 +148,9 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     if gpus <= max_gpus:
         return []
     message = f"may grow to {gpus} GPUs ({group.scaling.max_nodes} x {group.gpus.per_node})."
+    if (unlisted := group.unknown_reasons.get("gpus_per_node")) is not None:
+        message = f"{message} A node counts {group.gpus.per_node}, because {unlisted.why}."
+        remedy = f"{remedy} {unlisted.remedy}"
     return [_violation(ceiling, group, message, remedy)]
 
 

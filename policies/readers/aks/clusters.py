@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.catalog.gpu_machines import resource_of_machines
+from facts.catalog.gpu_machines import most_gpus, resource_of_machines
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
@@ -139,7 +139,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         # What the kubelet registers with is in the machine's start-up script.
         nodes=Nodes(machine_types=(size,), zones=(), labels=UNKNOWN, taints=_tagged_taints(tags)),
         region=region_of(inputs.get("location")),
-        unknown_reasons=reasons_for(gpus_of_size(size), size),
+        unknown_reasons=reasons_for(CLOUD, gpus_of_size(size), size),
         resource=declared.urn,
     )
 
@@ -264,7 +264,7 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
     size = text(pool.get("vmSize"))
     gpus = gpus_of_size(size)
     if gpus is UNKNOWN and size is not UNKNOWN and at(pool, "gpuInstanceProfile") is not None:
-        gpus = 1  # only GPUs are divided into instances
+        gpus = most_gpus(CLOUD)  # only GPUs are divided into instances
     spot = _is(pool.get("scaleSetPriority"), "Spot")
     # A pool for system pods cannot be empty: https://learn.microsoft.com/azure/aks/use-system-pools
     system = _is(pool.get("mode"), "System")
@@ -295,7 +295,7 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
         encrypted_at_host=flag(pool.get("enableEncryptionAtHost")),
         verified_boot=_verified_boot(pool, size, gpus),
         cloud_label_domains=LABEL_DOMAINS,
-        unknown_reasons=reasons_for(gpus, size),
+        unknown_reasons=reasons_for(CLOUD, gpus, size),
     )
 
 
@@ -331,7 +331,7 @@ def _machines(declared: Declared, size: Maybe[str | None], count: Maybe[int], pr
             nodes=Nodes(machine_types=(size,), zones=(), labels={}),
             disk_encrypted=True,
             encrypted_at_host=either(flag(at(declared.properties, *path)) for path in _AT_HOST),
-            unknown_reasons=reasons_for(gpus, size),
+            unknown_reasons=reasons_for(CLOUD, gpus, size),
             resource=declared.urn,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from facts.catalog.gpu_machines import gpu_machines
+from facts.catalog.gpu_machines import gpu_machines, most_gpus
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 CLOUD: Final = "eks"
@@ -27,8 +27,8 @@ _GPU: Final = re.compile(r"(?:nvidia|aws)-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
 def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     """NVIDIA GPUs of an instance type; 0 for types without and for ``None``.
 
-    An unlisted type is never treated as a CPU machine: a type of a GPU family counts as one GPU, and a type of an
-    unknown family is ``UNKNOWN``.
+    An unlisted type is never treated as a CPU machine: a type of a GPU family counts as the largest of its family or,
+    of a new one, of all families, and a type of an unknown family is ``UNKNOWN``.
     """
     if instance_type is UNKNOWN:
         return UNKNOWN
@@ -38,8 +38,14 @@ def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     if known is not None:
         return known.gpus
     if is_gpu_family(instance_type):
-        return 1
+        return most_of(instance_type)
     return 0 if is_other_family(instance_type) else UNKNOWN
+
+
+def most_of(pattern: str) -> int:
+    """The most GPUs of an instance type, or a pattern, by its family; of a new one, by all families."""
+    family = pattern.partition(".")[0].rstrip("*")
+    return most_gpus(CLOUD, lambda name: name.partition(".")[0] == family)
 
 
 def is_other_family(pattern: str) -> bool:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines
+from facts.catalog.gpu_machines import gpu_machines, most_gpus
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes
@@ -21,7 +21,7 @@ from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either,
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_gpu_family, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
-from policies.readers.unknown_reasons import unlisted
+from policies.readers.unknown_reasons import reason_for
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 CONFIGURATION: Final = "aws:ec2/launchConfiguration:LaunchConfiguration"
@@ -100,8 +100,8 @@ def machines(choices: Sequence[Choice]) -> TemplateMachines:
 
 
 def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
-    """The same; machines of unknown type have GPUs where the image contains NVIDIA's driver."""
-    return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
+    """The same; machines of unknown type have GPUs, any number, where the image contains NVIDIA's driver."""
+    return replace(kinds, gpus=most_gpus(CLOUD)) if gpu_image and kinds.gpus is UNKNOWN else kinds
 
 
 def unknown_reasons_for(kinds: TemplateMachines, registered: Registration) -> dict[str, UnknownReason]:
@@ -140,7 +140,7 @@ def group_of(declared: Declared, choices: Sequence[Choice], template: LaunchTemp
 def typed(kind: Maybe[str | None]) -> Choice:
     """The machine of an instance type."""
     gpus = gpus_of(kind)
-    return Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
+    return Choice(gpus, kind, reason_for(CLOUD, gpus, kind))
 
 
 def choices_of(entry: Any) -> tuple[Choice, ...]:

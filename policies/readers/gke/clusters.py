@@ -319,7 +319,11 @@ def _taints(listed: Any, machine: Maybe[str | None]) -> Maybe[tuple[Taint, ...]]
 def unknown_reasons_of(config: Any) -> dict[str, UnknownReason]:
     """``gpus_per_node`` → the reason, where the catalogue does not list the machine type."""
     machine = text(at(config, "machineType"))
-    return {} if holds_unknown(at(config, "guestAccelerators")) else reasons_for(whole_machine_gpus(machine), machine)
+    return (
+        {}
+        if holds_unknown(at(config, "guestAccelerators"))
+        else reasons_for(CLOUD, whole_machine_gpus(machine), machine)
+    )
 
 
 def gpus_of(config: Any) -> Maybe[int]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from facts import catalog
+from facts.catalog.gpu_machines import most_gpus
 from facts.catalog.model import Price
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 
@@ -25,7 +26,7 @@ def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     """GPUs that are part of the machine type; 0 for types without.
 
     An unlisted type is never treated as a CPU machine: a type of a GPU family has the number of GPUs in its name, else
-    one, and a type of an unknown family is ``UNKNOWN``.
+    as many as the largest of its family or, of a new one, of all families; one of an unknown family is ``UNKNOWN``.
     """
     if machine_type is UNKNOWN:
         return UNKNOWN
@@ -37,7 +38,8 @@ def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     if not _GPU_FAMILY.match(machine_type):
         return 0 if _OTHER_FAMILY.match(machine_type) else UNKNOWN
     named = _GPUS_IN_NAME.search(machine_type)
-    return int(named.group(1)) if named else 1
+    family = machine_type.partition("-")[0]
+    return int(named.group(1)) if named else most_gpus(CLOUD, lambda name: name.partition("-")[0] == family)
 
 
 def chip_of(machine_type: Maybe[str | None]) -> str | None:

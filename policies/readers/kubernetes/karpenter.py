@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
+from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
@@ -33,7 +33,7 @@ from facts.concepts.unknown import (
 from policies.readers.aks.facts import CLOUD as AZURE
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import CLOUD as AMAZON
-from policies.readers.eks.facts import is_gpu_family, is_other_family
+from policies.readers.eks.facts import is_gpu_family, is_other_family, most_of
 from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
 from policies.readers.kubernetes.machine_labels import (
@@ -106,7 +106,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=sizes != () and isinstance(_gpu_limit(limits, resource), int),
         cloud_label_domains=_LABEL_DOMAINS,
-        unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"))
+        unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"), gpus)
         | _limit_unknown_reasons(limits, resource),
         resource=declared.urn,
     )
@@ -127,7 +127,7 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
             initial_nodes=1,
             nodes=Nodes(machine_types=(types := _machine_types(spec, requirements)) or (None,), zones=(), labels={}),
             sold_by=_seller(spec) if types else None,
-            unknown_reasons=_unknown_reasons(requirements, at(spec, "nodeClassRef")),
+            unknown_reasons=_unknown_reasons(requirements, at(spec, "nodeClassRef"), gpus),
             resource=declared.urn,
         )
 
@@ -213,7 +213,7 @@ def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]
 
 
 def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate, int]]:
-    """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: one each."""
+    """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: any number."""
     named = [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
     for name in named:
         if is_gpu_family(name):
@@ -221,11 +221,13 @@ def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate,
             digits = re.search(r"\d+", family)
             generation = {"instance-generation": digits.group()} if digits else {}
             own_type = {TYPE: name} if size else {}
-            yield {FAMILY: family, "instance-category": name[:1], **own_type, **generation, **NVIDIA}, 1
+            machine = {FAMILY: family, "instance-category": name[:1], **own_type, **generation, **NVIDIA}
+            yield from ((machine, count) for count in range(1, most_of(name) + 1))
     if not named:
         for category in _selected(requirements, "instance-category"):
             if category in ("g", "p"):
-                yield {"instance-category": category, **NVIDIA}, 1
+                machine = {"instance-category": category, **NVIDIA}
+                yield from ((machine, count) for count in range(1, most_gpus(AMAZON) + 1))
 
 
 def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
@@ -242,10 +244,16 @@ def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
             yield from (str(value) for value in items(at(requirement, "values")) if value is not UNKNOWN)
 
 
-def _unknown_reasons(requirements: Sequence[Any], reference: Any) -> dict[str, UnknownReason]:
-    """Why it is unknown whether machines have GPUs: another cloud's node class, or an unlisted family."""
+def _unknown_reasons(requirements: Sequence[Any], reference: Any, gpus: Maybe[int]) -> dict[str, UnknownReason]:
+    """Why it is unknown which GPUs machines have: another cloud's node class, or an unlisted family or type."""
     if holds_unknown(reference) or holds_unknown(requirements):
         return {}
+    if gpus is not UNKNOWN:
+        named = [
+            name for name in _azure_names(requirements) if is_gpu_family(name) or gpus_of_size(name) not in (0, UNKNOWN)
+        ]
+        reason = next((unlisted(name) for name in named if not (lists(AMAZON, name) or lists(AZURE, name))), None)
+        return {} if reason is None else {"gpus_per_node": reason}
     for machine in _of_no_family(requirements):
         if (unknown_reason := unlisted(machine)) is not None:
             return {"gpus_per_node": unknown_reason}
