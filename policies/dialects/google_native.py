@@ -30,6 +30,7 @@ def read_cluster(declared: Declared) -> Iterable[Declared]:
     encrypted = at(encryption, "state") in (None, "ENCRYPTED", UNKNOWN)
     renamed = {
         **inputs,
+        "nodeLocations": inputs.get("locations"),
         "enableAutopilot": at(inputs, "autopilot", "enabled"),
         "enableLegacyAbac": coalesce(at(inputs, "legacyAbac", "enabled"), False),
         "enableShieldedNodes": at(inputs, "shieldedNodes", "enabled"),
@@ -60,18 +61,44 @@ def read_template(declared: Declared) -> Iterable[Declared]:
     yield respelled(declared, "gcp:compute/instanceTemplate:InstanceTemplate", _machine(inputs))
 
 
-_GROUP: Final = renaming("gcp:compute/instanceGroupManager:InstanceGroupManager")
+def read_group(declared: Declared) -> Iterable[Declared]:
+    """``compute/v1`` ``InstanceGroupManager``, which names its template itself where it has one version only."""
+    inputs = declared.properties
+    versions = coalesce(inputs.get("versions"), [{"instanceTemplate": inputs.get("instanceTemplate")}])
+    yield respelled(declared, "gcp:compute/instanceGroupManager:InstanceGroupManager", {**inputs, "versions": versions})
+
+
+def read_autoscaler(declared: Declared) -> Iterable[Declared]:
+    """``compute/v1`` ``Autoscaler``: https://docs.cloud.google.com/compute/docs/reference/rest/v1/autoscalers."""
+    policy = declared.properties.get("autoscalingPolicy")
+    if isinstance(policy, Mapping):
+        bounds = {"minReplicas": policy.get("minNumReplicas"), "maxReplicas": policy.get("maxNumReplicas")}
+        schedules = policy.get("scalingSchedules")  # by name, and not a list
+        listed = list(schedules.values()) if isinstance(schedules, Mapping) else schedules
+        policy = {**policy, **bounds, "scalingSchedules": listed}
+    yield respelled(declared, "gcp:compute/autoscaler:Autoscaler", {**declared.properties, "autoscalingPolicy": policy})
+
+
+def read_tpu(declared: Declared) -> Iterable[Declared]:
+    """``tpu/v2`` ``Node``, and ``QueuedResource``: https://docs.cloud.google.com/tpu/docs/reference/rest."""
+    inputs = {**declared.properties, "zone": declared.properties.get("location")}
+    if "tpu" in inputs:
+        inputs["tpu"] = {"nodeSpecs": at(inputs, "tpu", "nodeSpec")}
+    yield respelled(declared, "gcp:tpu/v2Vm:V2Vm", inputs)
+
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     "google-native:container/*:Cluster": read_cluster,
     "google-native:container/*:NodePool": read_node_pool,
     "google-native:compute/*:Instance": read_instance,
     "google-native:compute/*:InstanceTemplate": read_template,
-    "google-native:compute/*:InstanceGroupManager": _GROUP,
-    "google-native:compute/*:RegionInstanceGroupManager": _GROUP,
-    "google-native:compute/*:Autoscaler": renaming("gcp:compute/autoscaler:Autoscaler"),
-    "google-native:compute/*:RegionAutoscaler": renaming("gcp:compute/autoscaler:Autoscaler"),
+    "google-native:compute/*:InstanceGroupManager": read_group,
+    "google-native:compute/*:RegionInstanceGroupManager": read_group,
+    "google-native:compute/*:Autoscaler": read_autoscaler,
+    "google-native:compute/*:RegionAutoscaler": read_autoscaler,
     "google-native:compute/*:Reservation": renaming("gcp:compute/reservation:Reservation"),
+    "google-native:tpu/*:Node": read_tpu,
+    "google-native:tpu/*:QueuedResource": read_tpu,
     "google-native:cloudkms/*:CryptoKey": renaming("gcp:kms/cryptoKey:CryptoKey"),
     "google-native:iam/*:Key": renaming("gcp:serviceaccount/key:Key"),
 }

@@ -135,7 +135,9 @@ def read_flexible_group(declared: Declared) -> Iterable[Item]:
 
 
 def read_tpu(declared: Declared) -> Iterable[Item]:
-    """``gcp:tpu/v2Vm:V2Vm`` and the nodes of a ``v2QueuedResource``, which come once there is capacity, and stay.
+    """``gcp:tpu/v2Vm:V2Vm``, ``gcp:tpu/node:Node`` before it, and the nodes of a ``v2QueuedResource``.
+
+    These come once there is capacity, and stay.
 
     https://cloud.google.com/tpu/docs/managing-tpus-tpu-vm, https://cloud.google.com/tpu/docs/queued-resources
     """
@@ -177,6 +179,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:compute/reservation:Reservation": read_reservation,
+    "gcp:tpu/node:Node": read_tpu,
     "gcp:tpu/v2QueuedResource:V2QueuedResource": read_tpu,
     "gcp:tpu/v2Vm:V2Vm": read_tpu,
 }
