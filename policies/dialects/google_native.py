@@ -26,8 +26,6 @@ def read_cluster(declared: Declared) -> Iterable[Declared]:
     inputs = declared.properties
     networks = inputs.get("masterAuthorizedNetworksConfig")
     scaling = inputs.get("autoscaling")
-    encryption = inputs.get("databaseEncryption")
-    encrypted = at(encryption, "state") in (None, "ENCRYPTED", UNKNOWN)
     renamed = {
         **inputs,
         "nodeLocations": inputs.get("locations"),
@@ -36,7 +34,6 @@ def read_cluster(declared: Declared) -> Iterable[Declared]:
         "enableShieldedNodes": at(inputs, "shieldedNodes", "enabled"),
         "datapathProvider": at(inputs, "networkConfig", "datapathProvider"),
         "networkConfig": at(inputs, "nodePoolDefaults", "nodeConfigDefaults"),
-        "databaseEncryption": encryption if encrypted else None,
         "masterAuthorizedNetworksConfig": None if flag(at(networks, "enabled")) is False else networks,
         "clusterAutoscaling": None
         if scaling is None

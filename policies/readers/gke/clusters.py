@@ -71,7 +71,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         region=region,
         managed_nodes=autopilot,
         private_nodes=_private_nodes(inputs),
-        secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
+        secrets_key=_secrets_key(inputs.get("databaseEncryption")),
         open_api=open_api,
         open_to_cloud=open_to_cloud,
         shut_api=shut_api,
@@ -129,6 +129,15 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     public, private_nodes = at(networks, "gcpPublicCidrsAccessEnabled"), _private_nodes(cluster)
     cloud = negation(private_nodes) if public is None else flag(public)
     return open_to_internet(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
+
+
+def _secrets_key(encryption: Any) -> Maybe[str | None]:
+    """The key that encrypts secrets; none while they are decrypted, whatever key is declared.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters#DatabaseEncryption
+    """
+    state = at(encryption, "state")
+    return None if state == "DECRYPTED" else UNKNOWN if state is UNKNOWN else text(at(encryption, "keyName"))
 
 
 def _private_nodes(cluster: Mapping[str, Any]) -> Maybe[bool]:
