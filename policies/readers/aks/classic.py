@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
 from policies.readers.aks.clusters import (
+    RESIZED,
     read_agent_pool,
     read_managed_cluster,
     read_scale_set,
     read_setting,
     read_virtual_machine,
 )
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _POOL_NAMES: Final[Mapping[str, str]] = {
     "autoScalingEnabled": "enableAutoScaling",
@@ -100,6 +101,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure:compute/windowsVirtualMachineScaleSet:WindowsVirtualMachineScaleSet": read_machines,
     "azure:compute/orchestratedVirtualMachineScaleSet:OrchestratedVirtualMachineScaleSet": read_machines,
 }
+
+REFERRERS: Final[Mapping[str, Referrer]] = {"azure:compute/*VirtualMachineScaleSet": RESIZED}
 
 
 def _native_pool(pool: Mapping[str, Any]) -> dict[str, Any]:

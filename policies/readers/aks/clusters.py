@@ -34,7 +34,7 @@ from facts.concepts.unknown import (
 )
 from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
 from policies.readers.idle import idle_of_profile
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import Additions, parse_taint
 from policies.readers.unknown_reasons import reasons_for
 
@@ -50,6 +50,7 @@ _AT_HOST: Final = (
     ("encryptionAtHostEnabled",),
 )
 _TARGETS: Final = ("targetResourceUri", "targetResourceId")
+_NAMES: Final = ("vmScaleSetName", "name")
 _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 
 
@@ -124,7 +125,8 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     priority = at(inputs, "virtualMachineProfile", "priority")
     tags = inputs.get("tags")
     if not isinstance(tags, Mapping) or "min" not in tags or "max" not in tags:
-        yield from _machines(declared, size, amount(at(inputs, "sku", "capacity"), 1), priority)
+        for group in _machines(declared, size, amount(at(inputs, "sku", "capacity"), 1), priority):
+            yield _autoscaled(group, declared.references) if declared.references else group
         return
     yield NodeGroup(
         name=declared.name,
@@ -174,6 +176,30 @@ def read_setting(declared: Declared) -> Iterable[Item]:
             where=f"profiles[{number}].capacity.minimum",
             resource=declared.urn,
         )
+
+
+def _autoscaled(machines: NodeGroup, settings: Iterable[Declared]) -> NodeGroup:
+    """The machines of a scale set that autoscale settings resize; their minimum is read with the setting."""
+    profiles = [profile for setting in settings for profile in items(setting.properties.get("profiles"))]
+    sizes = [amount(at(profile, "capacity", "maximum")) for profile in profiles]
+    known = [size for size in sizes if size is not UNKNOWN]
+    most = max(known, default=0) if len(known) == len(sizes) else UNKNOWN
+    return replace(machines, scaling=replace(machines.scaling, autoscaled=True, max_nodes=most))
+
+
+def _settings(scale_set: Declared, everything: Program) -> Iterable[Declared]:
+    for setting in everything.of_kinds("AutoscaleSetting"):
+        if str(setting.properties.get("enabled")).lower() == "false":
+            continue
+        for key in _TARGETS:
+            target, names = text(setting.properties.get(key)), (text(scale_set.properties.get(name)) for name in _NAMES)
+            by_name = isinstance(target, str) and target.rpartition("/")[2] in names
+            if by_name or scale_set.urn in setting.dependencies.get(key, ()):
+                yield setting
+
+
+RESIZED: Final = Referrer(refers=lambda _: True, finds=_settings)
+REFERRERS: Final[Mapping[str, Referrer]] = {"azure-native*:compute*:VirtualMachineScaleSet": RESIZED}
 
 
 def read_generic(declared: Declared) -> Iterable[Item]:
