@@ -147,8 +147,15 @@ def read_namespace(declared: Declared) -> Iterable[Item]:
     """
     name, default = (at(declared.properties, "metadata", *path) for path in (("name",), ("annotations", _TOLERATIONS)))
     if isinstance(name, str) and default is not None:
-        tolerations = UNKNOWN if default is UNKNOWN else tolerations_of(json.loads(str(default)))
-        yield AddedPlacement("Namespace", name, tolerations)
+        yield AddedPlacement("Namespace", name, UNKNOWN if default is UNKNOWN else _parsed_tolerations(str(default)))
+
+
+def _parsed_tolerations(annotation: str) -> Maybe[tuple[Toleration, ...]]:
+    """Tolerations in JSON; none where it is empty or no JSON, with which the API server admits no pod."""
+    try:
+        return tolerations_of(json.loads(annotation))
+    except ValueError:
+        return ()
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
