@@ -40,7 +40,7 @@ _PLAIN: Final = rf"{_NOT_A_VALUE}[^\s\"',;&\\}}\])]{{6,}}"
 _VALUE: Final = rf"(?:(?<=[\"']){_QUOTED}|{_PLAIN})"
 _IS: Final = r"[ \t]*(?:=>|:=|(?<!:)[=:](?![=:]))[ \t]*"
 _ASSIGNED: Final = rf"{_NAME}(?:{_QUOTE})?{_IS}(?:{_QUOTE})?"
-_OPTION: Final = rf"--?[\w-]*(?:password|passwd|passphrase|token)[ =](?:{_QUOTE})?"
+_OPTION: Final = rf"(?<![\w-])--?[\w-]{{0,64}}?(?:password|passwd|passphrase|token)[ =](?:{_QUOTE})?"
 # A container's environment, as YAML, JSON and the engine's diffs have it: the name, then the value.
 _IN_ENVIRONMENT: Final = (
     rf"\bname(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?(?:[ \t]*,)?(?:{_LINE}|[ \t]*)"
@@ -96,8 +96,8 @@ _FORMS: Final = tuple(
         # detect-secrets Square, Discord, Twilio, Mailchimp, Artifactory
         r"\b[rs]k_(?:live|test)_\w{20,}|\bSG\.[\w-]{20,}\.[\w-]{20,}|\b\d{8,10}:[\w-]{35}\b|\bsq0csp-[\w-]{43}",
         r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|\b(?:AC|SK)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b|\bAKC\w{10,}",
-        # https://www.rfc-editor.org/rfc/rfc7519
-        r"\beyJ[\w-]{10,}\.[\w-]+(?:\.[\w-]+)?",
+        # https://www.rfc-editor.org/rfc/rfc7519, and other JSON in base64: a search for its dots would be quadratic.
+        r"\beyJ[\w-]{12,}(?:\.[\w-]+){0,2}",
         # https://www.rfc-editor.org/rfc/rfc7617, https://www.rfc-editor.org/rfc/rfc6750
         r"(?i:(?<=\bbasic )|(?<=\bbearer ))[\w+/~.-]{16,}=*",
         # https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
