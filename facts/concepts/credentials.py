@@ -23,9 +23,14 @@ _SHORTEST: Final = 6
 _FULL_LINE: Final = 16
 """Characters; a shorter line of a private key is its last. PEM has 64 (https://www.rfc-editor.org/rfc/rfc7468)."""
 
+_KEY_OF: Final = (
+    "(?:access|account|admin|anthropic|api|auth|client|deploy|encryption|hf|hmac|jwt|license|master|ngc|nvidia|openai|"
+    "primary|private|secondary|secret|session|shared|signing|ssh|storage|wandb)[_.-]?keys?"
+)
 _NAME: Final = (
-    r"(?<![\w.-])[\w.-]{0,64}?(?i:secret|token|passw(?:or)?d|passphrase|pwd|credentials?|(?:api|access|account|auth|"
-    r"client|encryption|master|private|secret|shared|signing)[_.-]?key|client[_-]key[_-]data|connection[_-]?string)"
+    r"(?<![\w.-])(?=[\w.-])[\w.-]{0,64}?(?:(?i:secret|token|passw(?:or)?ds?|passphrases?|pwd|credentials?|"
+    rf"client[_-]key[_-]data|secret[_-]?key[_-]?base|connection[_-]?string|{_KEY_OF})"
+    r"|(?<![A-Za-z])(?i:pass)|(?<=[a-z])Pass)"
 )
 """A name that ends with what it holds: ``AWS_SECRET_ACCESS_KEY``, ``db_password``, ``clientSecret``; not
 ``secretName`` or ``passwordKey``, which name a place."""
@@ -34,13 +39,38 @@ _TYPE: Final = rf"(?<![\w./-])(?!{_NAME}:)[a-z][a-z0-9-]{{0,64}}:[\w./-]{{1,128}
 _LINE: Final = r"[ \t]*\n[ \t]*(?:[-+~][ \t]+)?"
 """The end of a line and the start of the next, with the engine's mark of a change."""
 _QUOTE: Final = r"\\?[\"']"
-_NOT_A_VALUE: Final = r"(?!\[secret\]|output<\w+>|(?:true|false|null|none)\b)"
-_QUOTED: Final = rf"{_NOT_A_VALUE}(?:(?!{_QUOTE})[^\n]){{6,}}"
-_PLAIN: Final = rf"{_NOT_A_VALUE}[^\s\"',;&\\}}\])]{{6,}}"
-_VALUE: Final = rf"(?:(?<=[\"']){_QUOTED}|{_PLAIN})"
+_END: Final = r"(?![^\s\"',;&\\)\]}])"
+_NOT_A_VALUE: Final = (
+    rf"(?!(?:\[secret\]|output<\w+>|true|false|null|none){_END}"
+    # Public keys, which an approver has to see, and the next option.
+    r"|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[\w@.-]{1,64} AAAA|--[a-z])"
+)
+# A text in quotes ends with its own quote, not with an escaped one; in a JSON's text the quotes are escaped.
+_QUOTED: Final = (
+    r"(?:(?<=\\\")(?:(?!\\{1,8}\")[^\n]){6,}|(?<=\\')(?:(?!\\{1,8}')[^\n]){6,}"
+    r"|(?<=[^\\]\")(?:\\.|[^\"\\\n]){6,}|(?<=[^\\]')(?:\\.|[^'\\\n]){6,})"
+)
+_PLAIN: Final = r"(?:[^\s\"',;&\\)\]}]|[,)\]}](?=[\w/+=!#$%^*@-])){6,}"
+_LIST: Final = r"(?<!\[)\[[^\]\n]{6,}\]"
+_VALUE: Final = rf"{_NOT_A_VALUE}(?:{_LIST}|{_QUOTED}|(?<![\"']){_PLAIN})"
 _IS: Final = r"[ \t]*(?:=>|:=|(?<!:)[=:](?![=:]))[ \t]*"
 _ASSIGNED: Final = rf"{_NAME}(?:{_QUOTE})?{_IS}(?:{_QUOTE})?"
-_OPTION: Final = rf"(?<![\w-])--?[\w-]{{0,64}}?(?:password|passwd|passphrase|token)[ =](?:{_QUOTE})?"
+# Not ``--secret``, which takes no value (`pulumi config set`). In a list the value is the next entry.
+_OPTION: Final = (
+    rf"(?<![\w-])--?[\w-]{{0,64}}?(?i:passw(?:or)?d|passphrase|token|{_KEY_OF})"
+    rf"(?:[ =](?:{_QUOTE})?|{_QUOTE}[ \t]*,[ \t]*{_QUOTE}"
+    rf"|(?:{_QUOTE})?,?{_LINE}(?:-[ \t]+|\[\d+\][ \t]*:[ \t]*|(?=[\"']))(?:{_QUOTE})?(?!{_TYPE}))"
+)
+# The value on the next line, alone.
+_BELOW: Final = (
+    rf"{_NAME}(?:{_QUOTE})?[ \t]*:(?:[ \t]*[|>][+-]?)?{_LINE}(?:{_QUOTE})?(?=[^\s:{{}}\[\]]{{6,}}[ \t]*(?:\n|\Z))"
+)
+_USER: Final = (
+    r"\b(?:curl|wget)\b[^\n]{0,200}?[\s\"'](?:-u|--user)[ =\"',]{0,8}[^\s:\"']{1,64}:"
+    rf"|(?i:authorization)(?:{_QUOTE})?{_IS}(?:{_QUOTE})?(?i:basic|bearer|token|apikey|key)[ ]"
+)
+# https://docs.docker.com/reference/cli/docker/login/#credential-stores
+_DOCKER: Final = rf"{_QUOTE}auth{_QUOTE}{_IS}{_QUOTE}(?=[A-Za-z0-9+/]{{10,}}={{0,2}}\\?[\"'])"
 # A container's environment, as YAML, JSON and the engine's diffs have it: the name, then the value.
 _IN_ENVIRONMENT: Final = (
     rf"\bname(?:{_QUOTE})?[ \t]*:[ \t]*(?:{_QUOTE})?{_NAME}(?:{_QUOTE})?(?:[ \t]*,)?(?:{_LINE}|[ \t]*)"
@@ -49,8 +79,17 @@ _IN_ENVIRONMENT: Final = (
 # The engine writes an update as ``password: "old" => "new"``.
 _UPDATE: Final = rf"\[secret\](?:{_QUOTE})?[ \t]*=>[ \t]*(?:{_QUOTE})?"
 _NAMED: Final = tuple(
-    re.compile(rf"(?P<type>{_TYPE})|(?P<name>{name})(?P<value>{_VALUE})")
-    for name in (_IN_ENVIRONMENT, _IN_ENVIRONMENT + _UPDATE, _ASSIGNED, _ASSIGNED + _UPDATE, _OPTION)
+    re.compile(rf"(?P<type>{_TYPE})|(?P<name>(?:{name}))(?P<value>{_VALUE})")
+    for name in (
+        _IN_ENVIRONMENT,
+        f"{_IN_ENVIRONMENT}{_UPDATE}",
+        _ASSIGNED,
+        f"{_ASSIGNED}{_UPDATE}",
+        _OPTION,
+        _BELOW,
+        _USER,
+        _DOCKER,
+    )
 )
 _BEGIN: Final = r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _BASE64: Final = r"[A-Za-z0-9+/]"
@@ -101,7 +140,7 @@ _FORMS: Final = tuple(
         # https://www.rfc-editor.org/rfc/rfc7617, https://www.rfc-editor.org/rfc/rfc6750
         r"(?i:(?<=\bbasic )|(?<=\bbearer ))[\w+/~.-]{16,}=*",
         # https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
-        r"(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@)",
+        r"(?<=://)(?:[^\s/:@\"']*:[^\s/@\"']+|[^\s/:@\"']{16,})(?=@)",
     )
 )
 
@@ -110,7 +149,8 @@ def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
     """``value``, a text or JSON, without the ``secrets``, their lines, control characters, and what looks like a
     credential, in keys as well. A text keeps its number of lines, unless a secret of the caller has several."""
     if isinstance(value, dict):
-        return {hidden(key, secrets): _entry(key, part, secrets) for key, part in value.items()}
+        named = _KEYS.fullmatch(str(value.get("name", ""))) is not None
+        return {hidden(key, secrets): _entry(key, part, named, secrets) for key, part in value.items()}
     if isinstance(value, list):
         return [hidden(part, secrets) for part in value]
     if not isinstance(value, str):
@@ -127,9 +167,14 @@ def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
     return value
 
 
-def _entry(key: Any, part: Any, secrets: Sequence[str]) -> Any:
-    named = isinstance(key, str) and isinstance(part, str) and len(part) >= _SHORTEST
-    return HIDDEN if named and _KEYS.fullmatch(key) else hidden(part, secrets)
+def _entry(key: Any, part: Any, named: bool, secrets: Sequence[str]) -> Any:
+    """``part`` of JSON under ``key``; ``named`` if the name beside it says that its ``value`` is a credential."""
+    if isinstance(key, str) and (_KEYS.fullmatch(key) or (named and key == "value")):
+        if isinstance(part, list):
+            return [_entry(key, each, named, secrets) for each in part]
+        if isinstance(part, str) and len(part) >= _SHORTEST:
+            return HIDDEN
+    return hidden(part, secrets)
 
 
 def hidden_lines(lines: Iterable[str]) -> Iterator[str]:
