@@ -339,6 +339,7 @@ class Exposure(Item):
     what: str
     open: Maybe[bool]
     resource: str = ""
+    unknown_reason: UnknownReason | None = None
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,13 @@ class Rule(Generic[P]):
         message = f"{subject}: unknown at preview, checked at update: {what}."
         return self.violation(message, resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
 
-    def decide(self, broken: Maybe[bool], subject: str, predicate: str, resource: str) -> list[Violation]:
-        """The violation "``subject`` ``predicate``" if the rule is ``broken``; not evaluated while that is unknown."""
+    def decide(
+        self, broken: Maybe[bool], subject: str, predicate: str, resource: str, reason: UnknownReason | None = None
+    ) -> list[Violation]:
+        """The violation "``subject`` ``predicate``" if the rule is ``broken``; not evaluated while that is unknown, for
+        good if there is a ``reason``."""
         if broken is UNKNOWN:
-            return [self.unknown(subject, f"whether it {predicate}", resource)]
+            return [self.unknown(subject, f"whether it {predicate}", resource, reason=reason)]
         return [self.violation(f"{subject} {predicate}.", resource)] if broken else []
 
     @cached_property

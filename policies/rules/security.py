@@ -290,16 +290,19 @@ def no_static_keys(credential: Credential) -> list[Violation]:
     "no-admin-for-everybody",
     title="Not everybody may change the cluster",
     why="On GKE every Google account is in the group system:authenticated; every pod is in system:serviceaccounts.",
-    remedy="Name the users, groups or service accounts that need the role.",
+    remedy="Name the users, groups or service accounts that need the role. Everybody may have the role view, or a "
+    "role that can only get, list and watch named resources: no *, no Secrets, no subresources but status, scale, log.",
     level="mandatory",
     severity="critical",
     example=Exposure("rights", "ClusterRoleBinding 'open' with role 'cluster-admin'", True),
 )
 def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
-    """No binding gives all accounts, all pods of the cluster or of a namespace, or requests without an account the
-    rights of cluster-admin, admin or edit, or of a role whose rules amount to that."""
+    """No binding gives all accounts, all pods of the cluster or of a namespace, or requests without an account more
+    than harmless roles: a few of Kubernetes' own, and roles of this program that only read what is no secret."""
     broken = exposure.kind == "rights" and exposure.open
-    return no_admin_for_everybody.decide(broken, exposure.what, "lets everybody change the cluster", exposure.resource)
+    predicate = "lets everybody change objects, run commands or read Secrets"
+    reason = exposure.unknown_reason
+    return no_admin_for_everybody.decide(broken, exposure.what, predicate, exposure.resource, reason)
 
 
 @rule(

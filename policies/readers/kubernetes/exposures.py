@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Exposure
-from facts.concepts.unknown import UNKNOWN, Maybe, at, either, holds_unknown, items
+from facts.concepts.declared import Exposure, UnknownReason
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, mapping, negation
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 # Every Google account, Gmail's too, is in system:authenticated on GKE:
@@ -27,27 +27,47 @@ _EVERYBODY: Final = (
 _NAMESPACE_GROUP: Final = "system:serviceaccounts:"
 _ACCOUNT: Final = "system:serviceaccount:"
 _SYSTEM: Final = "kube-system"
-_WRITING_ROLES: Final = ("admin", "cluster-admin", "edit")
-_WRITING_VERBS: Final = (
-    "*",
-    "bind",
-    "create",
-    "delete",
-    "deletecollection",
-    "escalate",
-    "impersonate",
-    "patch",
-    "update",
+
+# Kubernetes binds all but view and the reader of that ConfigMap to everybody itself; view shows no Secrets:
+# https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings
+_HARMLESS_ROLES: Final = (
+    ("ClusterRole", "system:basic-user"),
+    ("ClusterRole", "system:discovery"),
+    ("ClusterRole", "system:public-info-viewer"),
+    ("ClusterRole", "system:service-account-issuer-discovery"),
+    ("ClusterRole", "view"),
+    ("Role", "extension-apiserver-authentication-reader"),
 )
-# By one of these kinds a user has the rights of every pod, or gives them to others; * is all of them.
-# https://kubernetes.io/docs/concepts/security/rbac-good-practices/#privilege-escalation-risks
-_POWERFUL: Final = re.compile(
-    r"\*(?:/\*)?|pods(?:/(?:\*|exec|attach|ephemeralcontainers))?|(?:daemon|replica|stateful)sets|deployments|(?:cron)?jobs|"
-    r"replicationcontrollers|secrets|serviceaccounts(?:/token)?|(?:cluster)?roles?(?:bindings)?|nodes(?:/proxy)?|namespaces|"
-    r"(?:mutating|validating)webhookconfigurations|users|groups|certificatesigningrequests/approval"
+_BUILT_IN_ROLE: Final = re.compile(r"admin|cluster-admin|edit|system:.*")
+_TO_VIEW: Final = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+_BUILT_IN: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+# The labels of Kubernetes' own roles that are powerful:
+# https://github.com/kubernetes/kubernetes/blob/master/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml
+_POWERFUL_LABELS: Final = (
+    _BUILT_IN,
+    {**_BUILT_IN, "rbac.authorization.k8s.io/aggregate-to-edit": "true"},
+    {**_BUILT_IN, "rbac.authorization.k8s.io/aggregate-to-admin": "true"},
 )
-_AGGREGATED: Final = re.compile(r"rbac\.authorization\.k8s\.io/aggregate-to-(?:admin|edit)")
+
+_READING: Final = re.compile(r"get|list|watch|head")
+# "get" of a subresource may run commands (https://github.com/kubernetes/kubernetes/issues/78741), and * includes all of
+# them. Operators keep keys in kinds of their own, such as Rancher's tokens and OpenShift's oauthclients.
+_READABLE: Final = re.compile(
+    r"(?!.*(?:credential|kubeconfig|oauth|secret|token))[a-z0-9.-]+(?:/(?:scale|status))?|"
+    r"pods/log|nodes/(?:metrics|stats)"
+)
+_READABLE_URL: Final = re.compile(
+    r"/(?:\.well-known|apis?|healthz|livez|metrics|openapi|openid/v1/jwks|readyz|version)(?:/.*|\*)?"
+)
+_CREATING: Final = re.compile(r"create")
+_OWN_REVIEW: Final = re.compile(r"selfsubject(?:access|rules)?reviews")
+
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/"
+
+_NOT_DECLARED: Final = UnknownReason(
+    "no resource of this program is a role of that name",
+    "Declare the role as a resource of this program, or name the users, groups or service accounts that need it.",
+)
 
 # https://cloud.google.com/kubernetes-engine/docs/how-to/internal-load-balancing,
 # https://learn.microsoft.com/azure/aks/internal-lb, https://cloud-provider-aws.sigs.k8s.io/service_controller/
@@ -65,68 +85,138 @@ _SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 
 
 def read_binding(declared: Declared) -> Iterable[Item]:
-    """A RoleBinding or ClusterRoleBinding of a role that writes."""
-    role, writes = at(declared.properties, "roleRef", "name"), _writes(declared)
-    if writes is not False:
-        everybody = _everybody(declared)
-        open_to_everybody = UNKNOWN if writes is UNKNOWN and everybody is True else everybody
-        what = f"{declared.kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
-        yield Exposure("rights", what, open_to_everybody, declared.urn)
+    """A RoleBinding or ClusterRoleBinding of a role with more than harmless rights."""
+    _, name = _role(declared)
+    elsewhere = not _is_declared(declared)
+    everybody, rights = _everybody(declared), _role_exceeds(declared)
+    exposed = both((everybody, either((rights, UNKNOWN if elsewhere else False))))
+    if exposed is not False:
+        what = f"{declared.kind} '{declared.name}'" + (f" with role '{name}'" if isinstance(name, str) else "")
+        reason = _NOT_DECLARED if elsewhere and everybody is True and exposed is UNKNOWN else None
+        yield Exposure("rights", what, exposed, declared.urn, reason)
 
 
 def _everybody(binding: Declared) -> Maybe[bool]:
-    everywhere = binding.kind == "ClusterRoleBinding"
-    return either(_is_everybody(subject, everywhere) for subject in items(binding.properties.get("subjects")))
+    """Whether a subject is everybody. Of rights in the whole cluster or in its system's namespace, so are all pods of
+    another namespace, and its account ``default``: that of every pod which names none."""
+    namespace = coalesce(at(binding.properties, "metadata", "namespace"), binding.provider.get("namespace"))
+    everywhere = binding.kind == "ClusterRoleBinding" or (UNKNOWN if namespace is UNKNOWN else namespace == _SYSTEM)
+    subjects = items(binding.properties.get("subjects"))
+    return either(either((_is_everybody(each), both((everywhere, _is_of_a_namespace(each))))) for each in subjects)
 
 
-def _is_everybody(subject: Any, everywhere: bool) -> Maybe[bool]:
-    """Whether a subject is everybody, or, of rights that hold ``everywhere``, all pods of a namespace but the system's.
+def _is_everybody(subject: Any) -> Maybe[bool]:
+    name = at(subject, "name")
+    return UNKNOWN if name is UNKNOWN else str(name) in _EVERYBODY
 
-    A namespace's account ``default`` is that of every pod which names none.
-    """
+
+def _is_of_a_namespace(subject: Any) -> Maybe[bool]:
     name, namespace = at(subject, "name"), at(subject, "namespace")
     if name is UNKNOWN:
         return UNKNOWN
     text = str(name)
-    if text in _EVERYBODY:
-        return True
     if text.startswith(_NAMESPACE_GROUP):
-        return everywhere and text != f"{_NAMESPACE_GROUP}{_SYSTEM}"
+        return text != f"{_NAMESPACE_GROUP}{_SYSTEM}"
     if text.startswith(_ACCOUNT):
         namespace, _, text = text.removeprefix(_ACCOUNT).partition(":")
     elif at(subject, "kind") != "ServiceAccount":
         return False
-    return everywhere and text == "default" and namespace != _SYSTEM
+    return text == "default" and namespace != _SYSTEM
 
 
-def _writes(binding: Declared) -> Maybe[bool]:
-    """Whether its role can change what runs: by name, or by the rules of a role that the program declares."""
-    role = at(binding.properties, "roleRef", "name")
-    if role is UNKNOWN or role in _WRITING_ROLES:
-        return UNKNOWN if role is UNKNOWN else True
-    return either(_role_writes(each.properties) for each in binding.references)
+def _role(binding: Declared) -> tuple[Any, Any]:
+    """The kind and name of its role. A patch may leave them out; Kubernetes' own bindings have their roles' names."""
+    role = binding.properties.get("roleRef")
+    if role is None:
+        return "ClusterRole", binding.object_name
+    return at(role, "kind"), at(role, "name")
 
 
-def _role_writes(role: Mapping[str, Any]) -> Maybe[bool]:
-    if holds_unknown(role.get("rules")):
+def _built_in_exceeds(binding: Declared) -> Maybe[bool | None]:
+    """Whether its role, by name, is one of Kubernetes' with more than harmless rights; ``None`` for any other role."""
+    kind, name = _role(binding)
+    if name is UNKNOWN:
         return UNKNOWN
-    selected = at(role, "aggregationRule", "clusterRoleSelectors")
-    return _AGGREGATED.search(str(selected)) is not None or any(_rule_writes(each) for each in items(role.get("rules")))
+    if (kind, name) in _HARMLESS_ROLES:
+        return False
+    return True if kind != "Role" and _BUILT_IN_ROLE.fullmatch(str(name)) else None
 
 
-def _rule_writes(rule: Any) -> bool:
-    groups, verbs = items(at(rule, "apiGroups")), items(at(rule, "verbs"))
-    own = any(group == "*" or "." not in str(group) or str(group).endswith(".k8s.io") for group in groups)
-    powerful = any(_POWERFUL.fullmatch(str(each)) for each in items(at(rule, "resources")))
-    return own and powerful and any(verb in _WRITING_VERBS for verb in verbs) and not items(at(rule, "resourceNames"))
+def _is_declared(binding: Declared) -> bool:
+    """Whether Kubernetes or the program declares its role, and something for each aggregation of it."""
+    if _built_in_exceeds(binding) is None and not binding.references:
+        return False
+    labels = [_TO_VIEW | _BUILT_IN, *(at(role.properties, "metadata", "labels") for role in binding.references)]
+    selectors = (selector for role in binding.references for selector in _selectors(role))
+    return all(either(_selects(selector, each) for each in labels) is not False for selector in selectors)
+
+
+def _role_exceeds(binding: Declared) -> Maybe[bool]:
+    """Whether its role allows more than harmless rights: by name, or by the rules that the program declares."""
+    built_in, (_, name) = _built_in_exceeds(binding), _role(binding)
+    answers: list[Maybe[bool]] = [False if built_in is None else built_in]
+    for role in binding.references:
+        certain = role.object_name == name or not holds_unknown(at(role.properties, "metadata", "labels"))
+        answers.append(both((_rules_exceed(role), True if certain else UNKNOWN)))
+    return either(answers)
+
+
+def _rules_exceed(role: Declared) -> Maybe[bool]:
+    """Whether the rules of a role, or those of Kubernetes' own roles that it selects, are more than harmless."""
+    rules = (_rule_exceeds(rule) for rule in items(role.properties.get("rules")))
+    return either((*rules, *(_selects(each, labels) for each in _selectors(role) for labels in _POWERFUL_LABELS)))
+
+
+def _rule_exceeds(rule: Any) -> Maybe[bool]:
+    verbs, resources, urls = (items(at(rule, key)) for key in ("verbs", "resources", "nonResourceURLs"))
+    reads = (_all(verbs, _READING), _all(resources, _READABLE), _all(urls, _READABLE_URL))
+    reviews = (_all(verbs, _CREATING), _all(resources, _OWN_REVIEW), not urls)
+    return negation(either((both(reads), both(reviews))))
+
+
+def _all(values: Iterable[Any], pattern: re.Pattern[str]) -> Maybe[bool]:
+    return both(UNKNOWN if each is UNKNOWN else pattern.fullmatch(str(each)) is not None for each in values)
+
+
+def _selectors(role: Declared) -> list[Any]:
+    return items(at(role.properties, "aggregationRule", "clusterRoleSelectors"))
+
+
+def _selects(selector: Any, labels: Any) -> Maybe[bool]:
+    """Whether a label selector selects an object with these labels; without conditions it selects every object."""
+    equal = mapping(at(selector, "matchLabels"))
+    if selector is UNKNOWN or equal is UNKNOWN:
+        return UNKNOWN
+    conditions = [{"key": key, "operator": "In", "values": [value]} for key, value in equal.items()]
+    return both(_holds(each, labels) for each in (*conditions, *items(at(selector, "matchExpressions"))))
+
+
+def _holds(condition: Any, labels: Any) -> Maybe[bool]:
+    operator, values = at(condition, "operator"), items(at(condition, "values"))
+    label = at(labels, str(at(condition, "key")))
+    if label is UNKNOWN or holds_unknown(condition):
+        return UNKNOWN
+    held = label is not None if operator in ("Exists", "DoesNotExist") else label in values
+    return held if operator in ("Exists", "In") else not held
 
 
 def _roles(binding: Declared, everything: Program) -> Iterable[Declared]:
-    kind, name = (at(binding.properties, "roleRef", key) for key in ("kind", "name"))
-    for role in everything.of_kinds(kind):
-        own = role.type.startswith(_RBAC) and (kind != "Role" or role.namespace == binding.namespace)
-        if own and isinstance(name, str) and role.object_name == name:
-            yield role
+    """The program's roles of its role's name, and those whose rules such a role gets, as it selects their labels."""
+    kind, name = _role(binding)
+    roles = [role for role in everything.of_kinds(kind) if role.type.startswith(_RBAC)]
+    if kind == "Role":
+        roles = [role for role in roles if role.namespace == binding.namespace]
+    bound = [role for role in roles if isinstance(name, str) and role.object_name == name]
+    selectors = [{"matchLabels": _TO_VIEW}] if (kind, name) == ("ClusterRole", "view") else []
+    for role in bound:
+        selectors += [each for each in _selectors(role) if not holds_unknown(each)]
+    while selectors:
+        selector = selectors.pop()
+        for role in roles:
+            if role not in bound and _selects(selector, at(role.properties, "metadata", "labels")) is not False:
+                bound.append(role)
+                selectors += [each for each in _selectors(role) if not holds_unknown(each)]
+    return bound
 
 
 def read_service(declared: Declared) -> Iterable[Item]:
@@ -156,12 +246,13 @@ def _public(annotations: Any, spec: Any) -> Maybe[bool]:
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     # Only then the role's rules decide; any other binding is checked before its creation.
-    "kubernetes:rbac.authorization.k8s.io/*Binding*": Referrer(
-        refers=lambda declared: _writes(declared) is False and _everybody(declared) is not False, finds=_roles
+    "kubernetes:rbac.authorization.k8s.io/*RoleBinding": Referrer(
+        refers=lambda declared: _built_in_exceeds(declared) in (False, None) and _everybody(declared) is not False,
+        finds=_roles,
     )
 }
 
 READERS: Final[Mapping[str, Reader]] = {
-    "kubernetes:rbac.authorization.k8s.io/*Binding*": read_binding,
+    "kubernetes:rbac.authorization.k8s.io/*RoleBinding": read_binding,
     "kubernetes:core/v1:Service": read_service,
 }

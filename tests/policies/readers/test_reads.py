@@ -121,6 +121,14 @@ def test_an_account_is_the_same_in_any_order_of_its_keys() -> None:
     assert first == second != {}
 
 
+@pytest.mark.parametrize(("namespace", "exposures"), [("kube-system", 1), ("ml", 0)])
+def test_a_binding_may_have_the_namespace_of_its_provider(namespace: str, exposures: int) -> None:
+    pods = {"kind": "Group", "name": "system:serviceaccounts:ml"}
+    type_token = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+    properties = {"roleRef": {"kind": "ClusterRole", "name": "admin"}, "subjects": [pods]}
+    assert len(read(Declared(type_token, "b", "urn:b", properties, provider={"namespace": namespace}))) == exposures
+
+
 def test_every_family_of_amazon_s_table_counts_as_one_with_gpus() -> None:
     nvidia = [name for name, machine in gpu_machines("eks").items() if machine.gpu.startswith("nvidia-")]
     assert all(is_gpu_family(f"{name.partition('.')[0]}.*") for name in nvidia)
