@@ -87,7 +87,10 @@ EXPECTED_JUDGES: Final = {
     Mutant(CLUSTER, "cluster-control-plane", ("privateClusterConfig",), "dropped"): ("gate", "nodes-private"),
     Mutant(POOL, "t4-1-pool", ("nodeConfig", "taints"), "dropped"): ("gate", "gpu-taint"),
     Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"): ("scenario", "groups-as-declared"),
-    Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'): ("gate", "hourly-cost-ceiling"),
+    Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'): (
+        "gate",
+        "hourly-cost-ceiling",
+    ),
     Mutant(POOL, "t4-1-pool", ("project",), "dropped"): ("same", ""),
     Mutant(CLUSTER, "cluster-control-plane", ("maintenancePolicy",), "dropped"): ("scenario", "maintenance: any hour"),
     Mutant(CLUSTER, "cluster-control-plane", ("deletionProtection",), "flipped"): ("scenario", "destroy: Cannot"),
