@@ -102,14 +102,13 @@ def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
     """Pool → CPU and memory that its nodes leave for pods at most; the largest machine type counts, so no warning is
     false."""
     known = catalog.of(cloud)
-    most_memory_mib = known.nodes.most_memory_mib or (lambda machine: known.nodes.allocatable(machine).memory_mib)
     by_pool = {}
     for pool in pools:
         machines = [machine for type in pool.nodes.machine_types if (machine := known.machines.get(type)) is not None]
         if machines and len(machines) == len(pool.nodes.machine_types):
+            most = [known.nodes.most(machine) for machine in machines]
             by_pool[pool.name] = Resources(
-                milli_cpu=max(known.nodes.allocatable(each).milli_cpu for each in machines),
-                memory_mib=max(map(most_memory_mib, machines)),
+                milli_cpu=max(each.milli_cpu for each in most), memory_mib=max(each.memory_mib for each in most)
             )
     return by_pool
 

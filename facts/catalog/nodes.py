@@ -54,6 +54,13 @@ class CloudNodes:
     fabric_network: str = ""
     """NCCL's name for the RDMA devices."""
 
+    def most(self, machine: Machine) -> Resources:
+        """What a node leaves for pods at most: with it a warning that a pod stays pending is never false."""
+        least = self.allocatable(machine)
+        if self.most_memory_mib is None:
+            return least
+        return Resources(milli_cpu=least.milli_cpu, memory_mib=self.most_memory_mib(machine))
+
     @cached_property
     def addon_pods(self) -> tuple[SystemPod, ...]:
         """The pods of all add-ons."""

@@ -41,8 +41,10 @@ def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: D
 
 def _replaced(settings: Settings, outbound: str, cluster: Mapping[str, Any]) -> bool:
     running, declared = cluster.get("networkProfile") or {}, profile(settings, outbound)
-    ways_out = [] if settings.network.existing is not None else ["outboundType"]
-    keys = [key for key in _REPLACING if key in declared and (key != "outboundType" or key in ways_out)]
+    # A network of others keeps the way out that it had when the cluster was made.
+    keys = [
+        key for key in _REPLACING if key in declared and (key != "outboundType" or settings.network.existing is None)
+    ]
     places = (
         str(cluster.get("name", settings.cluster_name)).lower() == settings.cluster_name.lower(),
         str(cluster.get("location", settings.region)).lower() == settings.region.lower(),

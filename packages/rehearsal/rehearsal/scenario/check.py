@@ -118,8 +118,8 @@ def _pools(settings: Settings) -> Pools:
     for pool in settings.gpu_pools:
         machines = _machines(settings, pool)
         if len(machines) == len(pool.nodes.machine_types):
-            # The most that such nodes may have, where it is not known how much they have.
-            most = nodes.most_memory_mib or (lambda machine: nodes.allocatable(machine).memory_mib)
-            cpu = max(nodes.allocatable(each).milli_cpu for each in machines)
-            room[pool.name] = Resources(milli_cpu=cpu, memory_mib=max(map(most, machines)))
+            most = [nodes.most(machine) for machine in machines]
+            room[pool.name] = Resources(
+                milli_cpu=max(each.milli_cpu for each in most), memory_mib=max(each.memory_mib for each in most)
+            )
     return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)
