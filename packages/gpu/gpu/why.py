@@ -141,8 +141,9 @@ def _queued(job: Object, events: Sequence[Object]) -> Reason:
     message = messages[-1] if messages else ""
     source = "event Pending of its Workload" if message else ""
     if _TOO_MUCH.search(message):
-        summary, remedy = "requests more GPUs than its queue's maximum", "request fewer, or raise maxNodes of the pools"
-        return Reason("queued", f"{summary} capacity", remedy, message, "user", False, source)
+        summary = "requests more GPUs than its queue's maximum capacity"
+        remedy = "request fewer, or raise maxNodes of the pools"
+        return Reason("queued", summary, remedy, message, "user", False, source)
     summary = "suspended until its queue has free quota"
     return Reason("queued", summary, "wait; the queue starts the job", message, "administrator", True, source)
 
