@@ -95,8 +95,52 @@ def get_subnetwork(cloud: SimulatedCloud, args: Properties) -> Properties:
     return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **record.state, "id": id}
 
 
+def get_cluster(cloud: SimulatedCloud, args: Properties) -> Properties:
+    """``container.getCluster``: a cluster by name and location, with all its pools, whoever declared them.
+
+    One that is not there: ``d.SetId("")`` and then ``fmt.Errorf("%s not found", id)``, as in
+    https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/container/data_source_google_container_cluster.go
+    """
+    project = args.get("project") or cloud.default("project")
+    location = args.get("location") or cloud.default("zone") or cloud.default("region")
+    id = f"projects/{project}/locations/{location}/clusters/{args.get('name')}"
+    record = cloud.find(id, cluster.CLUSTER)
+    if record is None:
+        raise ProviderError(f"{id} not found")
+    pools = [node_pool.as_answered(each).state for each in node_pool.pools_of(cloud, id)]
+    own = ("cluster", "deletionPolicy", "id", "location", "operation", "project")
+    listed = [{key: value for key, value in pool.items() if key not in own} for pool in pools]
+    return {"workloadIdentityConfigs": [], **_as_lists({**record.state, "nodePools": listed}), "id": id}
+
+
+_MAPS: Final = frozenset({"effectiveLabels", "labels", "metadata", "pulumiLabels", "resourceLabels"})
+"""Blocks that are maps of the user's own keys; a function has every other one as a list, in the plural."""
+
+
+def _as_lists(state: Properties) -> Properties:
+    """A resource's state as the provider's function of the same name has it."""
+    result: Properties = {}
+    for key, value in state.items():
+        if isinstance(value, dict) and key not in _MAPS:
+            result[_plural(key)] = [_as_lists(value)]
+        elif isinstance(value, list):
+            result[key] = [_as_lists(each) if isinstance(each, dict) else each for each in value]
+        else:
+            result[key] = value
+    return result
+
+
+def _plural(name: str) -> str:
+    if name.endswith(("us", "ss")):
+        return f"{name}es"
+    if name.endswith("s"):
+        return name
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
 FUNCTIONS: Final[Mapping[str, Callable[[SimulatedCloud, Properties], Properties]]] = {
     "gcp:organizations/getProject:getProject": get_project,
+    "gcp:container/getCluster:getCluster": get_cluster,
     "gcp:container/getEngineVersions:getEngineVersions": get_engine_versions,
     "gcp:compute/getSubnetwork:getSubnetwork": get_subnetwork,
     "gcp:compute/getZones:getZones": get_zones,
