@@ -33,7 +33,8 @@ from policies.judging import DeclaredResources, late_violations
 from policies.readers import waits
 from policies.remediation import remediated
 from policies.reporting import Reporter
-from policies.result import VARIABLE, Result, page_of
+from policies.result import COST, VARIABLE, Result, page_of
+from policies.rules.ceilings import cost_note
 from policies.rules.rule import Limits, Rule
 from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
@@ -65,7 +66,8 @@ class Gate:
     def __init__(self, today: date | None = None, secrets: Secrets | None = None, result: Result | None = None) -> None:
         self._config = RunConfig(today or today_utc())
         self._resources = DeclaredResources()
-        self._reporter = Reporter(self._config, self._resources, secrets or Secrets(), result or Result())
+        self._secrets = secrets or Secrets()
+        self._reporter = Reporter(self._config, self._resources, self._secrets, result or Result())
         self._policies: list[Policy] = []
         self._has_late_policies = False
         self._has_final_unjudged = False
@@ -78,6 +80,7 @@ class Gate:
             # No rules: the engine accepts configuration only for policies, so these two keys need a policy each.
             _note(pools.KEY, "Report pools that the configuration adds", self._report_pools),
             _note(prices.KEY, "Report prices that the configuration sets", self._report_prices),
+            _note(COST, "Report what the nodes cost", self._report_cost),
             _note(EXEMPTED, "Report exempted violations and lowered levels", self._report_exempted),
             _note(REMEDIATED, "Changed by the gate; change the program as well", self._report_remediated),
         ]
@@ -85,7 +88,7 @@ class Gate:
 
     def configure(self, configured: levels.Configured) -> None:
         """Takes over the engine's configuration of the run; raises ``ConfigError`` as ``RunConfig.configure`` does."""
-        self._config.configure(configured, (EXEMPTED, REMEDIATED))
+        self._config.configure(configured, (COST, EXEMPTED, REMEDIATED))
 
     def _resource_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -175,6 +178,10 @@ class Gate:
     def _report_prices(self, _: StackValidationArgs, report: ReportViolation) -> None:
         if self._config.prices.usd:
             report(f"Prices in the gate's configuration count: {self._config.prices}.", None)
+
+    def _report_cost(self, args: StackValidationArgs, report: ReportViolation) -> None:
+        if note := cost_note(self._config.prices.applied(self._resources.stack(args).stack)):
+            report(self._secrets.hidden(note), None)
 
     def _report_exempted(self, _: StackValidationArgs, report: ReportViolation) -> None:
         for note in self._config.lowered_notes:

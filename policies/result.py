@@ -19,6 +19,8 @@ from policies.rules.table import BY_ID
 VARIABLE: Final = "GPUCLUSTER_GATE_RESULT"
 """The environment variable with the file's absolute path: the engine runs the pack in another folder."""
 PAGE: Final = "docs/policies.md"
+COST: Final = "cost"
+"""The policy that prints what a program's nodes cost. It is not a rule: it has no level and is no finding."""
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"mandatory": "error", "remediate": "error", "advisory": "warning"}

@@ -11,7 +11,7 @@ from facts.concepts.parts import reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.idle import permanent_pods, usd_of_gpus
-from policies.rules.node_groups import has_gpus
+from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import can_get, distinct
@@ -46,8 +46,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     if unlimited := ", ".join(f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None):
         message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {unlimited}."
         return [hourly_cost.violation(message, remedy="Set a maximum for each node group.")]
-    costs = [_cost(group, most_nodes(group)) for group in stack.groups]
-    return _within(hourly_cost, costs, max_hourly_usd, "At its maximum", "hourly cost")
+    return _within(hourly_cost, _largest(stack), max_hourly_usd, "At its maximum", "hourly cost")
 
 
 @rule(
@@ -80,11 +79,48 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     """
     if max_idle_usd is None:
         return []
+    return _within(idle_cost, _smallest(stack), max_idle_usd, "While it is idle", "idle cost")
+
+
+def cost_note(stack: Stack) -> str:
+    """What the nodes of a program with rented GPU groups cost an hour by list prices, idle and at their maximum, in one
+    line; empty for other programs."""
+    if not any(map(rented, stack.groups)):
+        return ""
+    idle, most = _smallest(stack), _largest(stack)
+    unlimited = [group.name for group in stack.groups if _most_nodes(group) is None]
+    at_maximum = f"without limit ({_named(unlimited)})" if unlimited else f"{_sum(most)} with all groups at maxNodes"
+    costs = {cost.name: cost for cost in (*idle, *most) if cost.name not in unlimited}
+    notes = (
+        ("no price is known for", [name for name, cost in costs.items() if cost.usd is None]),
+        ("the update shows the price of", [name for name, cost in costs.items() if cost.usd is UNKNOWN]),
+    )
+    left_out = "".join(f"; {why} {_named(names)}" for why, names in notes if names)
+    return f"List price of the nodes: {_sum(idle)} an hour idle, {at_maximum}{left_out}."
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _sum(costs: list[_Cost]) -> str:
+    """What is known of them together: ``$0.14``, or ``at most $0.14`` where a part is an upper limit."""
+    at_most = any(cost.at_most and cost.usd for cost in costs)
+    total = sum(cost.usd for cost in costs if cost.usd is not UNKNOWN and cost.usd is not None)
+    return f"{'at most ' if at_most else ''}${total:.2f}"
+
+
+def _largest(stack: Stack) -> list[_Cost]:
+    """The cost of each group at its maximum."""
+    return [_cost(group, most_nodes(group)) for group in stack.groups]
+
+
+def _smallest(stack: Stack) -> list[_Cost]:
+    """The cost of what is billed while nothing runs."""
     reserved = [_cost_reserved(reservation) for reservation in stack.reservations]
     in_pools = zip(stack.groups, reserved_once(group.scaling for group in stack.groups), strict=True)
     pools = [_cost(group, _billed_nodes(group, machines)) for group, machines in in_pools]
-    costs = [*pools, *reserved, *_permanent_workloads(stack)]
-    return _within(idle_cost, costs, max_idle_usd, "While it is idle", "idle cost")
+    return [*pools, *reserved, *_permanent_workloads(stack)]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from facts.concepts.unknown import UNKNOWN
 from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, UnknownUntilUpdate
+from policies.result import COST
 from policies.rules.table import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
@@ -57,6 +58,8 @@ class Session:
         self.policies: dict[str, Policy] = {policy.name: policy for policy in reversed(self.every)}
         self.notes: list[tuple[str, str, str | None]] = []
         """Rule, message and URN of each report."""
+        self.costs: list[str] = []
+        """What the gate says of the cost of nodes, which is no finding."""
         self.undecided: list[str] = []
 
     @property
@@ -79,8 +82,14 @@ class Session:
                 self._validate(policy, StackValidationArgs([*resources]))
 
     def _validate(self, policy: Any, args: Any) -> None:
+        def report(message: str, urn: str | None = None) -> None:
+            if policy.name == COST:
+                self.costs.append(message)
+            else:
+                self.notes.append((policy.name, message, urn))
+
         try:
-            policy.validate(args, lambda message, urn=None: self.notes.append((policy.name, message, urn)))
+            policy.validate(args, report)
         except UnknownUntilUpdate as note:
             self.undecided.append(f"{policy.name}: {note.message}")
 
@@ -95,6 +104,7 @@ def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
         *(rule.id for rule in RULES),
         "pools",
         "prices",
+        COST,
         EXEMPTED,
         REMEDIATED,
     ]

@@ -15,6 +15,7 @@ import pytest
 
 from gpucluster import app
 from gpucluster.commands import rehearsal
+from gpucluster.commands.account import as_markdown, costs_of
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
 
@@ -234,3 +235,17 @@ def test_lifting_protection_changes_one_key(tmp_path: Path) -> None:
     after = from_stack_file(file)
     assert (before.security.deletion_protection, after.security.deletion_protection) == (True, False)
     assert (before.gpu_pools, before.network) == (after.gpu_pools, after.network)
+
+
+@pytest.mark.parametrize(
+    ("lines", "costs"),
+    [(None, "\n$0.19/h idle, $4.45/h → $10.90/h at most\n\n"), (1, ""), (0, "")],
+    ids=["whole", "ended early", "no log"],
+)
+def test_a_plan_begins_with_the_cost_and_what_it_was(lines: int | None, costs: str, tmp_path: Path) -> None:
+    recorded = ROOT / "packages/rehearsal/tests/report/pull_requests/dearer-gpu.jsonl"
+    events = tmp_path / "plan.events.jsonl"
+    if lines != 0:
+        events.write_text("".join(recorded.read_text().splitlines(keepends=True)[:lines]))
+    page = as_markdown("dev", "+ pool", costs_of(events)).replace("**", "")
+    assert page == f"### Update of stack dev\n{costs}~~~~~~diff\n+ pool\n~~~~~~\n"

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Annotated, Final
 
 import typer
@@ -40,7 +41,8 @@ def plan(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = 
     text = BUILD / "plan.txt"
     with text.open("w", encoding="utf-8") as file:
         code = _run(command, file)
-    (BUILD / "plan.md").write_text(as_markdown(stack, text.read_text(encoding="utf-8")), encoding="utf-8")
+    markdown = as_markdown(stack, text.read_text(encoding="utf-8"), costs_of(events))
+    (BUILD / "plan.md").write_text(markdown, encoding="utf-8")
     raise typer.Exit(code)
 
 
@@ -118,11 +120,22 @@ def _run(command: Sequence[str], copy: IO[str] | None = None) -> int:
     return process.returncode
 
 
-def as_markdown(stack: str, text: str) -> str:
-    """The plan for people: in a fence, which no line of it can end."""
+def costs_of(events: Path) -> str:
+    """What the stack costs an hour, and cost before; empty where the preview did not end."""
+    from rehearsal.engine.events import read_events
+    from rehearsal.report.changes import stack_change
+    from rehearsal.report.pull_request import costs
+
+    change = stack_change(read_events(events) if events.exists() else [])
+    return costs(change) if change.complete else ""
+
+
+def as_markdown(stack: str, text: str, costs: str = "") -> str:
+    """The plan for people: in a fence, which no line of it can end. ``costs`` is Markdown above it."""
     shortened = "Shortened: read the whole in this job's log.\n" if len(text) > _LONGEST else ""
     body = re.sub(r"^[ \t]*~~~", "    ~~~", hidden(text[:_LONGEST]), flags=re.MULTILINE)
-    return f"### Update of stack {stack}\n{shortened}~~~~~~diff\n{body}\n~~~~~~\n"
+    above = f"\n{costs}\n\n" if costs else ""
+    return f"### Update of stack {stack}\n{above}{shortened}~~~~~~diff\n{body}\n~~~~~~\n"
 
 
 def _remove(pattern: str) -> None:

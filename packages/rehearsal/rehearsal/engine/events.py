@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from policies.result import COST
+
 _COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
 _SIZE: Final = re.compile(r"(^|\.)(count|desiredSize)$")
 _FOLLOW_SECONDS: Final = 0.1
@@ -68,6 +70,8 @@ class Outcome:
 
     changes: Mapping[str, int] = field(default_factory=dict)
     violations: tuple[PolicyViolation, ...] = ()
+    cost_note: str = ""
+    """What the gate says of the cost of the program's nodes; empty without the gate or without GPU pools."""
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -159,6 +163,7 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
     warnings: dict[str, None] = {}
     steps: list[Step] = []
     done: list[Step] = []
+    cost_note = ""
     for event in events:
         if (step := step_of(event)) is not None:
             steps.append(step)
@@ -172,7 +177,10 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
                 # The SDK reports an unknown value as a policy that it could not run.
                 message=plain(policy["message"]).strip().rpartition(" during preview: ")[2],
             )
-            violations[violation] = None
+            if violation.rule == COST:
+                cost_note = violation.message.splitlines()[-1]  # behind the policy's title
+            else:
+                violations[violation] = None
         if (diagnostic := event.get("diagnosticEvent")) is not None and not diagnostic.get("ephemeral"):
             text = plain(diagnostic["message"]).strip().removeprefix("error: ")
             if diagnostic["severity"] == "error":
@@ -183,4 +191,4 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
             errors[plain(failure["error"]).strip()] = None
         if (summary := event.get("summaryEvent")) is not None:
             changes = dict(summary.get("resourceChanges") or {})
-    return Outcome(changes, tuple(violations), tuple(errors), tuple(warnings), tuple(steps), tuple(done))
+    return Outcome(changes, tuple(violations), cost_note, tuple(errors), tuple(warnings), tuple(steps), tuple(done))

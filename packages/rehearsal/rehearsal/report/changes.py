@@ -23,6 +23,8 @@ from rehearsal.report.summary import hourly
 _STACK: Final = "pulumi:pulumi:Stack"
 _REPLACING: Final = frozenset({"replace", "create-replacement", "delete-replaced", "import-replacement"})
 _ENDING: Final = _REPLACING | {"delete"}
+_IN_WORDS: Final = {"spec.weight": "its place in the order of pools"}
+"""Path of an input → what a reviewer calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +179,9 @@ class StackChange:
         if before.max_nodes is not None and after.max_nodes is not None and before.max_nodes != after.max_nodes:
             edits.append("maximum-raised" if after.max_nodes > before.max_nodes else "maximum-lowered")
         meaning = "; ".join(filter(None, map(self._meaning, edits)))
-        return PoolChange(name, "changed", details or paths, meaning=meaning)
+        return PoolChange(
+            name, "changed", details or tuple(_IN_WORDS.get(path, path) for path in paths), meaning=meaning
+        )
 
     def _meaning(self, edit: str) -> str:
         return self.effects[edit].meaning if edit in self.effects else ""

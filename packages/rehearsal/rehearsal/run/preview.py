@@ -136,6 +136,8 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
     for warning in outcome.warnings:
         console.print(f"[yellow]warning[/] {escape(warning)}", highlight=False)
     show_violations(console, [violation for violation in outcome.violations if not violation.mandatory])
+    if outcome.cost_note and preview.change.after.max_usd is None:  # else ``show_stack`` says more
+        console.print(outcome.cost_note, highlight=False, markup=False, soft_wrap=not console.is_terminal)
     if not preview.ok and not outcome.mandatory:
         console.print(f"[bold red]error[/] {escape(preview.result.reason)}", highlight=False)
     verdict = "[bold green]PREVIEW OK[/]" if preview.ok else "[bold red]PREVIEW REFUSED[/]"

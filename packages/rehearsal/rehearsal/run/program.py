@@ -140,6 +140,7 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         self._violations = refused
         passed = f"with {counted(len(result.outcome.violations) - len(refused), 'advisory violation')}"
         detail = refused_by(gate, refused, self._program.folder) if refused else passed
+        detail += f". {result.outcome.cost_note}" if result.outcome.cost_note else ""
         self._check("gate", "The gate passes", not refused, detail)
         return None if refused else gate
 

@@ -30,6 +30,15 @@ def test_a_violation_is_counted_once_though_preview_and_update_report_it() -> No
     assert violation.message == "keeps 1 node\nWrite 0."
 
 
+def test_what_the_gate_says_of_costs_is_no_violation() -> None:
+    event = policy("advisory")
+    event["policyEvent"] |= {"policyName": "cost", "message": "Report what the nodes cost\nList price: $1.\n"}
+    parsed = outcome([event, policy("advisory"), event])
+    assert parsed.cost_note == "List price: $1."
+    assert [violation.rule for violation in parsed.violations] == ["gpu-zero-minimum"]
+    assert outcome([policy("advisory")]).cost_note == ""
+
+
 def test_the_updates_summary_replaces_the_previews() -> None:
     events = [{"summaryEvent": {"resourceChanges": {"create": 3}}}, {"summaryEvent": {"resourceChanges": {"same": 3}}}]
     parsed = outcome(events)

@@ -300,6 +300,16 @@ def test_a_base_that_cannot_be_deployed_is_compared_as_declared() -> None:
     assert "compared without" in comment([report_of(compared(head, head, "no machines"))]), "it may have changed"
 
 
+def test_a_weight_is_a_place_in_the_order_of_pools() -> None:
+    pool, stack = (next(iter(event.values()))["metadata"] for event in events_of("t4-1", "title\nmessage")[:2])
+    pool |= {"op": "update", "old": pool["new"], "detailedDiff": {"spec.weight": {"kind": "update"}}}
+    stack |= {"old": stack["new"]}
+    (change,) = stack_change(
+        [{"resourcePreEvent": {"metadata": pool}}, {"resOutputsEvent": {"metadata": stack}}]
+    ).pools()
+    assert (change.kind, change.details) == ("changed", ("its place in the order of pools",))
+
+
 def test_a_pool_that_the_program_changes_behind_the_stack_file_counts_as_declared() -> None:
     events = events_of("t4-1", "title\nmessage")
     pool = events[0]["resourcePreEvent"]["metadata"]["new"]["inputs"]
