@@ -11,7 +11,7 @@ only the line before can say what a value is, and types of resources are never h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.foreign_text import without_controls
@@ -106,43 +106,146 @@ _KEY_LINE: Final = re.compile(
 )
 _KEY_GOES_ON: Final = re.compile(rf"[ \t]*(?:[-+~][ \t]+)?(?:{_KEY_HEADER}.*)?\n?")
 _KEYS: Final = re.compile(_NAME)
-_FORMS: Final = tuple(
-    re.compile(form)
-    for form in (
-        # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-prefixes
-        r"\b(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}\b",
-        # https://docs.cloud.google.com/docs/authentication/api-keys, https://developers.google.com/identity/protocols/oauth2
-        r"\bAIza[\w-]{35}|\bya29\.[\w.-]+|\bGOCSPX-[\w-]{20,}",
-        # https://learn.microsoft.com/azure/storage/common/storage-sas-overview, and secrets of Entra ID's applications:
-        # https://learn.microsoft.com/purview/sit-defn-azure-ad-client-secret
-        r"(?<=[?&]sig=)[\w%+/=-]{20,}|\b[\w~.-]{3}8Q~[\w~.-]{31,}",
-        # https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
-        r"\bgh[a-z]_\w{36,}|\bgithub_pat_\w{22,}",
-        # https://docs.gitlab.com/security/tokens/#token-prefixes
-        r"\bgl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
-        # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://wandb.ai
-        r"\bhf_[A-Za-z0-9]{20,}|\bnvapi-[\w-]{40,}|\bwandb_v1_\w{20,}",
-        # https://docs.slack.dev/authentication/tokens
-        r"\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}|\bhttps://hooks\.slack\.com/services/[\w/]+",
-        # https://platform.openai.com/docs/api-reference/authentication, https://docs.claude.com/en/api
-        r"\bsk-[\w-]{20,}",
-        # https://docs.docker.com/security/access-tokens, https://docs.npmjs.com/about-access-tokens,
-        # https://pypi.org/help/#apitoken, https://www.pulumi.com/docs/pulumi-cloud/access-management/access-tokens/
-        r"\bdckr_(?:pat|oat)_[\w-]{20,}|\bnpm_[A-Za-z0-9]{36}|\bpypi-[\w-]{50,}|\bpul-[0-9a-f]{40}\b",
-        # https://developer.hashicorp.com/vault/docs/concepts/tokens, https://docs.databricks.com/dev-tools/auth/pat
-        r"\bhv[sbr]\.[\w-]{24,}|\bdapi[0-9a-f]{32}\b|\bAGE-SECRET-KEY-1[0-9A-Z]{58}",
-        # https://docs.stripe.com/keys, https://www.twilio.com/docs/sendgrid, https://core.telegram.org/bots/api, and by
-        # detect-secrets Square, Discord, Twilio, Mailchimp, Artifactory
-        r"\b[rs]k_(?:live|test)_\w{20,}|\bSG\.[\w-]{20,}\.[\w-]{20,}|\b\d{8,10}:[\w-]{35}\b|\bsq0csp-[\w-]{43}",
-        r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|\b(?:AC|SK)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b|\bAKC\w{10,}",
-        # https://www.rfc-editor.org/rfc/rfc7519, and other JSON in base64: a search for its dots would be quadratic.
-        r"\beyJ[\w-]{12,}(?:\.[\w-]+){0,2}",
-        # https://www.rfc-editor.org/rfc/rfc7617, https://www.rfc-editor.org/rfc/rfc6750
-        r"(?i:(?<=\bbasic )|(?<=\bbearer ))[\w+/~.-]{16,}=*",
-        # https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
-        r"(?<=://)(?:[^\s/:@\"']*:[^\s/@\"']+|[^\s/:@\"']{16,})(?=@)",
-    )
+_OF_CLOUDS: Final[Mapping[str, str]] = {
+    # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-prefixes
+    "an AWS access key": r"\b(?:ABIA|ACCA|AKIA)[0-9A-Z]{16}\b",
+    # https://docs.cloud.google.com/docs/authentication/api-keys
+    "a Google API key": r"\bAIza[\w-]{35}",
+    "a Google OAuth client's secret": r"\bGOCSPX-[\w-]{20,}",
+    # https://learn.microsoft.com/purview/sit-defn-azure-ad-client-secret
+    "an Azure application's secret": r"\b[\w~.-]{3}8Q~[\w~.-]{31,}",
+    # https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string
+    "an Azure account key": r"\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{43,}={0,2}",
+}
+_OF_SERVICES: Final[Mapping[str, str]] = {
+    # https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
+    "a GitHub token": r"\bgh[opsu]_\w{36,}|\bgithub_pat_\w{22,}",
+    # https://docs.gitlab.com/security/tokens/#token-prefixes
+    "a GitLab token": r"\bgl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
+    # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://wandb.ai
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}",
+    "an NGC key": r"\bnvapi-[\w-]{40,}",
+    "a Weights & Biases key": r"\bwandb_v1_\w{20,}",
+    # https://docs.slack.dev/authentication/tokens
+    "a Slack token": r"\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}",
+    # https://platform.openai.com/docs/api-reference/authentication, https://docs.claude.com/en/api
+    "a key of OpenAI or Anthropic": r"\bsk-(?:ant|admin|proj|svcacct)-[\w-]{20,}|\bsk-[A-Za-z0-9]{40,}",
+    # https://docs.docker.com/security/access-tokens, https://docs.npmjs.com/about-access-tokens,
+    # https://pypi.org/help/#apitoken, https://www.pulumi.com/docs/pulumi-cloud/access-management/access-tokens/
+    "a Docker token": r"\bdckr_(?:pat|oat)_[\w-]{20,}",
+    "an npm token": r"\bnpm_[A-Za-z0-9]{36}",
+    "a PyPI token": r"\bpypi-[\w-]{50,}",
+    "a Pulumi token": r"\bpul-[0-9a-f]{40}\b",
+    # https://developer.hashicorp.com/vault/docs/concepts/tokens, https://docs.databricks.com/dev-tools/auth/pat
+    "a Vault token": r"\bhv[sbr]\.[\w-]{24,}",
+    "a Databricks token": r"\bdapi[0-9a-f]{32}\b",
+    # https://age-encryption.org/v1
+    "an age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}",
+    # https://docs.stripe.com/keys, https://www.twilio.com/docs/sendgrid
+    "a Stripe key": r"\b[rs]k_live_\w{20,}",
+    "a SendGrid key": r"\bSG\.[\w-]{20,}\.[\w-]{20,}",
+}
+_LIKELY: Final = (
+    # Tokens that expire, and texts that may be something else.
+    r"\b(?:A3T[A-Z0-9]|ASIA)[0-9A-Z]{16}\b",
+    # https://developers.google.com/identity/protocols/oauth2
+    r"\bya29\.[\w.-]+",
+    # https://learn.microsoft.com/azure/storage/common/storage-sas-overview
+    r"(?<=[?&]sig=)[\w%+/=-]{20,}",
+    r"\bgh[a-z]_\w{36,}",
+    r"\bhttps://hooks\.slack\.com/services/[\w/]+",
+    r"\bsk-[\w-]{20,}",
+    # https://core.telegram.org/bots/api, and by detect-secrets Square, Discord, Twilio, Mailchimp, Artifactory
+    r"\b[rs]k_test_\w{20,}|\b\d{8,10}:[\w-]{35}\b|\bsq0csp-[\w-]{43}",
+    r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|\b(?:AC|SK)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b|\bAKC\w{10,}",
+    # https://www.rfc-editor.org/rfc/rfc7519, and other JSON in base64: a search for its dots would be quadratic.
+    r"\beyJ[\w-]{12,}(?:\.[\w-]+){0,2}",
+    # https://www.rfc-editor.org/rfc/rfc7617, https://www.rfc-editor.org/rfc/rfc6750
+    r"(?i:(?<=\bbasic )|(?<=\bbearer ))[\w+/~.-]{16,}=*",
+    # https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
+    r"(?<=://)(?:[^\s/:@\"']*:[^\s/@\"']+|[^\s/:@\"']{16,})(?=@)",
 )
+_FORMS: Final = tuple(map(re.compile, (*_OF_CLOUDS.values(), *_OF_SERVICES.values(), *_LIKELY)))
+_PRIVATE_KEY: Final = "a private key"
+# Names that clouds' own libraries read a secret from, with a value that is none of a shell's or a template's:
+# https://docs.aws.amazon.com/sdkref/latest/guide/feature-static-credentials.html,
+# https://learn.microsoft.com/python/api/overview/azure/identity-readme#environment-variables,
+# https://learn.microsoft.com/azure/storage/blobs/authorize-data-operations-cli
+_CLOUDS_NAME: Final = (
+    r"(?i:aws[_.-]?secret[_.-]?access[_.-]?key|secret[_-]?access[_-]?key|(?:azure|arm)[_-]client[_-]secret"
+    r"|azure[_-]storage[_-](?:account[_-])?key)"
+)
+_CLOUDS_NAMED: Final = re.compile(
+    rf"(?<![A-Za-z0-9]){_CLOUDS_NAME}(?:{_QUOTE})?(?:{_IS}|[ ])(?:{_QUOTE})?(?P<value>[A-Za-z0-9+/~._=-]{{16,}})"
+)
+_SECRET: Final = re.compile(r"(?i:secret|storage)")
+_CLOUDS_KEY: Final = re.compile(rf"[\w.-]*?{_CLOUDS_NAME}")
+_LITERAL: Final = re.compile(
+    r"[A-Za-z0-9/+]{40}|(?!(?i:change|example|placeholder|replace|your))[^$<{(\[/\s][^$<{(\s]{5,}"
+)
+# A kubeconfig has its key in base64: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+_KEY_IN_BASE64: Final = r"client-key-data\W{1,8}LS0tLS1CRUdJTi"
+_STATIC: Final = {
+    what: re.compile(form)
+    for what, form in {_PRIVATE_KEY: rf"{_BEGIN}|{_KEY_IN_BASE64}", **_OF_CLOUDS, **_OF_SERVICES}.items()
+}
+# Each form has one of these; a search for them is fast in a text of a megabyte.
+_HINTS: Final = (
+    *(
+        "PRIVATE KEY",
+        "client-key-data",
+        "AKIA",
+        "ABIA",
+        "ACCA",
+        "AIza",
+        "GOCSPX-",
+        "8Q~",
+        "Key=",
+        "gh",
+        "gl",
+        "GR1348941",
+    ),
+    *(
+        "hf_",
+        "nvapi-",
+        "wandb_v1_",
+        "xox",
+        "xapp-",
+        "sk-",
+        "dckr_",
+        "npm_",
+        "pypi-",
+        "pul-",
+        "hv",
+        "dapi",
+        "AGE-SECRET-",
+    ),
+    *("k_live_", "SG."),
+)
+
+
+def static_key_in(text: str, *, services: bool = True, private: bool = True) -> str:
+    """What key without an end of its own a text certainly has (``an AWS access key``); ``""`` without one.
+
+    ``services``: tokens of services that know no identities of a cloud count as well. ``private``: and private keys.
+    """
+    if any(hint in text for hint in _HINTS):
+        for what, form in _STATIC.items():
+            counts = private if what == _PRIVATE_KEY else services or what in _OF_CLOUDS
+            if counts and form.search(text):
+                return what
+    named = _SECRET.search(text) and _CLOUDS_NAMED.search(text)
+    return "a secret key of a cloud" if named else ""
+
+
+def names_clouds_key(name: str) -> bool:
+    """Whether a variable or key of this name has a cloud's secret key as its value."""
+    return _CLOUDS_KEY.fullmatch(name) is not None
+
+
+def is_literal(value: str) -> bool:
+    """Whether a value stands for itself: no reference of a shell or a template, no path."""
+    return _LITERAL.fullmatch(value) is not None
 
 
 def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:

@@ -97,7 +97,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "google-native:tpu/*:Node": read_tpu,
     "google-native:tpu/*:QueuedResource": read_tpu,
     "google-native:cloudkms/*:CryptoKey": renaming("gcp:kms/cryptoKey:CryptoKey"),
+    "google-native:apikeys/*:Key": renaming("gcp:projects/apiKey:ApiKey"),
     "google-native:iam/*:Key": renaming("gcp:serviceaccount/key:Key"),
+    "google-native:storage/*:HmacKey": renaming("gcp:storage/hmacKey:HmacKey"),
 }
 
 

@@ -53,10 +53,16 @@ def _exists(value: object) -> Maybe[bool]:
 # Types that always are a long-lived key; passwords of azuread are valid for two years by default.
 _LASTING: Final = {
     "aws:iam/accessKey:AccessKey": "the access key '{}'",
+    "aws:iam/serviceSpecificCredential:ServiceSpecificCredential": "the key '{}' of one service",
+    "azure:containerservice/tokenPassword:TokenPassword": "the password '{}' of a container registry",
     "azuread:index/applicationPassword:ApplicationPassword": "the password '{}' of an application",
     "azuread:index/servicePrincipalPassword:ServicePrincipalPassword": "the password '{}' of an application",
+    "gcp:projects/apiKey:ApiKey": "the API key '{}'",
     "gcp:serviceaccount/key:Key": "the service account key '{}'",
+    "gcp:storage/hmacKey:HmacKey": "the HMAC key '{}'",
 }
+_GOOGLES: Final = ("gcp", "google", "google-beta", "google-native")
+_AZURES: Final = ("azapi", "azure", "azure-native", "azure-nextgen", "azuread", "azurerm")
 _AZURES_SECRETS: Final = ("clientSecret", "clientCertificatePassword")
 
 
@@ -91,9 +97,9 @@ def read_azures_provider(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(_LASTING, read_lasting),
-    "pulumi:providers:aws": read_amazons_provider,
-    "pulumi:providers:gcp": read_googles_provider,
-    **{f"pulumi:providers:{package}": read_azures_provider for package in ("azure-native", "azure", "azuread")},
+    **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native")},
+    **{f"pulumi:providers:{package}": read_googles_provider for package in _GOOGLES},
+    **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
     "aws:kms/key:Key": read_amazons,
     "gcp:kms/cryptoKey:CryptoKey": read_googles,
     "azure:keyvault/key:Key": read_azures,

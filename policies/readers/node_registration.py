@@ -66,7 +66,7 @@ def registration(user_data: Any) -> Registration:
         return UNREADABLE
     if not user_data:
         return NOTHING
-    script = _decoded(str(user_data))
+    script = decoded(str(user_data))
     if script is None:
         return _NO_TEXT
     taints: list[Taint] = []
@@ -109,7 +109,7 @@ def parsed_labels(value: str) -> dict[str, str]:
     return {key.strip(): text for key, _, text in pairs}
 
 
-def _decoded(data: str) -> str | None:
+def decoded(data: str) -> str | None:
     """The text, out of base64 and gzip where it is in them; ``None`` for other bytes."""
     try:
         raw = base64.b64decode("".join(data.split()), validate=True)

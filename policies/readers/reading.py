@@ -23,6 +23,7 @@ from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe
+from policies.readers.key_material import key_material
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program
 from policies.readers.unread import unread
@@ -53,6 +54,7 @@ def _read(resource: Declared) -> Iterable[Item]:
         subjects = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             subjects = (*subjects, *unread(resource))
+        subjects = (*subjects, *key_material(resource))
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects

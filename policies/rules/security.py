@@ -270,13 +270,15 @@ def host_encryption(group: NodeGroup) -> list[Violation]:
     "no-static-keys",
     title="No static keys",
     why="Anyone who gets a key from a program or its state can use it until it is revoked.",
-    remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig.",
+    remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig. The "
+    "token of another service belongs into a Secret that pods read by secretKeyRef, or charts by the Secret's name.",
     level="mandatory",
     severity="critical",
     example=Credential("the service account key 'ci'", True, ""),
 )
 def no_static_keys(credential: Credential) -> list[Violation]:
-    """Credentials are short-lived: workload identity, OIDC, an exec credential plugin."""
+    """Credentials are short-lived: workload identity, OIDC, an exec credential plugin. Found as resources that are
+    keys, in providers, and in the texts of all resources (``policies/readers/key_material.py``)."""
     if credential.static is UNKNOWN:
         message = f"Unknown at preview, checked at update: whether {credential.what} holds a static key."
         return [no_static_keys.violation(message, credential.resource, not_evaluated=True)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Credential, NodeGroup, Reservation
+from facts.concepts.declared import NodeGroup, Reservation
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, either, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
@@ -31,7 +30,6 @@ _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
     "gcp:compute/regionAutoscaler:RegionAutoscaler",
 )
-_PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
 def read_instance(declared: Declared) -> Iterable[Item]:
@@ -57,8 +55,6 @@ def read_instance(declared: Declared) -> Iterable[Item]:
             unknown_reasons=unknown_reasons_of(inputs),
             resource=declared.urn,
         )
-    if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
-        yield Credential("a private key in the machine's metadata", True, declared.urn)
 
 
 def _public(interface: Any) -> Maybe[bool]:

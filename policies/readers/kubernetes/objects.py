@@ -81,6 +81,10 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         kind = declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+        # Compositions, wrappers and templates of operators hold whole objects, which are read as what they are.
+        body, objects = whole_objects(body)
+        for each in objects:
+            yield from read_object(each, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         for workload in embedded_workloads(pods_of(body), kind, declared):
@@ -146,7 +150,8 @@ def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
         except yaml.YAMLError:
             return value, []
     if isinstance(value, Mapping):
-        if all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")) and "metadata" in value:
+        whole = "metadata" in value or "spec" in value  # a reference to an object has a name
+        if whole and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
             return None, [value]
         parts = {key: whole_objects(part) for key, part in value.items()}
         return {key: part for key, (part, _) in parts.items()}, [each for _, inner in parts.values() for each in inner]

@@ -70,7 +70,6 @@ _KEEPS_NODE: Final = ("cluster-autoscaler.kubernetes.io/scale-down-disabled", DO
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _TOKEN: Final = "kubernetes.io/service-account-token"
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
-_KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
 
 
 def read_workload(declared: Declared) -> Iterable[Item]:
@@ -106,8 +105,6 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if kind == "DaemonSet":
         yield from plugin_of_pod(pod)
-    if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
-        yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
 
 
 def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
@@ -159,13 +156,11 @@ def _parsed_tolerations(annotation: str) -> Maybe[tuple[Toleration, ...]]:
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
-    """A ConfigMap: it must not contain a key, and may hold a device plugin's configuration."""
+    """A ConfigMap, which may hold a device plugin's configuration."""
     yield from plugin_of_auto_mode(declared)
     if (replicas := replicated(declared.properties.get("data"))) is not None:
         name = known_text(at(declared.properties, "metadata", "name"))
         yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)
-    if _holds_key(declared.properties.get("data")):
-        yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
 
 
 def read_claim(declared: Declared) -> Iterable[Item]:
@@ -354,11 +349,3 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
 def affinity_of(value: Any) -> Maybe[Mapping[str, Any] | None]:
     """A pod's ``affinity``."""
     return None if value is None else mapping(value)
-
-
-def _holds_key(value: Any) -> bool:
-    if isinstance(value, str):
-        return bool(_KEYS.search(value))
-    if isinstance(value, Mapping):
-        return any(_holds_key(part) for part in value.values())
-    return isinstance(value, (list, tuple)) and any(_holds_key(part) for part in value)

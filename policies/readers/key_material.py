@@ -1,0 +1,96 @@
+"""Finds keys that never expire in whatever a resource declares: Secrets, ConfigMaps, environments, chart values, boot
+data, metadata. The forms of keys: ``facts/concepts/credentials.py``.
+
+Tokens of services that know no identities of a cloud (a model hub, a code host) are allowed in Secrets and secret
+stores, as are private keys beside their certificates, which a server needs, everywhere but in ConfigMaps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from facts.concepts.credentials import is_literal, names_clouds_key, static_key_in
+from facts.concepts.declared import Credential
+from facts.concepts.unknown import UNKNOWN
+from policies.readers.node_registration import decoded
+from policies.readers.resource import Declared
+
+_STORES: Final = re.compile(r"secret|vault|ssm/parameter", re.IGNORECASE)
+_CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
+# Read by themselves (``keys.py``), made for the program to use, or read object by object.
+_APART: Final = ("gpucluster", "kubernetes:yaml", "pulumi:", "random:", "tls:")
+_CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
+_OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{20,}={0,2}\s*")
+_NAMED: Final = "a secret key of a cloud"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a value stands, and which keys count there."""
+
+    path: str = ""
+    services: bool = True
+    private: bool = True
+    certificates: bool = True
+    """Whether a private key beside a certificate is allowed."""
+
+    def below(self, key: str, certified: bool = False) -> _Place:
+        """The place of a part of the value."""
+        path = f"{self.path}.{key}" if self.path and not key.startswith("[") else self.path + key
+        return replace(self, path=path, private=self.private and not certified)
+
+
+def key_material(resource: Declared) -> Iterator[Credential]:
+    """One credential for each value of the resource that is, or contains, a key without an end of its own."""
+    if resource.type.startswith(_APART):
+        return
+    place = _Place(services=not _STORES.search(resource.type), certificates=resource.type != _CONFIG_MAP)
+    for path, key in _keys(resource.properties, place):
+        where = f"{resource.kind} '{resource.name}' ({path})"
+        unknown = key is UNKNOWN
+        yield Credential(where if unknown else f"{key} in {where}", UNKNOWN if unknown else True, resource.urn)
+
+
+def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
+    """Each path with the key that is there, ``UNKNOWN`` where its name says that there will be one."""
+    if isinstance(value, str):
+        if key := _key_of(value, place):
+            yield place.path, key
+    elif isinstance(value, Mapping):
+        certified = place.certificates and any(_is_certificate(*each) for each in value.items())
+        for key, part in value.items():
+            below = place.below(str(key), certified)
+            if names_clouds_key(str(value.get("name") if key == "value" else key)) and _may_be_key(part):
+                yield below.path, UNKNOWN if part is UNKNOWN else _NAMED
+            else:
+                yield from _keys(part, below)
+    elif isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            yield from _keys(part, place.below(f"[{number}]"))
+
+
+_SHORTEST: Final = 15
+"""Characters: those of the shortest token."""
+
+
+def _key_of(text: str, place: _Place) -> str:
+    if len(text) < _SHORTEST:
+        return ""
+    for each in (text, decoded(text) if _BASE64.fullmatch(text) else None):
+        private = place.private and not (place.certificates and _CERTIFICATE in (each or ""))
+        if each and (key := static_key_in(each, services=place.services, private=private)):
+            return key
+    return ""
+
+
+def _is_certificate(key: Any, value: Any) -> bool:
+    known = isinstance(value, str) and _CERTIFICATE in (decoded(value) or "")
+    return _OF_SERVERS.match(str(key)) is not None and (value is UNKNOWN or known)
+
+
+def _may_be_key(value: Any) -> bool:
+    return value is UNKNOWN or (isinstance(value, str) and is_literal(decoded(value) or value))
