@@ -17,7 +17,9 @@ from gpucluster import app
 from gpucluster.commands import rehearsal
 from gpucluster.commands.account import as_markdown, costs_of
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
-from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
+from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, without_protection
+from rehearsal.run.options import Options
+from rehearsal.tools.own_autoscaler import AutoscalerProgram
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 
@@ -139,6 +141,33 @@ def test_a_real_autoscaler_and_charts_are_those_of_every_changed_stack(monkeypat
     assert stack == "examples/gke-tips.yaml"
     assert (environment["CLUSTER_AUTOSCALER"], environment["GPUCLUSTER_CHARTS"]) == ("/x", "/charts")
     assert not {"BASE", "KEEP", "MAKEFLAGS"} & {*environment}, "they are about one stack"
+
+
+@pytest.mark.parametrize(
+    ("stack", "used"),
+    [
+        ("dev", True),
+        ("examples/aks-train-infer.yaml", True),
+        ("examples/eks-t4.yaml", True),
+        ("examples/eks-karpenter.yaml", False),
+        ("examples/aks-node-auto-provisioning.yaml", False),
+    ],
+)
+def test_a_stack_that_no_cluster_autoscaler_scales_says_that_the_program_does_not_run(
+    monkeypatch: pytest.MonkeyPatch, stack: str, used: bool
+) -> None:
+    program, rehearsed = AutoscalerProgram(Path("/x"), "1.36.1", (1, 36)), list[AutoscalerProgram | None]()
+
+    def rehearse(stack: Stack, options: Options, terminal: object) -> None:
+        rehearsed.append(options.autoscaler)
+        raise StackError("rehearsed")
+
+    monkeypatch.setattr("rehearsal.tools.own_autoscaler.own_autoscaler", lambda: program)
+    monkeypatch.setattr("rehearsal.run.rehearsal.Rehearsal", rehearse)
+    monkeypatch.setattr(rehearsal, "tools", lambda modules: Path("/tools"))
+    output = run("rehearse", stack).stdout
+    assert rehearsed == [program if used else None]
+    assert ("No cluster-autoscaler scales" in output) is not used
 
 
 @pytest.mark.parametrize(("variables", "seed"), [({}, 1), ({"SEED": "0"}, 0), ({"SEED": "7"}, 7)])

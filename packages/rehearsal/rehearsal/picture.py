@@ -17,6 +17,7 @@ from typing import Any, Final
 from rehearsal.engine.stack import ROOT
 from rehearsal.report.page import first_picture
 from rehearsal.report.pictures import PALETTES, svg
+from rehearsal.report.record import scaled_by
 from rehearsal.report.summary import passed, prices
 
 FIGURES: Final = ROOT / "docs" / "rehearsal.json"
@@ -30,7 +31,7 @@ _FILES: Final = {"rehearsal.svg": "light", "rehearsal-dark.svg": "dark"}
 def figures(report: Mapping[str, Any]) -> dict[str, Any]:
     """What of a report is shown."""
     return {
-        **{key: report[key] for key in ("stack", "seconds", "verdict", "overTime", "nodes", "cost", "seed")},
+        **{key: report[key] for key in ("stack", "seconds", "verdict", "overTime", "nodes", "cost", "seed", "real")},
         "checks": [
             {key: check[key] for key in (("id", "title", "detail", "passed") if check["id"] in _SHOWN else ("passed",))}
             for check in report["checks"]
@@ -46,7 +47,8 @@ def transcript(run: Mapping[str, Any]) -> str:
     checks = [f"{'✓' if check['passed'] else '✗'} {check['title']}: {check['detail']}" for check in shown]
     cost = run["cost"]
     price = prices(cost["idleHourlyUsd"], cost["peakHourlyUsd"], cost["maxHourlyUsd"])
-    verdict = f"{run['verdict'].upper()} {run['stack']}: {passed(len(run['checks']), run['seed'])}"
+    words = passed(len(run["checks"]), run["seed"], scaled_by(run["real"]))
+    verdict = f"{run['verdict'].upper()} {run['stack']}: {words}"
     return "\n".join([_COMMAND, "…", *checks, "…", price, verdict])
 
 

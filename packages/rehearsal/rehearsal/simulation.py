@@ -100,7 +100,8 @@ class SimulatedNodeGroup:
     down. ``renewal`` is what the cloud does in its maintenance with a node that it cannot drain in time; it is empty
     where the cloud renews no node of the group by itself. ``removal`` is what it does with a machine that its
     autoscaler or a reclaim removes. An ``atomic`` group has all its nodes or none: they start together, and end when
-    none is needed or one of them ends.
+    none is needed or one of them ends. ``autoscaler_flags`` (``--name=value``) are declared by the stack, where it runs
+    the autoscaler: a real one gets them.
     """
 
     name: str
@@ -122,6 +123,7 @@ class SimulatedNodeGroup:
     renewal: Renewal = ""
     removal: Literal["delete", "deallocate"] = "delete"
     atomic: bool = False
+    autoscaler_flags: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> int:

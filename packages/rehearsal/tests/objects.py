@@ -105,11 +105,12 @@ class Cluster:
         reason: str = "FailedScheduling",
         pool: str | None = None,
         source: str = "",
+        type: str = "Warning",
     ) -> None:
         metadata = {"uid": f"event-{len(self.timeline.events)}"}
         labels = {} if pool is None else {"labels": {POOL_LABEL: pool}}
         involved = {"kind": kind, "name": about}
-        event = {"metadata": metadata | labels, "involvedObject": involved, "type": "Warning", "reason": reason}
+        event = {"metadata": metadata | labels, "involvedObject": involved, "type": type, "reason": reason}
         event |= {"message": message, "reportingComponent": source}
         self.timeline.observe("Event", "ADDED", event)
 

@@ -111,6 +111,7 @@ class RehearseOptions:
 def rehearse(asked: RehearseOptions) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
     from components.settings.quotas import quotas
+    from facts.concepts.autoscaler import KARPENTERS
     from rehearsal.engine.engine import gate_for
     from rehearsal.engine.stack import resolve
     from rehearsal.own_machines.command import on_own_machines
@@ -120,6 +121,7 @@ def rehearse(asked: RehearseOptions) -> None:
     from rehearsal.run.rehearsal import Rehearsal
     from rehearsal.run.upgrade import deployed
     from rehearsal.scenario.manifests import ManifestsError, read
+    from rehearsal.tools.own_autoscaler import own_autoscaler
 
     terminal = console()
     if asked.program is not None:
@@ -134,6 +136,10 @@ def rehearse(asked: RehearseOptions) -> None:
         except ManifestsError as error:
             bad_input(f"--apply: {error}")
     chosen = resolve(asked.stack)
+    autoscaler = own_autoscaler()
+    if autoscaler is not None and (chosen.own_machines or chosen.settings.autoscaler in KARPENTERS):
+        terminal.print(f"No cluster-autoscaler scales {chosen.name}: {autoscaler.path} does not run.", markup=False)
+        autoscaler = None
     if asked.account is not None:
         account_limits.read(asked.account, [quota.name for quota in quotas(chosen.settings)])
     if chosen.own_machines:
@@ -152,6 +158,7 @@ def rehearse(asked: RehearseOptions) -> None:
             seed=asked.seed,
             day_two=asked.day_two or ("none" if asked.keep else "brief"),
             inside=chosen.only_from_inside if asked.place is None else asked.place == "inside",
+            autoscaler=autoscaler,
         )
         finished = Rehearsal(chosen, options, terminal).run()
     if finished.retained is not None:

@@ -45,7 +45,7 @@ def cluster_checks(
         cluster.cpu_work_wakes_none(timeline, played),
         *workloads.workload_checks(timeline, scenario, played),
         *workloads.burst_checks(timeline, scenario, played),
-        *cluster.reached(timeline, pools, messages or {}),
+        *cluster.reached(timeline, pools, played, messages or {}),
         cluster.nodes_as_declared(timeline, pools),
         *cluster.limits(timeline, pools),
         cluster.system_pods_off_gpus(timeline),

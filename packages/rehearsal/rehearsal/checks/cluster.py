@@ -11,7 +11,7 @@ from facts.concepts.counts import counted
 from facts.concepts.pool import POOL_LABEL, Pool
 from rehearsal.checks.workloads import why
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
-from rehearsal.scenario.plan import OffGpus
+from rehearsal.scenario.plan import OffGpus, RunsOn
 from rehearsal.scenario.player import Played
 from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.simulation import SimulatedNodeGroup
@@ -54,8 +54,9 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
     return Check("cpu-job-wakes-none", "CPU work starts no GPU node", not problems and bool(played.submitted), detail)
 
 
-def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> Iterator[Check]:
-    """Every GPU pool got a node with usable GPUs; if not, the reason has the autoscaler's ``messages`` by pool."""
+def reached(timeline: Timeline, pools: Pools, played: Played, messages: Mapping[str, str]) -> Iterator[Check]:
+    """Every GPU pool got a node with usable GPUs, and no more than its pods needed while the first ones waited; if not,
+    the reason has the autoscaler's ``messages`` by pool."""
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_ready_at is not None]
@@ -64,7 +65,25 @@ def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> It
         reasons = (_about_machines(timeline, pool.name, nodes), messages.get(pool.name, ""))
         if not usable and any(reasons):
             detail += f": {'; '.join(filter(None, reasons))}"
-        yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", bool(usable), detail)
+        surplus = "" if pool.scaling.min_nodes else _surplus(timeline, pool.name, played)
+        passed = bool(usable) and not surplus
+        yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", passed, detail + surplus)
+
+
+def _surplus(timeline: Timeline, pool: str, played: Played) -> str:
+    """Nodes that started before the first workload of a pool ran, if they are more than the pods that waited."""
+    for one in played.submitted:
+        pods = timeline.pods_of(one.submission.workload)
+        on_pool = isinstance(one.submission.expect, RunsOn) and one.submission.expect.pools == frozenset({pool})
+        if not on_pool or not pods or any(pod.running is None for pod in pods):
+            continue
+        until = max(pod.running or 0.0 for pod in pods)
+        came = [node.name for node in timeline.nodes if node.pool == pool and one.at <= node.created < until]
+        waited = [pod for pod in timeline.pods if pod.gpus and pod.created < until and (pod.running or until) >= one.at]
+        if len(came) > len(waited):
+            return f"; {counted(len(came), 'node')} started for {counted(len(waited), 'pod')}: {', '.join(came)}"
+        return ""
+    return ""
 
 
 def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:

@@ -10,7 +10,6 @@ from typing import Any
 from rehearsal.cluster.api import Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
-from rehearsal.fleet import cluster_autoscaler
 from rehearsal.fleet.autoscaler import KarpenterSupervisor
 from rehearsal.fleet.balancers import Balancers
 from rehearsal.fleet.broken_gpus import TaintEviction
@@ -26,6 +25,7 @@ from rehearsal.fleet.slices import SliceWatcher
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.fleet.volumes import Volumes
 from rehearsal.simulation import Balancing, Injector, ManagedKarpenter, Node, SimulatedNodeGroup
+from rehearsal.tools.own_autoscaler import own_autoscaler
 from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet, programs
 
@@ -65,8 +65,8 @@ class Controllers:
         """The simulation's autoscaler, installed with the first group that it scales: a stack may deploy its own."""
         if self._autoscaler is None:
             folder = self._run_dir / "autoscaler"
-            if path := cluster_autoscaler.program():
-                self._autoscaler = ClusterAutoscalerProcess(self._control_plane, path, folder, self._groups)
+            if program := own_autoscaler():
+                self._autoscaler = ClusterAutoscalerProcess(self._control_plane, program, folder, self._groups)
             else:
                 self._autoscaler = self._karpenter()
                 self._autoscaler.install()

@@ -35,7 +35,7 @@ METHODS: Final[Mapping[str, tuple[str, str]]] = _TABLE["methods"]
 """Method → the messages of its request and its response."""
 
 _RUNNING: Final = 1
-_ONLY_EMPTY: Final = 0.001
+ONLY_EMPTY: Final = 0.001
 """Utilisation of a GPU node with less than one GPU in use."""
 
 _GPU_LABELS: Final = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator", "accelerator")
@@ -121,11 +121,15 @@ def _described(id: str, template: NodeTemplate) -> dict[str, Any]:
 
 
 class NodeGroupServer:
-    """Answers a cluster-autoscaler on ``port`` of 127.0.0.1, with the groups and nodes that there are at that time."""
+    """Answers a cluster-autoscaler on ``port`` of 127.0.0.1, with the groups and nodes that there are at that time.
 
-    def __init__(self, api: Api, groups: Groups) -> None:
+    ``options_by_group``: it asks for options of each group, such as thresholds; else its flags hold for all groups.
+    """
+
+    def __init__(self, api: Api, groups: Groups, *, options_by_group: bool) -> None:
         self._api = api
         self._groups = groups
+        self._machines: dict[str, str] = {}
         self._resizing = threading.Lock()
         self._exhausted: frozenset[str] = frozenset()
         answers: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
@@ -141,7 +145,7 @@ class NodeGroupServer:
             "NodeGroupDecreaseTargetSize": self._decrease,
             "NodeGroupNodes": self._instances,
             "NodeGroupTemplateNodeInfo": lambda request: {"nodeBytes": _planned(self._find(request))},
-            "NodeGroupGetOptions": self._options,
+            **({"NodeGroupGetOptions": self._options} if options_by_group else {}),
         }
         handlers = {name: _handler(name, answer) for name, answer in answers.items()}
         callers = LocalCallers()
@@ -179,10 +183,12 @@ class NodeGroupServer:
         return key, sorted({each[key] for each in labels if key in each})
 
     def _group_of_node(self, request: Any) -> Mapping[str, Any]:
-        labels = {each.key: each.value for each in request.node.labels}
+        served, labels = self._served(), {each.key: each.value for each in request.node.labels}
+        # It asks about machines without a Node, too, which have no labels: those that it has just removed.
+        ids = [] if labels else [self._machines.get(request.node.providerID, "")]
+        ids += [id for id, template in served.items() if _has(template, labels)]
         # Without an id: not one of the autoscaler's.
-        described = (_described(*each) for each in self._served().items() if _has(each[1], labels))
-        return {"nodeGroup": next(described, {})}
+        return {"nodeGroup": next((_described(id, served[id]) for id in ids if id in served), {})}
 
     def _increase(self, request: Any) -> Mapping[str, Any]:
         template = self._find(request)
@@ -205,7 +211,8 @@ class NodeGroupServer:
         least = self._find(request).group.scaling.min_nodes
         with self._resizing:
             nodes = {node["metadata"]["name"] for node in self._nodes(request)}
-            names = {node.name for node in request.nodes}
+            # A machine without a Node is gone already.
+            names = {node.name for node in request.nodes if self._machines.get(node.name) != request.id}
             if strangers := sorted(names - nodes):
                 raise _Refusal(grpc.StatusCode.INVALID_ARGUMENT, f"{', '.join(strangers)}: not of {request.id}")
             if len(nodes - names) < least:
@@ -220,12 +227,13 @@ class NodeGroupServer:
         raise _Refusal(grpc.StatusCode.FAILED_PRECONDITION, f"all nodes of {request.id} exist: delete them by name")
 
     def _instances(self, request: Any) -> Mapping[str, Any]:
-        status = {"instanceState": _RUNNING}
-        return {"instances": [{"id": node["spec"]["providerID"], "status": status} for node in self._nodes(request)]}
+        status, machines = {"instanceState": _RUNNING}, [node["spec"]["providerID"] for node in self._nodes(request)]
+        self._machines |= dict.fromkeys(machines, request.id)
+        return {"instances": [{"id": machine, "status": status} for machine in machines]}
 
     def _options(self, request: Any) -> Mapping[str, Any]:
         group, options = self._find(request).group, request.defaults
-        options.scaleDownGpuUtilizationThreshold = _ONLY_EMPTY if group.packing is None else group.packing.gpus_below
+        options.scaleDownGpuUtilizationThreshold = ONLY_EMPTY if group.packing is None else group.packing.gpus_below
         if group.packing is not None:
             options.scaleDownUtilizationThreshold = group.packing.others_below
             options.ignoreDaemonSetsUtilization = group.packing.ignores_daemon_sets

@@ -6,7 +6,6 @@ and versions of what was real and of what was simulated.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from importlib import metadata
@@ -21,6 +20,8 @@ from facts.concepts.credentials import hidden
 from rehearsal.providers.resource import recorded_types
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
+from rehearsal.tools.modules import KARPENTER, KARPENTER_AWS
+from rehearsal.tools.own_autoscaler import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rehearsal.engine.engine import Engine
     from rehearsal.engine.program import ForeignProgram
     from rehearsal.engine.stack import Stack
+    from rehearsal.tools.own_autoscaler import AutoscalerProgram
 
 SCHEMA_VERSION: Final = 1
 
@@ -117,18 +119,28 @@ class Scope:
     estimates: Mapping[str, str]
 
 
-def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool = False) -> Scope:
+def scope_of(
+    settings: Settings,
+    day_two: DayTwoSet = "none",
+    *,
+    limited: bool = False,
+    autoscaler: AutoscalerProgram | None = None,
+) -> Scope:
     """The scope of a rehearsal of these settings; ``day_two`` says which of them change on the running cluster.
 
-    ``limited``: an account file sets limits.
+    ``limited``: an account file sets limits. ``autoscaler``: the real cluster-autoscaler that was named.
     """
     if settings.autoscaler in KARPENTERS:
         own = {"idle times": "Karpenter really runs, but a node counts as idle after a second"}
         if settings.autoscaler != "karpenter":
             own["the cloud's Karpenter provider"] = "Karpenter's own kwok provider makes nodes in place of machines"
     else:
-        real = os.environ.get("CLUSTER_AUTOSCALER")
-        own = {"the cloud's autoscaler": f"{real} runs in its place" if real else _SENTENCES["autoscaler"]}
+        karpenter = f"{_KARPENTER} {KARPENTER.versions[_KARPENTER]}"
+        own = {
+            "the cloud's autoscaler": _SENTENCES["autoscaler"].format(karpenter)
+            if autoscaler is None
+            else f"{NAME} {autoscaler.version} runs in its place"
+        }
     if settings.workloads.checkpoints is not None:
         own["upgrades and failures"] = "the simulated cloud upgrades GPU nodes once, and reclaims one node of one job"
         own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"
@@ -166,14 +178,26 @@ def _charts(settings: Settings) -> Mapping[str, str]:
     return {"charts": f"{', '.join(empty)}: {words}"} if empty else {}
 
 
+_KARPENTER: Final = "karpenter"
 _MACHINES: Final = "kwok"
 """The program that plays kubelets."""
 
 
-def real_programs(stack: Stack | ForeignProgram, engine: Engine) -> dict[str, str]:
-    """Program → version. Pulumi may be the user's own."""
+def real_programs(
+    stack: Stack | ForeignProgram, engine: Engine, autoscaler: AutoscalerProgram | None = None
+) -> dict[str, str]:
+    """Program → version. Pulumi may be the user's own. ``autoscaler`` runs in Karpenter's place."""
     pinned = {name: version for module in stack.tools for name, version in module.versions.items()}
-    return {name: version for name, version in (pinned | {"pulumi": engine.version()}).items() if name != _MACHINES}
+    replaced = _MACHINES if autoscaler is None else _KARPENTER
+    own = {} if autoscaler is None else {NAME: autoscaler.version}
+    programs = {**pinned, **own, "pulumi": engine.version()}
+    return {name: version for name, version in programs.items() if name not in (_MACHINES, replaced)}
+
+
+def scaled_by(real: Mapping[str, str]) -> str:
+    """Which of the real programs started the nodes, with its version; empty on own machines."""
+    names = (NAME, *(name for module in (KARPENTER_AWS, KARPENTER) for name in module.versions))
+    return next((f"{name} {real[name]}" for name in names if name in real), "")
 
 
 def simulated_interfaces(stack: Stack | ForeignProgram) -> dict[str, str]:

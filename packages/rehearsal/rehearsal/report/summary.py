@@ -17,7 +17,7 @@ from rich.text import Text
 
 from facts.concepts.counts import counted
 from rehearsal.report import report
-from rehearsal.report.record import RehearsalRecord
+from rehearsal.report.record import RehearsalRecord, scaled_by
 from rehearsal.scenario.manifests import where_it_ran
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import short_message
@@ -132,7 +132,7 @@ def show(console: Console, record: report.RunRecord) -> None:
     _unusable_machines(console, record)
     show_checks(console, record)
     _figures(console, record)
-    verdict(console, record, passed(len(record.checks), record.seed))
+    verdict(console, record, passed(len(record.checks), record.seed, scaled_by(record.real)))
 
 
 def sparkline(series: list[int]) -> str:
@@ -154,9 +154,9 @@ def prices(idle: float | None, peak: float | None, most: float | None) -> str:
     return f"List price: idle {hourly(idle)}, peak of this run {hourly(peak)}, all pools at their maximum {maximum}"
 
 
-def passed(checks: int, seed: int) -> str:
+def passed(checks: int, seed: int, scaled_by: str) -> str:
     """What the verdict says of a run in which all checks passed."""
-    return f"0 → N → 0 → N, {counted(checks, 'check')}, seed {seed}"
+    return f"0 → N → 0 → N, {counted(checks, 'check')}, seed {seed}{scaled_by and f', scaled by {scaled_by}'}"
 
 
 def say(console: Console, markup: str) -> None:

@@ -17,6 +17,7 @@ from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.engine import PolicyPack
 from rehearsal.engine.stack import ROOT
 from rehearsal.run.upgrade import DeployedVersion
+from rehearsal.tools.own_autoscaler import AutoscalerProgram
 
 BUILD: Final = ROOT / "build" / "rehearsal"
 
@@ -29,6 +30,7 @@ class Options:
     ``account`` is a file with the account's quotas and permissions; without one, nothing is limited.
     ``base`` is the version that is deployed first, and then updated to ``project``.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
+    ``autoscaler`` takes the place of the simulated cluster-autoscaler.
 
     ``fail_fast`` ends the run at the first failure. ``gate=None`` (fault injection) leaves the policies out.
     """
@@ -45,6 +47,7 @@ class Options:
     day_two: DayTwoSet = "none"
     inside: bool = False
     fail_fast: bool = False
+    autoscaler: AutoscalerProgram | None = None
     build: Path = BUILD
 
 

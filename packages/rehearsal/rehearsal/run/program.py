@@ -36,6 +36,7 @@ from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import NodeRecord, Timeline
 from rehearsal.scenario.user import User, Watcher, short_message
 from rehearsal.tools import provide
+from rehearsal.tools.own_autoscaler import own_autoscaler
 
 _SCOPE: Final = {
     "what the program means": "only what it declares is known; nothing is compared with what was intended",
@@ -115,7 +116,8 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
             passphrase=program.passphrase,
             on_step=self._on_step,
         )
-        self._record.real, self._record.simulated = real_programs(program, engine), simulated_interfaces(program)
+        self._record.real = real_programs(program, engine, self._options.autoscaler)
+        self._record.simulated = simulated_interfaces(program)
         facts = sandbox.ready()
         assert facts.kubeconfig is not None
         admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
@@ -265,5 +267,5 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
 def rehearse_program(folder: Path, stack: str, console: Console) -> int:
     """Rehearse another Pulumi program, with the gate's configuration in its folder. Returns the exit code."""
     program = open_program(folder, stack)
-    options = Options(tools=provide(program.tools), gate=gate_of(program))
+    options = Options(tools=provide(program.tools), gate=gate_of(program), autoscaler=own_autoscaler())
     return ProgramRehearsal(program, options, console).run().exit_code

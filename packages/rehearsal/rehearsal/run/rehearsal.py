@@ -64,7 +64,7 @@ class Rehearsal(Recorder[RunRecord]):
             stack.name,
             str(stack.file),
             timeline,
-            scope_of(settings, options.day_two, limited=self._limited),
+            scope_of(settings, options.day_two, limited=self._limited, autoscaler=options.autoscaler),
             pools=self._pools,
             price=node_prices(settings),
             seed=options.seed,
@@ -127,7 +127,8 @@ class Rehearsal(Recorder[RunRecord]):
             passphrase=self._stack.passphrase,
             on_step=self._on_step,
         )
-        self._record.real, self._record.simulated = real_programs(stack, engine), simulated_interfaces(stack)
+        self._record.real = real_programs(stack, engine, options.autoscaler)
+        self._record.simulated = simulated_interfaces(stack)
         facts = self._sandbox.ready()
         if facts.kubeconfig is None:
             raise SandboxError("the sandbox started without a control plane")

@@ -22,6 +22,8 @@ _Record = TypeVar("_Record")
 _LOOK_SECONDS: Final = 0.05
 _LONGEST: Final = 5
 AUTOSCALER: Final = "karpenter"
+_NOT_TRIGGERED: Final = "NotTriggerScaleUp"
+"""https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go"""
 NO_POOL: Final = "(no pool)"
 MACHINE_REASONS: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
 _STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
@@ -140,6 +142,12 @@ class EventRecord:
     def machines(self) -> bool:
         """Whether machines are the cause: they are unusable, or the cloud refuses to start them."""
         return self.reason in MACHINE_REASONS
+
+    @property
+    def unfit(self) -> bool:
+        """Whether an autoscaler reports that no pool fits a pod: Karpenter by a warning, cluster-autoscaler by a normal
+        event."""
+        return self.reason == _NOT_TRIGGERED or (self.source == AUTOSCALER and self.type == "Warning")
 
 
 class Timeline:
@@ -275,10 +283,11 @@ class Timeline:
         """The newest warning about a pod; empty if there is none.
 
         Without the scheduler's suffix about preemption. A reason why no node can start takes precedence: scheduler and
-        autoscaler do not know it.
+        autoscaler do not know it. Then cluster-autoscaler's, as the scheduler only knows the nodes that there are.
         """
-        warnings = [event for event in self.events if event.name == pod and event.type == "Warning"]
-        warnings = [event for event in warnings if event.machines] or warnings
+        own = [event for event in self.events if event.name == pod and (event.type == "Warning" or event.unfit)]
+        by_machines = [event for event in own if event.machines]
+        warnings = by_machines or [event for event in own if event.reason == _NOT_TRIGGERED] or own
         return _PREEMPTION.split(warnings[-1].message)[0] if warnings else ""
 
     def why_no_pod(self, kind: str, name: str) -> str:
@@ -316,9 +325,7 @@ class Timeline:
 
     def considered(self, pod: str) -> bool:
         """Whether the autoscaler has reported that no pool fits a pod; the scheduler reports before it."""
-        return any(
-            event.name == pod and event.type == "Warning" and event.source == AUTOSCALER for event in self.events
-        )
+        return any(event.name == pod and event.unfit for event in self.events)
 
 
 def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment: float) -> NodeRecord:

@@ -122,6 +122,35 @@ def test_the_fleets_report_has_the_groups(tmp_path: Path) -> None:
     assert groups_as_declared([read, group_of(ADMIN, 0), group_of(SECOND, 1)], POOLS).passed
 
 
+@pytest.mark.parametrize(
+    ("type", "reason", "source", "fits_nowhere"),
+    [
+        ("Normal", "NotTriggerScaleUp", "cluster-autoscaler", True),
+        ("Warning", "FailedScheduling", "karpenter", True),
+        ("Warning", "FailedScheduling", "default-scheduler", False),
+        ("Normal", "Nominated", "karpenter", False),
+        ("Normal", "TriggeredScaleUp", "cluster-autoscaler", False),
+    ],
+)
+def test_either_autoscaler_says_that_no_pool_fits(
+    cluster: Cluster, type: str, reason: str, source: str, fits_nowhere: bool
+) -> None:
+    cluster.pod("waits")
+    cluster.warning("waits", "1 max node group size reached", type=type, reason=reason, source=source)
+    assert cluster.timeline.considered("waits") is fits_nowhere
+    assert not cluster.timeline.considered("another")
+
+
+def test_cluster_autoscalers_reason_comes_before_the_schedulers(cluster: Cluster) -> None:
+    cluster.pod("waits")
+    said = "pod didn't trigger scale-up: 1 max node group size reached"
+    cluster.warning("waits", said, type="Normal", reason="NotTriggerScaleUp", source="cluster-autoscaler")
+    cluster.warning("waits", "0/5 nodes are available", source="default-scheduler")
+    assert cluster.timeline.why_pending("waits") == said
+    cluster.warning("waits", "no scopes", reason="NodeGroupNotScaled")
+    assert cluster.timeline.why_pending("waits") == "no scopes"
+
+
 WAITED_FOR = Pools((gpu_pool("t4-1", 1, most=2),), (), admin_pool())
 SCENARIO: Scenario = derive(WAITED_FOR.gpu, {pool.name: job_yaml(pool) for pool in WAITED_FOR.gpu}, 2.0)
 

@@ -101,20 +101,41 @@ def test_a_node_that_is_being_deleted_counts_against_no_maximum(cluster: Cluster
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
     cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
-    check = list(of_cluster.reached(cluster.timeline, POOLS, {}))
+    check = list(of_cluster.reached(cluster.timeline, POOLS, Played(), {}))
     assert not by_id(check, "reached:t4-1").passed
     assert "does not tolerate spot" in by_id(check, "reached:t4-1").detail
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
-    assert by_id(list(of_cluster.reached(cluster.timeline, POOLS, {})), "reached:t4-1").passed
+    assert by_id(list(of_cluster.reached(cluster.timeline, POOLS, Played(), {})), "reached:t4-1").passed
 
 
 def test_a_pool_without_nodes_is_explained_by_its_autoscaler(cluster: Cluster) -> None:
     messages = {"t4-1": "no image", "t4-4": "no subnet"}
-    check = list(of_cluster.reached(cluster.timeline, POOLS, messages))
+    check = list(of_cluster.reached(cluster.timeline, POOLS, Played(), messages))
     assert by_id(check, "reached:t4-1").detail.endswith(": no image")
     assert by_id(check, "reached:t4-4").detail.endswith(": no subnet")
     cluster.node("gpu-0", "t4-1", size=1)
-    assert "no image" not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, messages)), "reached:t4-1").detail
+    assert (
+        "no image"
+        not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, Played(), messages)), "reached:t4-1").detail
+    )
+
+
+@pytest.mark.parametrize(("nodes", "others", "passed"), [(1, 0, True), (2, 0, False), (2, 1, True)])
+def test_more_nodes_than_pods_that_wait_are_not_a_pool_that_scaled_up(
+    cluster: Cluster, nodes: int, others: int, passed: bool
+) -> None:
+    played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
+    name = SCENARIO.gpu_limit_only.workload
+    for pod in (name, *(f"other-{number}" for number in range(others))):
+        cluster.pod(pod)
+    for number in range(nodes):
+        cluster.after(1).node(f"gpu-{number}", "t4-1", size=1)
+    cluster.after(1).pod(name, node="gpu-0", phase="Running", change="MODIFIED")
+    # What starts later is not for it.
+    cluster.after(1).node("gpu-later", "t4-1", size=1)
+    check = by_id(list(of_cluster.reached(cluster.timeline, POOLS, played, {})), "reached:t4-1")
+    assert check.passed is passed
+    assert check.detail.endswith("2 nodes started for 1 pod: gpu-0, gpu-1") is not passed
 
 
 def test_cpu_work_on_a_gpu_node_or_nodes_started_for_it_fail_the_check(cluster: Cluster) -> None:
@@ -160,7 +181,7 @@ def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(clus
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert check.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
-    reached = list(of_cluster.reached(cluster.timeline, POOLS, {}))
+    reached = list(of_cluster.reached(cluster.timeline, POOLS, Played(), {}))
     assert by_id(reached, "reached:t4-1").detail.endswith("with allocatable GPUs: t4-1 cannot grow: no tag")
     assert "no tag" not in by_id(reached, "reached:t4-4").detail
 

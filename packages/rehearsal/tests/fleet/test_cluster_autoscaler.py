@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -26,15 +27,20 @@ from packages.rehearsal.tests.simulated_cluster import (
     nodes,
 )
 from rehearsal.cluster.api import Api, Object
-from rehearsal.cluster.processes import ProcessError
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.processes import Child
 from rehearsal.fleet import cluster_autoscaler
+from rehearsal.fleet.cluster_autoscaler import ClusterAutoscalerProcess
 from rehearsal.fleet.external_grpc import NodeGroupServer
 from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.nodes import ClusterFacts
 from rehearsal.simulation import Packing
+from rehearsal.tools import ToolsError
+from rehearsal.tools.own_autoscaler import AutoscalerProgram, own_autoscaler
 from tests.components.specs import changed
 
 PACKING = Packing(gpus_below=0.4, others_below=0.6, moves_system_pods=True, moves_local_storage=True)
+PROGRAM = AutoscalerProgram(Path("/bin/false"), "1.36.1", (1, 36))
 ACCELERATOR = "cloud.google.com/gke-accelerator"
 
 
@@ -78,7 +84,7 @@ def groups(tmp_path: Path) -> Groups:
 
 @pytest.fixture
 def server(there: Nodes, groups: Groups) -> Iterator[NodeGroupServer]:
-    server = NodeGroupServer(cast(Api, there), groups)
+    server = NodeGroupServer(cast(Api, there), groups, options_by_group=True)
     yield server
     server.close()
 
@@ -137,6 +143,19 @@ def test_nodes_come_evenly_in_the_zones_and_know_their_group(provider: Provider,
     assert provider.call("NodeGroupForNode", node={"name": "x"}).nodeGroup.id == ""
 
 
+def test_a_machine_whose_node_is_gone_still_has_its_group_and_may_be_deleted_again(
+    provider: Provider, there: Nodes
+) -> None:
+    provider.call("NodeGroupIncreaseSize", id="t4", delta=1)
+    (machine,) = (each.id for each in provider.call("NodeGroupNodes", id="t4").instances)
+    unregistered = {"name": machine, "providerID": machine}
+    there.there.clear()
+    assert provider.call("NodeGroupForNode", node=unregistered).nodeGroup.id == "t4"
+    provider.call("NodeGroupDeleteNodes", id="t4", nodes=[unregistered])
+    code, _ = refused(provider, "NodeGroupDeleteNodes", id="each-us-central1-b", nodes=[unregistered])
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+
+
 def test_only_the_named_nodes_go_and_never_below_the_minimum(provider: Provider, there: Nodes) -> None:
     provider.call("NodeGroupIncreaseSize", id="each-us-central1-a", delta=2)
     one, other = there.there
@@ -192,6 +211,22 @@ def test_options_are_those_that_the_stack_declares(provider: Provider) -> None:
     assert packed.MaxNodeProvisionDuration.seconds == 900
 
 
+def test_releases_that_take_a_new_node_for_unready_get_no_options_by_group(there: Nodes, groups: Groups) -> None:
+    server = NodeGroupServer(cast(Api, there), groups, options_by_group=False)
+    code, _ = refused(Provider(f"127.0.0.1:{server.port}"), "NodeGroupGetOptions", id="t4")
+    server.close()
+    assert code == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_flags_are_those_of_the_groups_cloud_then_the_stacks_compressed() -> None:
+    declared = ("--scale-down-unneeded-time=5m", "--max-node-provision-time=15m", "--v=4", "--cloud-provider=aws")
+    group = gpu_group("t4", packing=PACKING, unneeded_minutes=7, autoscaler_flags=declared)
+    own = [*cluster_autoscaler.flags(group)]
+    assert own[-2:] == ["--scale-down-unneeded-time=5s", "--max-node-provision-time=15m"]
+    assert {"--scale-down-unneeded-time=7s", "--scale-down-gpu-utilization-threshold=0.4"} < set(own)
+    assert "--scale-down-unneeded-time=10s" in cluster_autoscaler.flags(gpu_group("t4"))
+
+
 def test_gpus_are_known_by_the_clouds_label(provider: Provider) -> None:
     assert provider.call("GPULabel").label == ACCELERATOR
     assert [each.key for each in provider.call("GetAvailableGPUTypes").gpuTypes] == ["nvidia-tesla-t4"]
@@ -212,19 +247,56 @@ def test_bytes_are_those_of_the_published_protocol_and_prices_are_not_served(ser
     assert failure.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_what_is_no_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLUSTER_AUTOSCALER", str(tmp_path / "missing"))
-    with pytest.raises(ProcessError, match=r"CLUSTER_AUTOSCALER=.*missing is not a program"):
-        cluster_autoscaler.program()
+REPORTS_VERSION = "case $1 in --help) echo \"available: [$2]\";; *) echo 'Cluster Autoscaler 1.36.1'; exit 255;; esac"
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (None, "is not a program"),
+        ("echo nothing known; exit 2", r"is no cluster-autoscaler \(nothing known\)"),
+        ("exit 0", r"is no cluster-autoscaler \(it prints nothing\)"),
+        (REPORTS_VERSION.replace("$2", "aws,gce"), "lacks the provider externalgrpc: build it with -tags"),
+        (REPORTS_VERSION.replace("$2", "aws,externalgrpc"), ""),
+    ],
+)
+def test_what_is_no_such_program_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, message: str
+) -> None:
+    path = tmp_path / "program"
+    if script is not None:
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("CLUSTER_AUTOSCALER", str(path))
+    if message:
+        with pytest.raises(ToolsError, match=f"CLUSTER_AUTOSCALER=.*program {message}"):
+            own_autoscaler()
+    else:
+        assert own_autoscaler() == AutoscalerProgram(path, "1.36.1", (1, 36))
     monkeypatch.delenv("CLUSTER_AUTOSCALER")
-    assert cluster_autoscaler.program() is None
+    assert own_autoscaler() is None
+
+
+def test_the_end_of_a_program_that_is_being_stopped_is_no_failure(tmp_path: Path, groups: Groups) -> None:
+    class Stopping:
+        """Processes that are looked at while they stop."""
+
+        def stop(self, child: object, grace: float) -> None:
+            process.check()
+
+    process = ClusterAutoscalerProcess(
+        cast(ControlPlane, SimpleNamespace(api=Nodes(), processes=Stopping())), PROGRAM, tmp_path, groups
+    )
+    process._child = cast(Child, SimpleNamespace(check=lambda: pytest.fail("it was stopped")))  # pyright: ignore[reportPrivateUsage]
+    process.close()
 
 
 def fake(folder: Path) -> Path:
     """A program that calls what a cluster-autoscaler calls."""
     program = folder / "cluster-autoscaler"
+    known = "case $1 in --help) echo externalgrpc; exit;; --v=1) echo Cluster Autoscaler 1.34.0; exit;; esac"
     command = f"PYTHONPATH='{':'.join(sys.path)}' exec {sys.executable} -m {autoscaler_loop.__name__} \"$@\""
-    program.write_text(f"#!/bin/sh\n{command}\n")
+    program.write_text(f"#!/bin/sh\n{known}\n{command}\n")
     program.chmod(0o755)
     return program
 

@@ -23,13 +23,14 @@ from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
 from rehearsal.report.drift import drift_of
-from rehearsal.report.record import Scope, StageTime, real_programs, scope_of, simulated_interfaces
+from rehearsal.report.record import Scope, StageTime, real_programs, scaled_by, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, cost_of, node_prices, unusable_machines, write_atomically
 from rehearsal.report.summary import Display, show, sparkline
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
+from rehearsal.tools.own_autoscaler import AutoscalerProgram
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -129,6 +130,22 @@ def test_programs_are_real_and_plugins_and_machines_are_simulated() -> None:
     assert set(simulated) == {"pulumi-gcp", "pulumi-kubernetes", "kwok"}
     assert not set(simulated) & set(real)
     assert all(re.match(r"v?\d+\.\d+\.\d+", version) for version in (*real.values(), *simulated.values()))
+
+
+def test_who_started_the_nodes_is_named_with_its_version() -> None:
+    stack, engine = resolve("dev"), cast(Engine, SimpleNamespace(version=lambda: "v3.999.0"))
+    simulated = scaled_by(real_programs(stack, engine))
+    assert re.fullmatch(r"karpenter v\d+\.\d+\.\d+", simulated)
+    assert simulated in scope_of(stack.settings).not_rehearsed["the cloud's autoscaler"]
+    own = AutoscalerProgram(Path("/x"), "1.36.1", (1, 36))
+    real = real_programs(stack, engine, own)
+    assert (scaled_by(real), "karpenter" in real) == ("cluster-autoscaler 1.36.1", False)
+    assert (
+        "cluster-autoscaler 1.36.1" in scope_of(stack.settings, autoscaler=own).not_rehearsed["the cloud's autoscaler"]
+    )
+    aws = resolve("examples/eks-karpenter.yaml")
+    assert scaled_by(real_programs(aws, engine)).startswith("karpenter-aws v")
+    assert scaled_by({"pulumi": "v3.999.0"}) == ""
 
 
 def test_pass_needs_every_check_and_the_end(record: RunRecord) -> None:
@@ -357,7 +374,7 @@ def test_figures_of_a_report_are_taken(folder: Path, tmp_path: Path) -> None:
     lines = ["$ make rehearse", "…", "✓ Destroy: all deleted", "…"]
     readme = picture.README.read_text()
     assert "\n".join(lines) in readme
-    assert "\nFAIL dev: 0 → N → 0 → N, 3 checks, seed 0\n```\n" in readme
+    assert "\nFAIL dev: 0 → N → 0 → N, 3 checks, seed 0, scaled by karpenter v1.14.1\n```\n" in readme
 
 
 def test_an_outdated_transcript_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,9 +37,12 @@ _DEFAULT_EXPANDER: Final = "least-waste"
 _NOT_SIMULATED: Final = ("max-nodes-total", "nodes")
 _SWITCHES: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
-_NAMES: Final[Mapping[str, str]] = yaml.safe_load(Path(__file__).with_name("flags.yaml").read_text("utf-8"))
+_NAMES: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("flags.yaml").read_text("utf-8"))
 _BOOLEAN: Final = frozenset(_NAMES["switches"].split())
 _KNOWN: Final = _BOOLEAN | frozenset(_NAMES["with_a_value"].split())
+_SINCE: Final = {name: release for release, names in _NAMES["since"].items() for name in names.split()}
+_RELEASE: Final = re.compile(r":v?(1\.[0-9]+)\.")
+"""In the tag of an image; all releases are 1.x."""
 
 
 class FlagError(ValueError):
@@ -52,7 +55,7 @@ class Flags:
 
     ``discovery`` holds one set of tags for each ``--node-group-auto-discovery``: key → value, ``""`` for any value.
     ``ordered``: the first ``--expander`` is the priority expander. ``unneeded``: how long a node stays that nobody
-    needs, as Go writes it. ``packing``: of groups whose tags do not say otherwise.
+    needs, as Go writes it. ``packing``: of groups whose tags do not say otherwise. ``written``: all, ``--name=value``.
     """
 
     provider: str
@@ -61,14 +64,20 @@ class Flags:
     scale_down: bool
     unneeded: str
     packing: Packing
+    written: tuple[str, ...]
 
 
-def parse(command_line: Sequence[str]) -> Flags:
+def parse(command_line: Sequence[str], image: str = "") -> Flags:
     """The flags of a container's ``command`` and ``args``; words before the first flag are the program.
 
-    Raises FlagError: an unknown flag, a value that cannot be read, or a limit that the rehearsal does not simulate.
+    Raises FlagError: an unknown flag, one that the release in the tag of ``image`` lacks, a value that cannot be read,
+    or a limit that the rehearsal does not simulate.
     """
     values = _read(command_line)
+    if tag := _RELEASE.search(image):
+        for name in values:
+            if name in _SINCE and int(_SINCE[name].partition(".")[2]) > int(tag[1].partition(".")[2]):
+                raise FlagError(f"--{name} is a flag since {_SINCE[name]}: cluster-autoscaler {tag[1]} exits at start")
     if limits := [name for name in _NOT_SIMULATED if name in values]:
         raise FlagError(f"the rehearsal does not simulate --{limits[0]}; limit groups by their own sizes")
 
@@ -92,7 +101,12 @@ def parse(command_line: Sequence[str]) -> Flags:
             moves_local_storage=not on("skip-nodes-with-local-storage", "true"),
             ignores_daemon_sets=on("ignore-daemonsets-utilization", "false"),
         ),
+        written=tuple(f"--{name}={value}" for name, each in values.items() for value in each),
     )
+
+
+def _parsed(container: Mapping[str, Any]) -> Flags:
+    return parse(command_line(container), container["image"])
 
 
 def command_line(container: Mapping[str, Any]) -> list[str]:
@@ -175,7 +189,7 @@ def why_idle(installation: Installation | None) -> str:
     if not installation.ready:
         return f"{where} has no ready pod: look at its pods' events"
     try:
-        flags = parse(command_line(installation.container))
+        flags = _parsed(installation.container)
     except FlagError as error:
         return f"{where}: {error}"
     if flags.provider != "aws":
@@ -349,6 +363,7 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
         rank=place,
         not_scaled_because="",
         packing=_packing(flags, group.asg_tags),
+        autoscaler_flags=flags.written,
     )
     group = replace(group, base=scaled)
     by_tags = observed_group(group, described=False)
@@ -364,7 +379,7 @@ def _flags(snapshot: ClusterSnapshot) -> Flags | str:
     if idle or isinstance(snapshot.role, str):
         return idle or str(snapshot.role)
     assert snapshot.installation is not None
-    flags = parse(command_line(snapshot.installation.container))
+    flags = _parsed(snapshot.installation.container)
     problem = snapshot.priorities if flags.ordered and isinstance(snapshot.priorities, str) else ""
     return snapshot.lacks(*READS) or problem or flags
 

@@ -320,6 +320,32 @@ def test_flags_that_end_the_autoscaler(flag: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flag", "release", "known"),
+    [
+        ("--max-node-startup-time=15m", "v1.35.0", True),
+        ("--max-node-startup-time=15m", "v1.34.2", False),
+        ("--salvo-scale-up", "v1.36.1", True),
+        ("--salvo-scale-up", "v1.35.2", False),
+        ("--startup-taint-prefix=example.com/", "v1.33.0", False),
+        ("--startup-taint-prefix=example.com/", "latest", True),
+        ("--scale-down-candidates-pool-min-count=9", "v1.33.0", True),
+    ],
+)
+def test_a_flag_that_the_image_lacks_ends_it(flag: str, release: str, known: bool) -> None:
+    image = f"registry.k8s.io/autoscaling/cluster-autoscaler:{release}"
+    reason = why_idle(cluster_autoscaler([deployment(*FLAGS, flag, image=image)]))
+    assert (reason == "") is known
+    assert known or f"{flag.partition('=')[0]} is a flag since 1.3" in reason
+
+
+def test_a_real_program_gets_the_flags_that_the_deployment_declares() -> None:
+    own = installed(*FLAGS, "--balancing-ignore-label", "a", "--balancing-ignore-label=b", "--scale-down-enabled")
+    flags = evaluate(snapshot(installation=own), declared(), never).autoscaler_flags
+    assert [each for each in flags if each.startswith("--bal")] == [f"--balancing-ignore-label={each}" for each in "ab"]
+    assert flags[-1] == "--scale-down-enabled=true"
+
+
+@pytest.mark.parametrize(
     ("expander", "ordered"), [("priority", True), ("priority,least-waste", True), ("least-waste,priority", False)]
 )
 def test_only_the_priority_expander_orders(expander: str, ordered: bool) -> None:
