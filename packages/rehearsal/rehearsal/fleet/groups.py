@@ -52,7 +52,6 @@ def _group(read: Mapping[str, Any]) -> SimulatedNodeGroup:
             "nodes": Nodes(**nodes),
             "scaling": Scaling(**read["scaling"]),
             "late_taints": _taints(read["late_taints"]),
-            "autoscaler_flags": tuple(read["autoscaler_flags"]),
             "packing": None,
         }
     )
