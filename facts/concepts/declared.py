@@ -127,6 +127,7 @@ class PodRole(Item):
     ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
     itself be given to pods. ``cluster``: name of the cluster it holds in. A role ``of_nodes`` is what pods have that
     are given none; one that is ``elsewhere`` is given to them, and another program says what it allows.
+    ``boundary``: the document beyond which it has no rights, ``UNKNOWN`` for one that cannot be read.
     """
 
     role: str
@@ -138,6 +139,7 @@ class PodRole(Item):
     of_nodes: bool = False
     elsewhere: bool = False
     resource: str = ""
+    boundary: Maybe[Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,10 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
         "aws:autoscaling/schedule:Schedule", autoScalingGroupName="autoscalingGroupName"
     ),
     "aws-native:scheduler:Schedule": renaming("aws:scheduler/schedule:Schedule"),
+    "aws-native:stepfunctions:StateMachine": renaming(
+        "aws:sfn/stateMachine:StateMachine", definitionString="definition"
+    ),
+    "aws-native:ssm:Document": renaming("aws:ssm/document:Document"),
     "aws-native:autoscaling:LaunchConfiguration": renaming(
         "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
     ),
@@ -97,6 +101,8 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:ec2:Instance": read_instance,
     "aws-native:ec2:Ec2Fleet": renaming("aws:ec2/fleet:Fleet"),
     "aws-native:ec2:EC2Fleet": renaming("aws:ec2/fleet:Fleet"),
+    "aws-native:ec2:CapacityReservation": renaming("aws:ec2/capacityReservation:CapacityReservation"),
+    "aws-native:ec2:Host": renaming("aws:ec2/dedicatedHost:DedicatedHost"),
     "aws-native:ec2:SpotFleet": read_spot_fleet,
     "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
     "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text
-from policies.readers.kubernetes.chart_values import parsed
 from policies.readers.resource import Declared
-from policies.readers.spelling import Spelling, respelled
+from policies.readers.spelling import Spelling, parsed, respelled
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 # --set's paths: https://helm.sh/docs/intro/using_helm/#the-format-and-limitations-of---set
@@ -76,17 +75,21 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 
 
 def _of_sources(declared: Declared, spec: Any) -> Iterable[Declared]:
-    releases = []
+    releases: list[Declared] = []
+    elsewhere = False
     for source in (at(spec, "source"), *items(at(spec, "sources"))):
         helm, chart, path = (at(source, key) for key in ("helm", "chart", "path"))
         if chart is None and helm is None:
+            elsewhere = elsewhere or (source is not None and (path is not None or at(source, "ref") is None))
             continue
         listed = [(at(entry, "name"), at(entry, "value")) for entry in items(at(helm, "parameters"))]
         values = with_set(parsed(coalesce(at(helm, "valuesObject"), at(helm, "values"))), listed)
         where = f"./{str(path).removeprefix('./')}" if isinstance(path, str) else path
         names = (at(helm, "releaseName"), at(spec, "destination", "namespace"))
         releases.append(_release(declared, coalesce(chart, where), names, values, items(at(helm, "valueFiles"))))
-    yield from releases or (declared,)
+    yield from releases
+    if elsewhere or not releases:
+        yield declared
 
 
 def _release(

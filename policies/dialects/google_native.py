@@ -37,7 +37,11 @@ def read_cluster(declared: Declared) -> Iterable[Declared]:
         "masterAuthorizedNetworksConfig": None if flag(at(networks, "enabled")) is False else networks,
         "clusterAutoscaling": None
         if scaling is None
-        else {"enabled": at(scaling, "enableNodeAutoprovisioning"), "resourceLimits": at(scaling, "resourceLimits")},
+        else {
+            "enabled": at(scaling, "enableNodeAutoprovisioning"),
+            "resourceLimits": at(scaling, "resourceLimits"),
+            "autoProvisioningDefaults": at(scaling, "autoprovisioningNodePoolDefaults"),
+        },
         "nodeConfig": _config(inputs.get("nodeConfig")),
         "nodePools": [_pool(pool) if isinstance(pool, Mapping) else pool for pool in items(inputs.get("nodePools"))],
     }
@@ -96,6 +100,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "google-native:compute/*:Reservation": renaming("gcp:compute/reservation:Reservation"),
     "google-native:tpu/*:Node": read_tpu,
     "google-native:tpu/*:QueuedResource": read_tpu,
+    "google-native:cloudscheduler/*:Job": renaming("gcp:cloudscheduler/job:Job"),
     "google-native:cloudkms/*:CryptoKey": renaming("gcp:kms/cryptoKey:CryptoKey"),
     "google-native:apikeys/*:Key": renaming("gcp:projects/apiKey:ApiKey"),
     "google-native:iam/*:Key": renaming("gcp:serviceaccount/key:Key"),

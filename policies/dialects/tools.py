@@ -29,6 +29,7 @@ _LISTS: Final = {
     "networkInterface": "networkInterfaces",
     "nodePool": "nodePools",
     "override": "overrides",
+    "profile": "profiles",
     "resourceLimit": "resourceLimits",
     "selector": "selectors",
     "tag": "tags",

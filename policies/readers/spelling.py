@@ -76,3 +76,15 @@ def tags_of_pairs(value: Any) -> Any:
         return value
     pairs = [entry for entry in value if isinstance(entry, Mapping)]
     return {entry["key"]: entry.get("value", UNKNOWN) for entry in pairs if isinstance(entry.get("key"), str)}
+
+
+def parsed(value: Any) -> Any:
+    """Values that are written as a text, in YAML or JSON; ``UNKNOWN`` for a text that is neither."""
+    if not isinstance(value, str):
+        return value
+    import yaml  # 0.1 s that few programs need to spend
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        return UNKNOWN

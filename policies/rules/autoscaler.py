@@ -253,8 +253,11 @@ def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> M
     """Whether the role allows the call; a call on groups has to be allowed for every discovered group."""
     calls = [_call_on(right, group) for group in groups] if right.on_group else []
     # A call on no group sets itself what conditions check (a region, the tags of a new machine), so they are met.
+    # https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html
+    kinds = (role.policies,) if role.boundary is None else (role.policies, (role.boundary,))
     return both(
-        iam.allows(role.policies, call)
+        iam.allows(policies, call)
+        for policies in kinds
         for call in calls or [iam.AuthorizationRequest(right.action, right.resource, None)]
     )
 

@@ -13,6 +13,7 @@ from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
 from policies.readers.aks.clusters import (
     RESIZED,
     read_agent_pool,
+    read_capacity_reservation,
     read_managed_cluster,
     read_scale_set,
     read_setting,
@@ -93,6 +94,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
 READERS: Final[Mapping[str, Reader]] = {
     "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool": read_pool,
     "azure:containerservice/kubernetesCluster:KubernetesCluster": read_cluster,
+    "azure:compute/capacityReservation:CapacityReservation": read_capacity_reservation,
     "azure:monitoring/autoscaleSetting:AutoscaleSetting": read_setting,
     "azure:compute/virtualMachine:VirtualMachine": read_machine,
     "azure:compute/linuxVirtualMachine:LinuxVirtualMachine": read_machine,

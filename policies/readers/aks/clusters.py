@@ -223,8 +223,10 @@ _GENERIC: Final[Mapping[str, Reader]] = {
     "microsoft.containerservice/managedclusters": read_managed_cluster,
     "microsoft.containerservice/managedclusters/agentpools": read_agent_pool,
     "microsoft.containerservice/agentpools": read_agent_pool,
+    "microsoft.compute/capacityreservationgroups/capacityreservations": read_capacity_reservation,
     "microsoft.compute/virtualmachines": read_virtual_machine,
     "microsoft.compute/virtualmachinescalesets": read_scale_set,
+    "microsoft.insights/autoscalesettings": read_setting,
 }
 
 GENERIC: Final = (read_generic,)

@@ -7,8 +7,8 @@ https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from facts.concepts.declared import Minimum, Reservation
 from facts.concepts.iam import parsed
@@ -17,6 +17,7 @@ from policies.readers.eks.facts import CLOUD, gpus_of
 from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Properties, Reader
 from policies.readers.spelling import in_camel_case
+from policies.readers.spelling import parsed as parsed_text
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
@@ -93,17 +94,51 @@ def read_event_schedule(declared: Declared) -> Iterable[Item]:
     """
     target = declared.properties.get("target")
     call = str(at(target, "arn")).partition(":aws-sdk:")[2]
-    if call not in _CALLS:
+    yield from _sizes(call, parsed(at(target, "input")), "target.input", declared, "schedule")
+
+
+def read_state_machine(declared: Declared) -> Iterable[Item]:
+    """``aws:sfn/stateMachine:StateMachine``: its tasks may call any API.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+    """
+    for state in _objects(parsed(declared.properties.get("definition"))):
+        call = str(at(state, "Resource")).partition(":aws-sdk:")[2]
+        for where in ("Parameters", "Arguments"):
+            yield from _sizes(call, at(state, where), f"definition … {where}", declared, "state machine")
+
+
+def read_automation(declared: Declared) -> Iterable[Item]:
+    """``aws:ssm/document:Document``, whose steps may call any API.
+
+    https://docs.aws.amazon.com/systems-manager/latest/userguide/automation-action-executeawsapi.html
+    """
+    for step in _objects(parsed_text(declared.properties.get("content"))):
+        inputs = at(step, "inputs")
+        api = str(at(inputs, "Api"))
+        call = f"{str(at(inputs, 'Service')).lower()}:{api[:1].lower()}{api[1:]}"
+        yield from _sizes(call, inputs, "content … inputs", declared, "document")
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+    for part in value.values() if isinstance(value, Mapping) else items(value):
+        yield from _objects(part)
+
+
+def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) -> Iterator[Minimum]:
+    """The numbers of machines that one call of the API asks for."""
+    if call not in _CALLS or values is None:
         return
-    group, sizes = _CALLS[call]
-    values = in_camel_case(parsed(at(target, "input")))
+    (group, sizes), spelled = _CALLS[call], in_camel_case(values)
     for path in sizes:
-        spelled = [f"{step[:1].lower()}{step[1:]}" for step in path]
+        steps = [f"{step[:1].lower()}{step[1:]}" for step in path]
         yield Minimum(
-            what=f"schedule '{declared.name}'",
-            nodes=amount(at(values, *spelled)),
-            group=text(at(values, f"{group[:1].lower()}{group[1:]}")),
-            where=f"target.input.{'.'.join(path)}",
+            what=f"{what} '{declared.name}'",
+            nodes=amount(at(spelled, *steps)),
+            group=text(at(spelled, f"{group[:1].lower()}{group[1:]}")),
+            where=f"{where}.{'.'.join(path)}",
             resource=declared.urn,
         )
 
@@ -111,6 +146,8 @@ def read_event_schedule(declared: Declared) -> Iterable[Item]:
 READERS: Final[Mapping[str, Reader]] = {
     "aws:autoscaling/schedule:Schedule": read_schedule,
     "aws:scheduler/schedule:Schedule": read_event_schedule,
+    "aws:sfn/stateMachine:StateMachine": read_state_machine,
+    "aws:ssm/document:Document": read_automation,
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
     "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,
     "aws:ec2/dedicatedHost:DedicatedHost": read_dedicated_host,

@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import PodRole
@@ -28,6 +29,7 @@ _GIVERS: Final[Mapping[str, str]] = {
     "aws:iam/rolePoliciesExclusive:RolePoliciesExclusive": "roleName",
     "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive": "roleName",
 }
+_BOUNDARY: Final = "permissionsBoundary"
 _ROLE_ANNOTATION: Final = "eks.amazonaws.com/role-arn"
 _POD_IDENTITY: Final = "pods.eks.amazonaws.com"
 _TRUSTED: Final = ("sts:AssumeRole", "sts:TagSession")
@@ -50,6 +52,7 @@ def read_association(declared: Declared) -> Iterable[Item]:
             assumable=trusts(parsed(role.properties.get("assumeRolePolicy")), _POD_IDENTITY, _TRUSTED),
             cluster=text(inputs.get("clusterName")),
             resource=declared.urn,
+            boundary=_boundary(role, declared.references),
         )
 
 
@@ -61,7 +64,8 @@ def role_of_account(declared: Declared, annotations: Any, namespace: Maybe[str],
         yield _elsewhere(declared, namespace, account)
     for role in _roles(declared):
         policies = tuple(_policies(role, declared.references))
-        yield PodRole(role.name, namespace, account, policies, resource=declared.urn)
+        boundary = _boundary(role, declared.references)
+        yield PodRole(role.name, namespace, account, policies, resource=declared.urn, boundary=boundary)
 
 
 def role_of_nodes(declared: Declared) -> Iterable[Item]:
@@ -69,7 +73,8 @@ def role_of_nodes(declared: Declared) -> Iterable[Item]:
     for role in _roles(declared):
         policies = tuple(_policies(role, declared.references))
         cluster = text(declared.properties.get("clusterName"))
-        yield PodRole(role.name, UNKNOWN, UNKNOWN, policies, cluster=cluster, of_nodes=True, resource=declared.urn)
+        own = PodRole(role.name, UNKNOWN, UNKNOWN, policies, cluster=cluster, of_nodes=True, resource=declared.urn)
+        yield replace(own, boundary=_boundary(role, declared.references))
 
 
 def read_service_account(declared: Declared) -> Iterable[Item]:
@@ -86,6 +91,7 @@ def roles_among(declared: Declared, property: str, everything: Program) -> list[
     roles = [other for other in everything.of(_ROLE) if other.urn in sources or _named(other, written)]
     givers = [other for other in everything.of(*_GIVERS) if any(_belongs(other, role) for role in roles)]
     attached = {urn for giver in givers for urn in giver.dependencies.get("policyArn", ())}
+    attached.update(urn for role in roles for urn in role.dependencies.get(_BOUNDARY, ()))
     return [*roles, *givers, *(other for other in everything.of(_POLICY) if other.urn in attached)]
 
 
@@ -127,6 +133,16 @@ def _policies(role: Declared, others: Sequence[Declared]) -> Iterable[Maybe[Docu
             sources = [declared[urn] for urn in other.dependencies.get("policyArn", ()) if urn in declared]
             own = parsed(sources[0].properties.get("policy")) if sources else None
             yield _managed(other.properties.get("policyArn")) if own is None else own
+
+
+def _boundary(role: Declared, others: Sequence[Declared]) -> Maybe[Document] | None:
+    """The policy beyond which the role has no rights; ``None`` without one, and for one of another program."""
+    arn = role.properties.get(_BOUNDARY)
+    sources = [other for other in others if other.type == _POLICY and other.urn in role.dependencies.get(_BOUNDARY, ())]
+    if sources:
+        return parsed(sources[0].properties.get("policy"))
+    known = _managed(arn)
+    return UNKNOWN if arn is UNKNOWN else None if known is UNKNOWN else known
 
 
 def _managed(arn: Any) -> Maybe[Document]:

@@ -83,10 +83,15 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
         network_policies=_network_policies(inputs, autopilot),
         verified_boot=negation(_is_off(inputs.get("enableShieldedNodes"))),
-        # Of the pool that the cluster starts with, which the provider deletes again; its other pools are groups.
+        # Of the pool that the cluster starts with, which the provider deletes again, and of pools that it makes by
+        # itself; its other pools are groups.
         default_identity=autopilot is not True
-        and flag(inputs.get("removeDefaultNodePool")) is True
-        and _default_account(inputs.get("nodeConfig")),
+        and either(
+            (
+                both((flag(inputs.get("removeDefaultNodePool")), _default_account(inputs.get("nodeConfig")))),
+                _provisions_as_default(inputs.get("clusterAutoscaling")),
+            )
+        ),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
         resource=declared.urn,
     )
@@ -169,6 +174,14 @@ def _default_account(config: Any) -> bool:
     """
     named = (at(config, key) for key in ("serviceAccountRef", "serviceAccountSelector"))  # in other tools' spellings
     return text(at(config, "serviceAccount")) in (None, "default") and all(each is None for each in named)
+
+
+def _provisions_as_default(scaling: Any) -> Maybe[bool]:
+    """Whether nodes that the cluster provisions by itself are the default account.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning#identity
+    """
+    return both((flag(at(scaling, "enabled")), _default_account(at(scaling, "autoProvisioningDefaults"))))
 
 
 def _pods_as_nodes(config: Any) -> Maybe[bool | None]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup, Reservation
+from facts.concepts.declared import Minimum, NodeGroup, Reservation
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, either, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
+from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import parsed
 
 _TEMPLATES: Final = (
     "gcp:compute/instanceTemplate:InstanceTemplate",
@@ -165,6 +168,26 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
     yield Reservation(what, held, gpus, kind, declared.urn, cloud=CLOUD, region=region)
 
 
+# The name of a pool, or of a group of machines, in the address of a call that changes its size:
+# https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/setSize,
+# https://docs.cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/resize
+_RESIZED: Final = re.compile(r"/(?:nodePools|instanceGroupManagers)/([^/:?]+)(?:[:/]|$)(?:[^?]*\?(?:.*&)?size=(\d+))?")
+_SIZES: Final = (("nodeCount",), ("autoscaling", "minNodeCount"), ("autoscaling", "totalMinNodeCount"))
+
+
+def read_job(declared: Declared) -> Iterable[Item]:
+    """``gcp:cloudscheduler/job:Job``, if it calls the API that changes the size of a pool or a group."""
+    target = declared.properties.get("httpTarget")
+    match = _RESIZED.search(str(at(target, "uri")))
+    if match is None:
+        return
+    body = at(target, "body")
+    values = parsed(decoded(body) if isinstance(body, str) else body)
+    numbers = {f"httpTarget.body.{'.'.join(path)}": at(values, *path) for path in _SIZES} | {"httpTarget.uri": match[2]}
+    for where, number in numbers.items():
+        yield Minimum(f"job '{declared.name}'", amount(number), match[1], where=where, resource=declared.urn)
+
+
 # Their machines are those of the template, which is read by itself.
 PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS)
 
@@ -174,6 +197,7 @@ READERS: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(_MANAGERS, read_flexible_group),
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
+    "gcp:cloudscheduler/job:Job": read_job,
     "gcp:compute/reservation:Reservation": read_reservation,
     "gcp:tpu/node:Node": read_tpu,
     "gcp:tpu/v2QueuedResource:V2QueuedResource": read_tpu,

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, amount, at, items, known_text, known_texts, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, either, flag, items, known_text, known_texts, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
+# https://keda.sh/docs/latest/concepts/scaling-deployments/#pausing-autoscaling
+_KEDA: Final = "autoscaling.keda.sh/"
 _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
 
 
@@ -28,8 +30,16 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
     triggers = items(at(declared.properties, "spec", "triggers"))
     numbers = [amount(at(each, "metadata", "desiredReplicas")) for each in triggers if at(each, "type") == "cron"]
     scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
+    annotations = at(declared.properties, "metadata", "annotations")
+    fixed, paused = (at(annotations, f"{_KEDA}paused{suffix}") for suffix in ("-replicas", ""))
+    stays = either(flag(at(annotations, f"{_KEDA}{name}")) for name in ("paused-scale-in", "force-activation"))
+    if fixed is None and flag(paused) is True:
+        return  # the workload keeps the number of pods that it has
     for scaler in _scaler(declared, "minReplicaCount", default=0):
-        yield replace(scaler, scheduled=scheduled)
+        least = scaler.least if fixed is None else amount(fixed)
+        if stays is not False:
+            least = UNKNOWN if stays is UNKNOWN or least is UNKNOWN else max(1, least)
+        yield replace(scaler, least=least, scheduled=scheduled)
 
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:

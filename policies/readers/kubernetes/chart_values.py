@@ -16,6 +16,7 @@ from facts.concepts.unknown import UNKNOWN, at, known_texts
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.spelling import parsed
 from policies.readers.tables import rows
 
 _PARTS: Final = {row["chart"]: row["parts"].split() for row in rows("readers/kubernetes", "deployments")}
@@ -95,18 +96,6 @@ def read_addon(declared: Declared) -> Iterable[Item]:
     values, name = parsed(declared.properties.get("configurationValues")), declared.named("addonName")
     yield from plugin_of_values(name, values, cluster=declared.properties.get("clusterName"))
     yield from placed(values, name, "kube-system", declared.urn, chart=name)
-
-
-def parsed(value: Any) -> Any:
-    """Values that are written as a text, in YAML or JSON; ``UNKNOWN`` for a text that is neither."""
-    if not isinstance(value, str):
-        return value
-    import yaml  # 0.1 s that few programs need to spend
-
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError:
-        return UNKNOWN
 
 
 def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

@@ -16,12 +16,13 @@ from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, known_texts, mapping, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
-from policies.readers.kubernetes.chart_values import over, parsed, placed
+from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.spelling import parsed
 from policies.readers.tables import rows
 
 _TOLERATIONS: Final = {

@@ -21,7 +21,8 @@ _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 # https://github.com/kubernetes/kubernetes/tree/master/build/pause
 _PAUSE_IMAGE: Final = re.compile(r"(?:^|/)pause(?:-\w+)?(?:[:@]|$)")
-_WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{7})|\btail -f /dev/null")
+_WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{5,}|\d+[dh]\b)|\btail -f /dev/null")
+"""Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses."""
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
 _ALL_THERE: Final = "100%"
@@ -44,7 +45,9 @@ def scales_nodes(pod: Any) -> Maybe[bool]:
 
 
 def never_ends(pod: Any) -> bool:
-    """Whether a container only waits, so that the pod holds its GPUs until somebody deletes it."""
+    """Whether a container only waits, so that the pod holds its GPUs for hours, or until somebody deletes it."""
+    if only_pauses(pod):
+        return True
     containers = items(at(pod, "containers"))
     commands = ([*items(at(one, "command")), *items(at(one, "args"))] for one in containers)
     waits = any(_WAITS.search(" ".join(map(str, command))) for command in commands)

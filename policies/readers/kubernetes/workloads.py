@@ -110,7 +110,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
 def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
     if kind in _REPLICATED:
         return amount(at(spec, "replicas"), 1)
-    if parts.never_ends(pod) and at(spec, "activeDeadlineSeconds") is None:
+    if parts.never_ends(pod) and (parts.only_pauses(pod) or at(spec, "activeDeadlineSeconds") is None):
         return amount(at(spec, "parallelism"), 1)
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
