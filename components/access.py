@@ -35,13 +35,13 @@ from facts.concepts.kubernetes import (
 )
 
 _VIEWER: Final = "cluster-resource-viewer"
+VIEWER_ROLE: Final = f"gpucluster:{_VIEWER}"
+"""The ClusterRole of all users: what is not in a namespace, to look at."""
 _FORMER_VIEWER: Final = "surroundings"
-CLUSTER_RESOURCE_VIEWER: Final = manifest(
-    f"{RBAC}/v1", "ClusterRole", f"gpucluster:{_VIEWER}", rules=[*CLUSTER_RESOURCE_RULES]
-)
+CLUSTER_RESOURCE_VIEWER: Final = manifest(f"{RBAC}/v1", "ClusterRole", VIEWER_ROLE, rules=[*CLUSTER_RESOURCE_RULES])
 _NODE_CLAIMS: Final = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["get", "list", "watch"]}
 """Says why a machine does not start, for `gpu why`; Karpenter's chart lets administrators alone read it."""
-_VIEWER_ROLE: Final = {"kind": "ClusterRole", "name": f"gpucluster:{_VIEWER}"}
+_VIEWER_ROLE: Final = {"kind": "ClusterRole", "name": VIEWER_ROLE}
 READER: Final = manifest(f"{RBAC}/v1", "ClusterRole", READER_ROLE, rules=[*READER_RULES])
 
 

@@ -40,16 +40,17 @@ def read_nodes(declared: Declared) -> Iterable[Item]:
     yield _owned(declared, declared.named("pool"), "existing", amount(at(declared.properties, "count")))
 
 
-def read_existing_cluster(declared: Declared) -> Iterable[Item]:
-    """``gpucluster-machines:index:ExistingCluster``: nothing of it is the program's."""
+def read_look(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:ExistingCluster`` and ``Preflight``, which look and make nothing."""
     return ()
 
 
 READERS: Final[Mapping[str, Reader]] = {
     "gpucluster-machines:index:ControlPlane": read_control_plane,
     "gpucluster-machines:index:AdditionalControlPlane": read_worker,
-    "gpucluster-machines:index:ExistingCluster": read_existing_cluster,
+    "gpucluster-machines:index:ExistingCluster": read_look,
     "gpucluster-machines:index:Nodes": read_nodes,
+    "gpucluster-machines:index:Preflight": read_look,
     "gpucluster-machines:index:Worker": read_worker,
 }
 

@@ -79,6 +79,7 @@ CHANGES: dict[str, dict[str, dict[str, Any] | None]] = {
             "packages": {"images": [{"registry": "*", "url": "https://m.example", "only": True}]}
         },
         "packages.proxy": {"packages": {"proxy": "http://proxy.example:3128"}},
+        "packages.noProxy": {"packages": {"noProxy": ["mirror.example", "192.0.2.0/24"]}},
         "security.deletionProtection": {"security": {"deletionProtection": True}},
         "security.adminKubeconfig": {"security": {"adminKubeconfig": True}},
         "adminPool.machines[].name": {"adminPool": {"machines": [{**CP1, "name": "cp9"}]}},

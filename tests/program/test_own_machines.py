@@ -219,6 +219,24 @@ def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_in_their_
         assert ("pods", "create") not in verbs
 
 
+@pytest.mark.parametrize("administrator", [False, True])
+def test_the_dashboard_shows_a_users_namespace_with_a_token_that_users_may_create(administrator: bool) -> None:
+    """With the administrator's kubeconfig there are no users whose rights the program knows."""
+    program = recording(workloads={"dashboard": {}}, security={"adminKubeconfig": administrator}, teams=[], access=[])
+    account = ("ServiceAccount", "dashboard", "default")
+    accounts = [each.inputs["metadata"] for each in program.of_type("kubernetes:core/v1:ServiceAccount")]
+    assert any((each["name"], each["namespace"]) == account[1:] for each in accounts) is not administrator
+    bound = {
+        (each.inputs["roleRef"]["name"], each.inputs["metadata"].get("namespace", ""))
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for each in program.of_type(f"{RBAC}:{kind}")
+        for subject in each.inputs["subjects"]
+        if (subject["kind"], subject["name"], subject.get("namespace")) == account and subject["apiGroup"] == ""
+    }
+    rights = {("edit", "default"), ("gpucluster:cluster-resource-viewer", "")}
+    assert bound == (set() if administrator else rights)
+
+
 def test_pods_get_a_network_before_anything_waits_for_a_ready_node() -> None:
     program = recording()
     daemon = program.called("kubernetes:apps/v1:DaemonSet", "kube-flannel-ds")

@@ -46,6 +46,7 @@ def preflight(context: MachinesContext, name: str) -> CustomResource:
             "machine": machine_input(machine),
             "role": "controlPlane" if pool.role == "admin" else "worker",
             "gpus": pool.gpus.per_node if own.driver.get(pool.name) else 0,
+            **({"gpu": pool.gpus.type} if pool.gpus.per_node else {}),
             **_driver(own, pool),
         }
         for pool in pools
@@ -178,6 +179,8 @@ def _software(own: OwnMachines) -> dict[str, Any]:
     mirrors = {"kubernetes": packages.kubernetes, "driver": packages.driver, "toolkit": packages.toolkit}
     sources = {name: _source(mirrors[name] or repository) for name, repository in REPOSITORIES.items()}
     others: dict[str, Any] = {} if packages.proxy is None else {"proxy": packages.proxy}
+    if packages.no_proxy:
+        others["noProxy"] = list(packages.no_proxy)
     if packages.images:
         others["images"] = [mirror.model_dump(exclude_defaults=True) for mirror in packages.images]
     version = own.file.kubernetes.version

@@ -189,7 +189,14 @@ class Packages(Section):
         "restart",
     )
     proxy: Annotated[StrictStr, Field(pattern=r"^https?://[^\s]+$")] | None = Field(
-        default=None, description="HTTP proxy of apt and of the container runtime"
+        default=None,
+        description="HTTP proxy of apt and of the container runtime. All users of a machine can read it there, with a "
+        "password in it",
+    )
+    no_proxy: tuple[Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9.:/*-]+$")], ...] = Field(
+        default=(),
+        description="hosts, domains and ranges that are reached without the proxy, such as a mirror in the machines' "
+        "network. apt takes hosts only",
     )
 
     @field_validator("images")

@@ -7,6 +7,7 @@ https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-archite
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -74,6 +75,17 @@ def missing_branch(branch: str, gpu_ids: str, system: str) -> str:
         f"users report that NVIDIA's repository for {system} has no driver branch before {first}. If the installation"
         f" of {branch} fails, {remedy}"
     )
+
+
+def is_called(declared: str, name: str) -> bool:
+    """Whether a GPU's ``name``, by its driver or the list of PCI devices, has the model of the ``declared`` one.
+
+    The model is in the words with digits, but for sizes and forms: the 3090 of ``nvidia-rtx-3090``.
+    """
+    words = [word for word in declared.lower().split("-") if re.search(r"\d", word)]
+    models = [word for word in words if not re.fullmatch(r"\d+gb?|sxm\d|hbm\d\w*", word)]
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return all(word in letters for word in models)
 
 
 def _old(gpu_ids: str) -> list[str]:

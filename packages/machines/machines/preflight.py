@@ -38,8 +38,8 @@ _LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A machine that is to become a node: its name, ``role`` (controlPlane or worker), declared GPUs, and of NVIDIA's
-    driver that it is to get the branch, and the kernel modules if they are declared."""
+    """A machine that is to become a node: its name, ``role`` (controlPlane or worker), declared GPUs, of NVIDIA's
+    driver that it is to get the branch, the kernel modules if they are declared, and the GPUs' declared name."""
 
     name: str
     role: str
@@ -47,6 +47,7 @@ class Candidate:
     facts: Facts
     driver: str = ""
     modules: str = ""
+    gpu: str = ""
 
 
 def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping[str, Facts]) -> list[Problem]:
@@ -83,11 +84,60 @@ def warnings(candidates: Sequence[Candidate], inputs: Properties) -> list[str]:
             result.append(
                 f"{name}: cgroup v1, which kubelet 1.35 and later refuse; boot with cgroup v2 before an upgrade"
             )
+        result += [f"{name}: {text}" for text in (*_gpus_differ(candidate), *_of_surroundings(candidate))]
         unread = _needs_repository(candidate) and not facts["driverBranches"]
         if unread and _NVIDIA in (((inputs.get("software") or {}).get("nvidia") or {}).get("url") or ""):
             missing = gpus.missing_branch(candidate.driver, facts["gpuIds"], facts["os"])
             result += [f"{name}: {missing}"] if missing else []
     return result
+
+
+def _gpus_differ(candidate: Candidate) -> Iterator[str]:
+    """A pod gets any of a machine's GPUs: nothing keeps one of another model from it."""
+    facts, count = candidate.facts, candidate.gpus
+    if not count:
+        return
+    names = [each for each in facts["gpuNames"].split("|") if each]
+    listed = f" ({', '.join(names)})" if names else ""
+    if facts["gpus"] > count:
+        yield (
+            f"has {facts['gpus']} NVIDIA GPUs on PCI{listed}, {count} are declared, and pods may get any of them: write"
+            f" gpusPerNode: {facts['gpus']} if they are of one model, else take the others out"
+        )
+    devices = sorted({*facts["gpuIds"].split()})
+    if len(devices) > 1:
+        yield (
+            f"has GPUs of several models{listed or ' (PCI devices ' + ', '.join(devices) + ')'}, and a pod may get any"
+            " of them: name the pool by the smallest, or move GPUs so that each machine has one model"
+        )
+    elif names and not any(gpus.is_called(candidate.gpu, each) for each in names):
+        yield f"has {', '.join(names)}; the stack file says {candidate.gpu}, by which jobs choose: correct gpu"
+
+
+def _of_surroundings(candidate: Candidate) -> Iterator[str]:
+    """People, proxies and the Internet."""
+    facts = candidate.facts
+    if facts["proxy"]:
+        yield (
+            f"has the proxy {facts['proxy']} in its environment, which the program does not use: if packages and images"
+            " need it, write packages.proxy (and packages.noProxy)"
+        )
+    people = [f"{', '.join(facts['users'].split())} logged in"] if facts["users"] else []
+    people += [f"{facts['gpuProcesses']} on a GPU"] if facts["gpuProcesses"] else []
+    if people and _needs_repository(candidate):
+        yield f"has {' and '.join(people)}: the machine may restart for its driver, and nobody there is asked"
+    public = [text for text in facts["addresses"].split() if ipaddress.ip_interface(text).ip.is_global]
+    if public and facts["firewall"] == "none":
+        yield (
+            f"has the public address {public[0].split('/')[0]} and no firewall: anybody reaches kubelet (10250/tcp) and"
+            " NodePorts, and with forged packets the pods (VXLAN, 8472/udp, has no encryption). Switch ufw on first"
+            " (sudo ufw allow OpenSSH && sudo ufw enable), or put a firewall before the machines"
+        )
+    elif public and facts["firewall"] == "ufw":
+        yield (
+            f"has the public address {public[0].split('/')[0]}: ufw will let anybody through to pods and NodePorts"
+            " (30000 to 32767); put a firewall before the machines unless these services are for everybody"
+        )
 
 
 def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
@@ -106,7 +156,11 @@ def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     if facts["diskFreeMiB"] < disk and not facts["ours"]:
         yield f"has {facts['diskFreeMiB']} MiB free in /var; {disk} are needed for images and packages"
     if facts["swap"] and not inputs.get("disableSwap"):
-        yield f"uses swap ({facts['swap']}): switch it off (swapoff -a, and its line in /etc/fstab)"
+        yield (
+            f"uses swap ({facts['swap']}): switch it off with swapoff -a, and for good its line in /etc/fstab, or the"
+            " package or unit that makes it (zram: sudo apt-get purge zram-tools systemd-zram-generator zram-config;"
+            " others: sudo systemctl mask UNIT)"
+        )
     offset = abs(facts["time"] - time.time())
     if offset > _CLOCK_SECONDS:
         yield f"has a clock that is {offset:.0f} s off this computer's; certificates would be refused: set up NTP"
@@ -128,8 +182,8 @@ def _of_state(candidate: Candidate) -> Iterator[str]:
             "runs firewalld, whose zones would reject the machines' and pods' traffic, and which the program does not"
             " configure: use ufw instead (sudo systemctl disable --now firewalld)"
         )
-    if facts["conflicts"].strip():
-        yield f"has {facts['conflicts'].strip()} installed, which brings another container runtime; remove it first"
+    if facts["conflicts"].strip() and not facts["ours"]:
+        yield f"has {facts['conflicts'].strip()} installed, another container runtime or cluster; remove it first"
     if facts["joined"] and not facts["ours"]:
         yield "is a node of another cluster; take it out there (kubectl delete node, kubeadm reset) first"
     elif not facts["joined"]:

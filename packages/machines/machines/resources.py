@@ -227,8 +227,8 @@ class MachineResources:
         except OperationError as error:
             return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
         gpus, driver = int(entry.get("gpus") or 0), str(entry.get("driver") or "")
-        modules = str(entry.get("kernelModules") or "")
-        return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver, modules)
+        modules, gpu = str(entry.get("kernelModules") or ""), str(entry.get("gpu") or "")
+        return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver, modules, gpu)
 
     async def _converge(self, node: MachineNode, olds: Properties) -> Properties:
         inputs, run, progress = node.inputs, self._sessions.run, node.log.progress

@@ -34,7 +34,7 @@ UPGRADE: Final = Phase("upgrade", 3600)
 RESET: Final = Phase("reset", 900)
 RESTORE: Final = Phase("restore", 1800)
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of what the phases make of a machine, as in ``common.sh``: machines of an earlier one are brought in order."""
 
 

@@ -122,7 +122,7 @@ def _kubernetes(software: Properties) -> dict[str, str]:
 
 
 def _sources(software: Properties, *names: str, distribution: str = "") -> dict[str, str]:
-    variables = {"PROXY": software.get("proxy") or "", "NO_PROXY": ",".join(software.get("noProxy") or [])}
+    variables = {"PROXY": software.get("proxy") or "", "PROXY_EXCEPT": ",".join(software.get("noProxy") or [])}
     for name in names:
         source, prefix = software[name], name.upper()
         source = {**source, **(source.get("keys") or {}).get(distribution, {})}

@@ -36,6 +36,7 @@ FACTS: dict[str, Any] = {
     "keepalived": "enabled/active", "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "",
     "driverBranches": "", "nvlink5": 0, "fabricManager": "", "conflicts": "", "firewall": "none", "joined": "",
     "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
+    "gpuNames": "", "gpuProcesses": "", "users": "", "proxy": "",
 }  # fmt: skip
 
 

@@ -152,6 +152,33 @@ def test_nodes_that_an_autoscaler_makes_are_told_what_they_lack() -> None:
     assert cluster.problems(api, {"rights": [], "pools": [scaled]}) == []
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(
+    ("taint", "warned"),
+    [
+        ({"key": "sku", "value": "gpu", "effect": "NoSchedule"}, True),
+        ({"key": "dedicated", "effect": "NoExecute"}, True),
+        ({"key": "sku", "value": "gpu", "effect": "PreferNoSchedule"}, False),
+        (CORDON, False),
+        ({"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}, False),
+        ({"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}, False),
+        (GPU_TAINT, False),
+        ({"key": "gpucluster.dev/gpus-per-node", "value": "2", "effect": "NoSchedule"}, False),
+    ],
+)
+def test_a_taint_of_others_that_keeps_pods_away_is_named(taint: dict[str, str], warned: bool, scaled: bool) -> None:
+    """Microsoft's page on GPUs has the taint sku=gpu: https://learn.microsoft.com/azure/aks/use-nvidia-gpu"""
+    pool = {**POOL, "scaled": scaled, **({"machines": []} if scaled else {})}
+    member = node(labels=LABELS)
+    member["spec"] = {"taints": [GPU_TAINT, taint]}
+    lines = cluster.warnings(Answers(member), {"pools": [pool]})
+    assert len(lines) == warned
+    if warned:
+        value = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+        assert f"t4-2: node gpu1 has the taint {value}, which the pool's pods do not tolerate" in lines[0]
+    assert cluster.warnings(Answers(member), {"pools": [{**pool, "taints": [GPU_TAINT, taint]}]}) == []
+
+
 def test_one_context_is_taken_of_a_kubeconfig() -> None:
     access = ClusterLogin.of(kubeconfig(), "other")
     assert access.server == "https://other.example:6443"

@@ -108,13 +108,13 @@ def test_sources_are_as_before_when_restore_removes_packages(machine: Path) -> N
 def test_security_updates_that_a_former_version_kept_away_come_again(machine: Path) -> None:
     folder = machine / "etc/apt/apt.conf.d"
     folder.mkdir()
-    blacklist, proxy = folder / "52gpucluster-unattended-upgrades", folder / "95gpucluster-proxy"
-    run_common(f"echo old | put {blacklist} 644; echo proxy | put {proxy} 644", machine)
+    blacklist, other = folder / "52gpucluster-unattended-upgrades", folder / "90gpucluster-other"
+    run_common(f"echo old | put {blacklist} 644; echo other | put {other} 644", machine)
     stubs = "has() { :; }; kubernetes_source() { :; }; PROXY=; "
     assert run_common(f"{stubs}sources", machine, "prepare") == ""
-    assert [each.name for each in folder.iterdir()] == [proxy.name]
+    assert [each.name for each in folder.iterdir()] == [other.name]
     sums = (machine / "state/sums").read_text()
-    assert (str(blacklist) in sums, str(proxy) in sums) == (False, True)
+    assert (str(blacklist) in sums, str(other) in sums) == (False, True)
 
 
 def test_headers_come_with_every_later_kernel_of_the_machines_flavour(machine: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     text = (FOLDER / f"{phase.name}.sh").read_text()
     read = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", text)) - {"SCRIPTS_VERSION", "ID", "VERSION_ID", "NF"}
     assert read <= set(sent)
-    common = {"PROXY", "NO_PROXY", "IMAGE_REPOSITORY", "ETCD_SCRIPT", "KUBERNETES_VERSION"}
+    common = {"PROXY", "PROXY_EXCEPT", "IMAGE_REPOSITORY", "ETCD_SCRIPT", "KUBERNETES_VERSION"}
     common |= {name for name in sent if name.startswith("KUBERNETES_")}
     assert {*sent} - read <= common, "these are read by what is common"
 
@@ -71,10 +71,10 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     """``body`` after the common part and that of ``phase``, as the tests' user, with all files in ``folder``."""
     text = "".join((FOLDER / f"{name}.sh").read_text() for name in ("common", phase) if name)
     text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
-    text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
+    text = text.replace("/var/log/", f"{folder}/")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
-    etc = "etc/(?:apt|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)"
-    text = re.sub(rf"/({etc}|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
+    etc = "etc/(?:apt|cni|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)"
+    text = re.sub(rf"/({etc}|var/lib/cni|proc/sys|proc/swaps|sys/bus/pci)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from machines.errors import Problem
 from machines.existing.api import AnswerError, ClusterApi, Object
-from machines.existing.nodes import conflicts, labels_of, missing, selected
+from machines.existing.nodes import conflicts, foreign_taints, labels_of, missing, selected
 from machines.wire import Properties
 
 GPU: Final = "nvidia.com/gpu"
@@ -64,11 +64,18 @@ def problems(api: ClusterApi, inputs: Properties) -> list[Problem]:
 
 
 def warnings(api: ClusterApi, inputs: Properties) -> list[str]:
-    """Nodes of pools that somebody else scales, and what their node group has to give them."""
+    """What the node groups of nodes that somebody else scales have to give them, and taints that keep pods from any."""
     lines = []
     nodes = api.items("/api/v1/nodes")
     for pool in inputs.get("pools") or []:
         members = [node for node in nodes if pool.get("scaled") and labels_of(node).get(POOL_LABEL) == pool["name"]]
+        for node in [*members, *(each for each in selected(nodes, pool) if each not in members)]:
+            if foreign := foreign_taints(node, pool):
+                taints = ", ".join(foreign)
+                text = f"{pool['name']}: node {node['metadata']['name']} has the taint {taints}, which the pool's pods"
+                lines.append(
+                    f"{text} do not tolerate, so they stay Pending: write it in taints of the pool, or remove it"
+                )
         for node in members:
             if absent := missing(node, pool):
                 name = node["metadata"]["name"]

@@ -9,12 +9,16 @@ each taint is added to the list, and taken out of it, on the version of the node
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from machines.existing.api import APPLY, MANAGER, MERGE, AnswerError, ClusterApi, Object
 from machines.wire import Properties
 
+_PASSING: Final = re.compile(
+    r"node(\.cloudprovider)?\.kubernetes\.io/|(ToBeDeleted|DeletionCandidateOf)|karpenter\.sh/disrupt|gpucluster\.dev/"
+)
 _CONFLICT: Final = 409
 _ATTEMPTS: Final = 10
 
@@ -58,6 +62,21 @@ def missing(node: Object, inputs: Properties) -> list[str]:
     labels, taints = labels_of(node), taints_of(node)
     absent = [f"{key}={value}" for key, value in (inputs.get("labels") or {}).items() if labels.get(key) != value]
     return [*absent, *(_text(taint) for taint in _declared(inputs) if taint not in taints)]
+
+
+def foreign_taints(node: Object, inputs: Properties) -> list[str]:
+    """Taints that keep the pool's jobs away and are not the pool's, as kubectl writes them.
+
+    Not those that come and go with a node's state (``node.kubernetes.io/unschedulable``), and former ones of ours.
+    """
+    declared = {(taint["key"], taint["effect"]) for taint in _declared(inputs)}
+    return [
+        _text(taint)
+        for taint in taints_of(node)
+        if taint["effect"] != "PreferNoSchedule"
+        and not _PASSING.match(taint["key"])
+        and (taint["key"], taint["effect"]) not in declared
+    ]
 
 
 def put(api: ClusterApi, name: str, inputs: Properties, olds: Properties) -> list[dict[str, str]]:

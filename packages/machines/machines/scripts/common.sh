@@ -3,15 +3,20 @@
 # A phase says what it does on standard error; its last line on standard output is one JSON object.
 # What it runs goes to the log, never to the session: tokens and keys are in no argument and in no message.
 # shellcheck disable=SC2034 # the phases read it
-SCRIPTS_VERSION=3
+SCRIPTS_VERSION=4
 set -eu
 umask 022
 export LC_ALL=C PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
-unset KUBECONFIG
+# kubeadm copies proxies of its session into the control plane's pods, and kubectl asks them for the API server:
+# https://github.com/kubernetes/kubernetes/issues/103489. apt, containerd and curl get theirs by name.
+session_proxy=${https_proxy:-${HTTPS_PROXY:-${http_proxy:-${HTTP_PROXY:-${all_proxy:-${ALL_PROXY:-}}}}}}
+unset KUBECONFIG http_proxy HTTP_PROXY https_proxy HTTPS_PROXY ftp_proxy FTP_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY
+unset TMPDIR GNUPGHOME LD_PRELOAD LD_LIBRARY_PATH GREP_OPTIONS CDPATH ENV APT_CONFIG
 state=/var/lib/gpucluster-machines
 log=/var/log/gpucluster-machines.log
 admin=/etc/kubernetes/admin.conf
 sources_list=/etc/apt/sources.list
+apt_seconds=600
 registries=/etc/containerd/certs.d
 # The session may be lost while a phase runs: it goes on to its end, and the next one waits for it.
 trap '' PIPE HUP
@@ -38,28 +43,28 @@ redact() { sed -E 's/[a-z0-9]{6}\.[a-z0-9]{16}/(token)/g'; }
 
 # Only one writing phase at a time on a machine, also of a session that was lost.
 lock() {
-  mkdir -p /run/lock "$state"
+  mkdir -p "$state"
   chmod 700 "$state"
   touch "$log"
   chmod 600 "$log"
-  exec 9>/run/lock/gpucluster-machines
+  # Not in /run/lock, where every user can hold it.
+  exec 9>"$state/lock"
   flock -w 900 9 || fail "another phase has been running on this machine for 15 minutes; see $log there"
 }
 
-# A command whose output belongs into the log; its last lines into the error.
-run() {
+# A command whose output belongs into the log; if it fails, its last lines are $lines.
+attempt() {
   printf '+ %s\n' "$*" >>"$log"
   output=$(mktemp)
-  if "$@" >"$output" 2>&1 </dev/null 9>&-; then
-    redact <"$output" >>"$log"
-    rm -f "$output"
-  else
-    redact <"$output" >>"$log"
-    lines=$(grep -v '^ *$' "$output" | tail -n 12 | redact | cut -c1-300)
-    rm -f "$output"
-    fail "\`$(printf '%s' "$*" | cut -c1-120)\` failed: $lines"
-  fi
+  code=0
+  "$@" >"$output" 2>&1 </dev/null 9>&- || code=$?
+  redact <"$output" >>"$log"
+  lines=$(grep -v '^ *$' "$output" | tail -n 12 | redact | cut -c1-300 || :)
+  rm -f "$output"
+  return "$code"
 }
+run() { attempt "$@" || failed "$@"; }
+failed() { fail "\`$(printf '%s' "$*" | cut -c1-120)\` failed: $lines"; }
 
 # A file from before is kept once, so that restore can give it back.
 remember() {
@@ -121,8 +126,25 @@ has() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || :)" = in
 # The version that would be installed.
 candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -vxF '(none)' || :; }
 
+# apt waits for dpkg's locks only; another apt holds those of the lists and the downloads as well (apt-daily, cloud-init).
+# A transaction that a power cut ended is finished first, without which apt refuses every other.
 apt() {
-  run apt-get -q -y -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+  until=$(($(date +%s) + apt_seconds)) configured=no
+  until attempt apt-get -q -y -o DPkg::Lock::Timeout="$apt_seconds" -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"; do
+    case $lines in
+      *'dpkg was interrupted'*)
+        [ "$configured" = no ] || failed apt-get "$@"
+        configured=yes
+        run dpkg --force-confdef --force-confold --configure -a
+        ;;
+      *'Could not get lock'* | *'Unable to lock directory'*)
+        [ "$(date +%s)" -lt "$until" ] || failed apt-get "$@"
+        say "waiting for another apt: $(printf '%s' "$lines" | grep -m 1 -e 'Could not get lock' -e 'Unable to lock')"
+        sleep 5
+        ;;
+      *) failed apt-get "$@" ;;
+    esac
+  done
 }
 
 # Packages that come with ours are listed, so that restore removes these and no others.
@@ -171,7 +193,7 @@ apt_source() {
     printf '%s\n' "$5" >"$armored"
   else
     key_url=$(where "$6")
-    curl -fsSL --retry 3 --connect-timeout 20 ${PROXY:+--proxy "$PROXY"} ${NO_PROXY:+--noproxy "$NO_PROXY"} -o "$armored" "$key_url" 2>>"$log" ||
+    curl -fsSL --retry 3 --connect-timeout 20 ${PROXY:+--proxy "$PROXY"} ${PROXY_EXCEPT:+--noproxy "$PROXY_EXCEPT"} -o "$armored" "$key_url" 2>>"$log" ||
       fail "the signing key $key_url cannot be downloaded; check packages.$setting, the proxy and the machine's way out"
   fi
   if [ -n "$7" ]; then
@@ -201,6 +223,15 @@ ufw_delete() { if [ "$1" = route ]; then shift; run ufw route delete "$@"; else 
 ca_hash() {
   [ -s "$1" ] || return 0
   printf 'sha256:%s' "$(openssl x509 -pubkey -noout -in "$1" | openssl pkey -pubin -outform der | openssl dgst -sha256 -hex | sed 's/.* //')"
+}
+
+swap_remedy='switch it off: swapoff -a, and for good its line in /etc/fstab, or the package or unit that makes it (zram: sudo apt-get purge zram-tools systemd-zram-generator zram-config; others: sudo systemctl mask UNIT)'
+# What has switched swap on: units of systemd, such as dev-zram0.swap; without one, the files and devices.
+swap() {
+  in_use=$(awk 'NR > 1 { print $1 }' /proc/swaps | tr '\n' ' ' | sed 's/ $//')
+  if [ -z "$in_use" ]; then return; fi
+  units=$(systemctl list-units --type swap --state active --plain --no-legend 2>/dev/null | awk '{ print $1 }' | tr '\n' ' ' | sed 's/ $//' || :)
+  printf '%s' "$in_use${units:+, unit $units}"
 }
 
 containerd_version() { containerd --version 2>/dev/null | sed -n 's/.* v\{0,1\}\([0-9][0-9.]*[0-9]\).*/\1/p' | head -n 1; }

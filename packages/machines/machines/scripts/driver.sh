@@ -7,6 +7,7 @@ main() {
   members=''
   changed=no
   nouveau_changed=no
+  if [ "$AFTER_REBOOT" = yes ] && [ -n "$(swap)" ]; then fail "swap is on again after the reboot ($(swap)), with which kubelet does not start; $swap_remedy"; fi
   say "package sources of NVIDIA"
   apt_source toolkit "$TOOLKIT_URL" "$TOOLKIT_SUITE" "$TOOLKIT_COMPONENTS" "$TOOLKIT_KEY" "$TOOLKIT_KEY_URL" "$TOOLKIT_KEY_FINGERPRINT"
   foreign=$(foreign_driver)

@@ -12,7 +12,7 @@ main() {
   member hostname "$(hostname)"
   member machineId "$(cat /etc/machine-id 2>/dev/null || :)"
   member boot "$(cat /proc/sys/kernel/random/boot_id) $(cut -d' ' -f22 /proc/1/stat)"
-  member swap "$(awk 'NR > 1 { print $1 }' /proc/swaps | tr '\n' ' ' | sed 's/ $//')"
+  member swap "$(swap)"
   member ports "$(ss -Hltn 2>/dev/null | awk '{ n = split($4, part, ":"); print part[n] }' | sort -un | tr '\n' ' ' | sed 's/ $//')"
   member clockSynchronized "$(timedatectl show -p NTPSynchronized --value 2>/dev/null || printf unknown)"
   raw_member time "$(date +%s)"
@@ -23,6 +23,10 @@ main() {
   member mok "$(mok)"
   member headers "$(headers)"
   gpus
+  member gpuNames "$(gpu_names)"
+  member gpuProcesses "$(gpu_processes)"
+  member users "$(who 2>/dev/null | awk '{ print $1 }' | sort -u | tr '\n' ' ' | sed 's/ $//')"
+  member proxy "$(printf '%s' "$session_proxy" | sed 's#//[^/]*@#//#')"
   member driverVersion "$(driver_version)"
   member foreignDriver "$(foreign_driver)"
   member kernelModules "$(kernel_modules)"
@@ -36,7 +40,7 @@ main() {
   member kubelet "$(unit kubelet)"
   member keepalived "$(unit keepalived)"
   member notHeld "$(not_held)"
-  member conflicts "$(for package in docker.io docker-ce containerd.io cri-o k3s microk8s; do if has "$package"; then printf '%s ' "$package"; fi; done)"
+  member conflicts "$(conflicts)"
   # shellcheck disable=SC2086
   member foreignSources "$(foreign_sources ${SOURCES:-})"
   member firewall "$(firewall)"
@@ -46,6 +50,19 @@ main() {
   member ours "$(cat "$state/owner" 2>/dev/null || :)"
   member changedFiles "$(if [ -s "$state/sums" ]; then sha256sum -c --quiet "$state/sums" 2>/dev/null | sed -n 's/: FAILED.*//p' | tr '\n' ' ' | sed 's/ $//'; fi)"
   answer
+}
+
+# Other container runtimes, and clusters that no package brings: installed by a script (k3s, rke2) or as a snap.
+conflicts() {
+  for package in docker.io docker-ce containerd.io cri-o; do if has "$package"; then printf '%s ' "$package"; fi; done
+  for name in k3s rke2 microk8s k0s; do
+    for folder in /usr/local/bin /usr/bin /opt/bin /snap/bin; do
+      if [ -e "$folder/$name" ]; then
+        printf '%s ' "$name"
+        break
+      fi
+    done
+  done
 }
 
 unit() { printf '%s/%s' "$(systemctl is-enabled "$1" 2>/dev/null || :)" "$(systemctl is-active "$1" 2>/dev/null || :)"; }
@@ -103,6 +120,26 @@ gpus() {
   raw_member nvlink5 "$managers"
   if [ "$switches$managers" = 00 ]; then member fabricManager ''; else member fabricManager "$(unit nvidia-fabricmanager)"; fi
   member gpuIds "$(printf '%s' "$ids" | sed 's/^ //')"
+}
+
+# Their names, one after a | each: the driver's, or of the machine's list of PCI devices; empty without either.
+gpu_names() {
+  names=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) || names=''
+  if [ -z "$names" ]; then
+    for list in /usr/share/misc/pci.ids /usr/share/hwdata/pci.ids; do
+      if [ -e "$list" ]; then break; fi
+    done
+    names=$(for id in $ids; do awk -v id="\t${id#0x}  " '/^10de /{ on = 1; next } /^[0-9a-f]/{ on = 0 } on && index($0, id) == 1 { sub(/^\t[0-9a-f]*  /, ""); print; exit }' "$list" 2>/dev/null || :; done)
+  fi
+  printf '%s' "$names" | sort -u | tr '\n' '|' | sed 's/|$//'
+}
+
+# People's programs that hold a GPU, by name and number; one of the system always does.
+gpu_processes() {
+  find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -un | while read -r pid; do
+    name=$(cat "/proc/$pid/comm" 2>/dev/null || :)
+    case $name in '' | nvidia-* | nv-*) ;; *) printf '%s (pid %s), ' "$name" "$pid" ;; esac
+  done | sed 's/, $//'
 }
 
 # nft lists what iptables-nft wrote as well; kube-proxy's and the network's own tables are no firewall.

@@ -39,7 +39,14 @@ snapshot() {
   cat /proc/sys/net/ipv4/ip_forward >"$state/snapshot/ip_forward"
   # Packages and kubelet bring these files.
   for file in /etc/containerd/config.toml /etc/default/kubelet /etc/systemd/logind.conf.d/99-kubelet.conf; do remember "$file"; done
-  for folder in /etc/containerd /etc/cni /etc/cni/net.d /etc/systemd/logind.conf.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
+  # The runtime takes the first of these files by name, so another network's would be the pods', or nobody's.
+  for file in /etc/cni/net.d/*; do
+    if [ -f "$file" ]; then
+      remember "$file"
+      rm -f "$file"
+    fi
+  done
+  for folder in /etc/containerd /etc/cni /etc/cni/net.d /var/lib/cni /etc/systemd/logind.conf.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
   for unit in containerd kubelet nvidia-persistenced; do printf '%s %s %s\n' "$unit" "$(systemctl is-enabled "$unit" 2>/dev/null || :)" "$(systemctl is-active "$unit" 2>/dev/null || :)"; done >"$state/snapshot/units"
   printf '%s\n' "$OWNER" >"$state/owner"
   printf '%s\n' "$SCRIPTS_VERSION" >"$state/version"
@@ -52,15 +59,23 @@ sources() {
     put /etc/apt/apt.conf.d/95gpucluster-proxy 644 <<EOF
 Acquire::http::Proxy "$PROXY";
 Acquire::https::Proxy "$PROXY";
-$(printf '%s' "$NO_PROXY" | tr ',' '\n' | grep -E '^[A-Za-z0-9.-]+$' | sed 's/.*/Acquire::http::Proxy::& "DIRECT";\nAcquire::https::Proxy::& "DIRECT";/')
+$(printf '%s' "$PROXY_EXCEPT" | tr ',' '\n' | grep -E '^[A-Za-z0-9.-]+$' | sed 's/.*/Acquire::http::Proxy::& "DIRECT";\nAcquire::https::Proxy::& "DIRECT";/')
 EOF
     changed=no
     put /etc/systemd/system/containerd.service.d/gpucluster-proxy.conf 644 <<EOF
 [Service]
-Environment="HTTP_PROXY=$PROXY" "HTTPS_PROXY=$PROXY" "NO_PROXY=$NO_PROXY"
+Environment="HTTP_PROXY=$(in_unit "$PROXY")" "HTTPS_PROXY=$(in_unit "$PROXY")" "NO_PROXY=$(in_unit "$PROXY_EXCEPT")"
 EOF
     proxy_changed=$changed
     run systemctl daemon-reload
+  else
+    for file in /etc/apt/apt.conf.d/95gpucluster-proxy /etc/systemd/system/containerd.service.d/gpucluster-proxy.conf; do
+      if [ -e "$file" ]; then
+        forget "$file"
+        case $file in *.conf) proxy_changed=yes ;; esac
+      fi
+    done
+    if [ "$proxy_changed" = yes ]; then run systemctl daemon-reload; fi
   fi
   # They need nothing of ours, and the source of Kubernetes needs them.
   missing=''
@@ -76,6 +91,9 @@ EOF
   # Former versions of this script kept security updates of kernel, containerd and runc away.
   forget /etc/apt/apt.conf.d/52gpucluster-unattended-upgrades
 }
+
+# systemd expands %, as in an encoded password: https://www.freedesktop.org/software/systemd/man/latest/systemd.unit.html
+in_unit() { printf '%s' "$1" | sed 's/%/%%/g'; }
 
 kernel() {
   put /etc/modules-load.d/gpucluster.conf 644 <<EOF
@@ -93,7 +111,7 @@ net.bridge.bridge-nf-call-ip6tables = 1
 EOF
   run sysctl -q -p /etc/sysctl.d/99-gpucluster.conf
   if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
-    [ "$DISABLE_SWAP" = yes ] || fail "swap is on; switch it off (swapoff -a, and its line in /etc/fstab)"
+    [ "$DISABLE_SWAP" = yes ] || fail "swap is on ($(swap)); $swap_remedy"
     if [ -e /etc/fstab ]; then
       changed=no
       sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# gpucluster: \1/' /etc/fstab >"$state/fstab"

@@ -22,7 +22,9 @@ main() {
     if ! grep -qx "$link" "$state/snapshot/links" 2>/dev/null; then ip link delete "$link" >>"$log" 2>&1 || :; fi
   done
   rules
-  rm -rf /etc/cni/net.d /var/lib/cni /run/flannel
+  # Other networks of before (Podman's) have their addresses in /var/lib/cni; restore gives their configuration back.
+  if grep -qsx /var/lib/cni "$state/folders"; then rm -rf /var/lib/cni; fi
+  rm -rf /etc/cni/net.d /run/flannel /var/lib/cni/flannel /var/lib/cni/networks/cbr0 /var/lib/cni/results/cbr0-*
   for folder in /var/lib/kubelet /etc/kubernetes /var/lib/etcd; do
     awk -v folder="$folder/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount -l "$mounted" || :; done
     if [ -d "$folder" ]; then find "$folder" -xdev -mindepth 1 -delete && { rmdir "$folder" 2>/dev/null || :; }; fi

@@ -23,6 +23,7 @@ main() {
   done
   remove=''
   for package in $(sort -u "$state/installed" | comm -23 - "$state/snapshot/packages"); do if has "$package"; then remove="$remove $package"; fi; done
+  keep_what_others_need
   # shellcheck disable=SC2086
   if [ -n "$remove" ]; then apt purge --allow-change-held-packages $remove; fi
   if ! grep -qxE 'containerd(-[a-z0-9]+)?' "$state/snapshot/packages"; then
@@ -45,4 +46,28 @@ main() {
   if grep -q '^nvidia ' /proc/modules 2>/dev/null; then say "the NVIDIA module stays loaded until the next boot"; fi
   rm -rf "$state"
   answer
+}
+
+# apt takes away what depends on a package of ours as well. What the owner installed since needs those: they stay.
+keep_what_others_need() {
+  while [ -n "$remove" ] && [ -n "$(others_removed "$remove")" ]; do
+    kept=no
+    for package in $remove; do
+      others=$(others_removed "$package")
+      if [ -z "$others" ]; then continue; fi
+      say "$package stays, because it is needed by $others"
+      kept=yes
+      # shellcheck disable=SC2086
+      remove=$(printf '%s\n' $remove | grep -vxF "$package" | tr '\n' ' ' || :)
+    done
+    if [ "$kept" = no ]; then fail "apt would also remove $(others_removed "$remove"); remove these packages, or those of $state/installed, yourself"; fi
+  done
+}
+# Packages of others that go with these.
+others_removed() {
+  # shellcheck disable=SC2086
+  simulated=$(apt-get -s -q purge --allow-change-held-packages $1 2>>"$log" || :)
+  printf '%s\n' "$simulated" | awk '$1 == "Remv" || $1 == "Purg" { print $2 }' | sort -u >"$state/removed"
+  # shellcheck disable=SC2086
+  printf '%s\n' $remove | sort | comm -13 - "$state/removed" | tr '\n' ' ' | sed 's/ $//'
 }

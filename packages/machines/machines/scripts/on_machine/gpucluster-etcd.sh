@@ -5,6 +5,7 @@
 set -eu
 umask 077
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
+unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY # kubectl and curl would ask it
 folder=/var/lib/gpucluster-machines/etcd keep=7
 manifests=/etc/kubernetes/manifests stopped=/etc/kubernetes/gpucluster-stopped data=/var/lib/etcd
 pods='etcd kube-apiserver kube-controller-manager kube-scheduler'
@@ -67,7 +68,7 @@ restore() {
   [ -s "$1" ] || fail "$1 is no snapshot; gpucluster-etcd list shows them"
   others=$(others)
   [ -z "$others" ] || fail "etcd also answers at $others: a restore is for one control plane. Write the first alone in adminPool.machines and run pulumi up, or switch the others off; then try again"
-  exec 9>/run/lock/gpucluster-machines
+  exec 9>/var/lib/gpucluster-machines/lock
   flock -w 900 9 || fail "a phase of the program runs on this machine; try again later"
   trap start EXIT
   start # what an interrupted restore has stopped

@@ -1,0 +1,305 @@
+"""Machines that have had a life before: proxies, other networks, another apt at work, swap, GPUs of several models."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from machines.gpus import is_called
+from machines.preflight import Candidate, problems, warnings
+from machines.scripts import PREPARE, compose
+from machines.software import prepare_variables
+from packages.machines.tests.simulated import FACTS, SimulatedMachine, control_plane, software
+from packages.machines.tests.test_packages import calls, machine, program
+from packages.machines.tests.test_scripts import FOLDER, run_common
+
+__all__ = ["machine"]
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+SESSION = dict.fromkeys(
+    (*PROXIES, "TMPDIR", "GNUPGHOME", "KUBECONFIG", "APT_CONFIG"), "http://me:pw@session.example:3128"
+)
+PROXY, EXCEPT = "http://lab:p%40ss@proxy.example:3128", ["mirror.lab", "192.0.2.0/24"]
+
+
+def variables(**changed: Any) -> dict[str, str]:
+    inputs = control_plane(SimulatedMachine("m"))
+    return prepare_variables({**inputs, "software": {**software(), **changed}}, "worker")
+
+
+def test_no_phase_has_what_a_session_brings() -> None:
+    """kubeadm copies proxies into the control plane's pods; what is assigned to an exported variable is exported."""
+    script = compose(PREPARE, variables(proxy=PROXY, noProxy=EXCEPT)).partition("\nmain() {")[0]
+    environment = {**os.environ, **SESSION}
+    shown = subprocess.run(["sh", "-s"], input=f"{script}\nenv", env=environment, text=True, capture_output=True)
+    names = {line.partition("=")[0] for line in shown.stdout.splitlines()}
+    assert not names & {*SESSION}, shown.stdout
+    assert "session.example" not in shown.stdout
+    told = subprocess.run(
+        ["sh", "-s"],
+        input=f"{script}\nprintf %s $session_proxy",
+        env={"PATH": os.environ["PATH"], "HTTPS_PROXY": "http://a:1"},
+        text=True,
+        capture_output=True,
+    )
+    assert told.stdout == "http://a:1"
+
+
+def sources(machine: Path, **changed: Any) -> str:
+    body = "".join(f"{name}='{value}'\n" for name, value in variables(**changed).items() if "PROXY" in name)
+    body += "has() { :; }; kubernetes_source() { :; }; systemctl() { :; }; lock; touch $state/files; sources"
+    return run_common(f"PATH=$PATH:/usr/bin:/bin\n{body}; echo $proxy_changed", machine, "prepare").strip()
+
+
+def test_the_proxy_and_its_exceptions_reach_apt_and_containerd_and_go_again(machine: Path) -> None:
+    apt = machine / "etc/apt/apt.conf.d/95gpucluster-proxy"
+    unit = machine / "etc/systemd/system/containerd.service.d/gpucluster-proxy.conf"
+    assert sources(machine, proxy=PROXY, noProxy=EXCEPT) == "yes"
+    lines = apt.read_text().splitlines()
+    assert f'Acquire::https::Proxy "{PROXY}";' in lines
+    assert 'Acquire::http::Proxy::mirror.lab "DIRECT";' in lines
+    assert not any("192.0.2" in line for line in lines)
+    expanded = unit.read_text().splitlines()[1].replace("%%", "%")  # as systemd reads it
+    assert unit.read_text().count("%") == 4
+    assert expanded == f'Environment="HTTP_PROXY={PROXY}" "HTTPS_PROXY={PROXY}" "NO_PROXY=mirror.lab,192.0.2.0/24"'
+    assert sources(machine, proxy=PROXY, noProxy=EXCEPT) == "no"
+    assert sources(machine) == "yes"
+    assert (apt.exists(), unit.exists()) == (False, False)
+    assert sources(machine) == "no"
+
+
+BUSY = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 4711 (apt-get)"
+CUT = "E: dpkg was interrupted, you must manually run 'sudo dpkg --configure -a' to correct the problem."
+
+
+@pytest.mark.parametrize(
+    ("says", "times", "does", "error"),
+    [
+        (BUSY, 2, ["apt-get", "apt-get", "apt-get"], ""),
+        (BUSY, 99, ["apt-get"], "Could not get lock"),
+        (CUT, 1, ["apt-get", "dpkg --configure -a", "apt-get"], ""),
+        (CUT, 99, ["apt-get", "dpkg --configure -a", "apt-get"], "dpkg was interrupted"),
+        ("E: Unable to locate package x", 99, ["apt-get"], "Unable to locate"),
+    ],
+)
+def test_another_apt_is_waited_for_and_a_power_cut_mended(
+    says: str, times: int, does: list[str], error: str, machine: Path
+) -> None:
+    count = machine / "count"
+    failing = f'echo x >>{count}; if [ $(wc -l <{count}) -le {times} ]; then echo "{says}" >&2; exit 100; fi'
+    program(machine, "apt-get", failing)
+    program(machine, "dpkg", "")
+    body = f"sleep() {{ :; }}; apt_seconds={0 if error else 600}; lock; apt update; echo done"
+    output = run_common(f"PATH=$PATH:/usr/bin:/bin\n{body}", machine)
+    assert ("done" in output.split(), error in output) == (not error, True)
+    made = (machine / "calls").read_text().splitlines()
+    waits = f"DPkg::Lock::Timeout={0 if error else 600}"  # dpkg's own locks
+    assert all(waits in line for line in made if line.startswith("apt-get"))
+    assert ["dpkg --configure -a" if "--configure" in line else line.split()[0] for line in made] == does
+
+
+def test_networks_of_others_are_put_aside_and_given_back(machine: Path) -> None:
+    folder, leases = machine / "etc/cni/net.d", machine / "var/lib/cni/networks"
+    before = {"87-podman-bridge.conflist": "podman\n", "10-calico.conflist": "calico\n"}
+    folder.mkdir(parents=True)
+    for name, text in before.items():
+        (folder / name).write_text(text)
+    (leases / "podman").mkdir(parents=True)
+    for name in ("ip", "nft", "iptables-save", "systemctl"):
+        program(machine, name, "")
+    stubs = "OWNER=me; "
+    path = "PATH=$PATH:/usr/bin:/bin\n"
+    (machine / "proc/sys/net/ipv4").mkdir(parents=True)
+    (machine / "proc/sys/net/ipv4/ip_forward").write_text("0\n")
+    for _ in range(2):  # also a snapshot that was interrupted
+        (machine / "state/snapshot/done").unlink(missing_ok=True)
+        run_common(f"{path}{stubs}lock; snapshot", machine, "prepare")
+        assert [each.name for each in folder.iterdir()] == []
+    (folder / "10-flannel.conflist").write_text("flannel\n")
+    assert run_common(f"{path}{stubs}lock; snapshot", machine, "prepare") == ""
+    assert [each.name for each in folder.iterdir()] == ["10-flannel.conflist"]
+    (leases / "cbr0").mkdir()
+    (machine / "state/joined").touch()
+    run_common(f"{path}{stubs}OTHERS=no; rules() {{ :; }}; umount() {{ :; }}; main", machine, "reset")
+    assert [each.name for each in leases.iterdir()] == ["podman"]
+    run_common(f"{path}lock; give_back {machine}/etc/cni", machine)
+    assert {each.name: each.read_text() for each in folder.iterdir()} == before
+
+
+def test_what_a_cluster_left_of_its_pods_network_goes_where_nobody_else_had_one(machine: Path) -> None:
+    (machine / "etc/cni/net.d").mkdir(parents=True)
+    (machine / "var/lib/cni/networks/cilium").mkdir(parents=True)
+    (machine / "state/joined").touch()
+    (machine / "state/folders").write_text(f"{machine}/var/lib/cni\n")
+    stubs = "OTHERS=no; rules() { :; }; umount() { :; }; ip() { :; }"
+    run_common(f"PATH=$PATH:/usr/bin:/bin\n{stubs}; main", machine, "reset")
+    assert not (machine / "etc/cni/net.d").exists()
+    assert not (machine / "var/lib/cni").exists()
+
+
+SWAPS = "Filename Type Size Used Priority\n"
+
+
+@pytest.mark.parametrize(
+    ("units", "shown"),
+    [("dev-zram0.swap loaded active active /dev/zram0", "/dev/zram0, unit dev-zram0.swap"), ("", "/dev/zram0")],
+)
+def test_swap_that_comes_back_with_the_drivers_reboot_is_named(units: str, shown: str, machine: Path) -> None:
+    (machine / "proc").mkdir()
+    (machine / "proc/swaps").write_text(f"{SWAPS}/dev/zram0 partition 8 0 100\n")
+    program(machine, "systemctl", f"case $1 in list-units) echo '{units}' ;; esac")
+    path = "PATH=$PATH:/usr/bin:/bin\n"
+    assert run_common(f"{path}swap", machine) == shown
+    output = run_common(f"{path}AFTER_REBOOT=yes; main", machine, "driver")
+    assert f"swap is on again after the reboot ({shown})" in output
+    assert "switch it off" in output
+    (machine / "proc/swaps").write_text(SWAPS)
+    assert run_common(f"{path}swap", machine) == ""
+
+
+def test_the_lock_is_where_only_root_writes() -> None:
+    """Whoever can open a file can lock it: in /run/lock that is everybody."""
+    assert 'exec 9>"$state/lock"' in (FOLDER / "common.sh").read_text()
+    assert "exec 9>/var/lib/gpucluster-machines/lock" in (FOLDER / "on_machine/gpucluster-etcd.sh").read_text()
+
+
+DEPENDS = """case "$*" in
+  *-s*) for word; do case $word in
+      iptables) echo "Remv ufw [1]"; echo "Purg iptables [1]" ;;
+      libxtables) echo "Remv ufw [1]"; echo "Remv iptables [1]"; echo "Purg libxtables [1]" ;;
+      kubelet|kubectl) echo "Purg $word [1]" ;;
+    esac; done ;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "removed"),
+    [
+        ("kubelet kubectl", "kubelet kubectl"),
+        ("kubelet iptables libxtables kubectl", "kubelet kubectl"),
+        ("ufw iptables libxtables", "ufw iptables libxtables"),
+        ("iptables", None),
+    ],
+)
+def test_packages_that_the_owner_built_on_stay(ours: str, removed: str | None, machine: Path) -> None:
+    """ufw came after our iptables: with it the machine would lose its firewall."""
+    program(machine, "apt-get", DEPENDS)
+    state = machine / "state"
+    (state / "snapshot").mkdir()
+    (state / "snapshot/packages").write_text("containerd\n")
+    for name in ("done", "holds", "units", "ip_forward"):
+        (state / "snapshot" / name).touch()
+    (state / "installed").write_text("\n".join(ours.split()) + "\n")
+    (state / "files").touch()
+    program(machine, "dpkg-query", "printf installed")
+    (machine / "proc/sys/net/ipv4").mkdir(parents=True)
+    output = run_common(
+        'PATH=$PATH:/usr/bin:/bin\nsystemctl() { :; }; apt() { echo "apt $*" >&2; }; main', machine, "restore"
+    )
+    purges = [
+        line.split("--allow-change-held-packages ")[1] for line in output.splitlines() if line.startswith("apt purge")
+    ]
+    assert [sorted(each.split()) for each in purges] == ([sorted(removed.split())] if removed else [])
+    assert ("iptables stays, because it is needed by ufw" in output) is ("ufw" not in ours and "iptables" in ours)
+
+
+@pytest.mark.parametrize(
+    ("declared", "name", "called"),
+    [
+        ("nvidia-rtx-3090", "GA102 [GeForce RTX 3090]", True),
+        ("nvidia-rtx-3090", "GP102 [GeForce GTX 1080 Ti]", False),
+        ("nvidia-gtx-1080ti", "NVIDIA GeForce GTX 1080 Ti", True),
+        ("nvidia-h100-80gb", "NVIDIA H100 NVL", True),
+        ("nvidia-h100-sxm5", "NVIDIA H100 80GB HBM3", True),
+        ("nvidia-rtx-pro-6000", "NVIDIA RTX PRO 6000 Blackwell Server Edition", True),
+        ("nvidia-titan-v", "GV100 [TITAN V]", True),
+        ("nvidia-a100", "AD102GL [L40S]", False),
+    ],
+)
+def test_a_gpus_name_is_compared_by_its_model(declared: str, name: str, called: bool) -> None:
+    assert is_called(declared, name) is called
+
+
+def candidate(gpu: str = "nvidia-rtx-3090", **facts: Any) -> Candidate:
+    gpus = {"gpus": 2, "gpuIds": "0x2204 0x2204", "hostname": "gpu1", "machineId": "m1", "time": 0}
+    return Candidate("gpu1", "worker", 2, {**FACTS, **gpus, **facts}, driver="580", gpu=gpu)
+
+
+UFW = "ufw will let anybody through to pods and NodePorts"
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({}, ""),
+        ({"gpuNames": "GA102 [GeForce RTX 3090]"}, ""),
+        ({"gpuNames": "GP102 [GeForce GTX 1080 Ti]"}, "the stack file says nvidia-rtx-3090, by which jobs choose"),
+        ({"gpus": 3, "gpuIds": "0x2204 0x2204 0x2204"}, "write gpusPerNode: 3 if they are of one model"),
+        ({"gpuIds": "0x2204 0x1cb3"}, "has GPUs of several models (PCI devices 0x1cb3, 0x2204)"),
+        ({"proxy": "http://session.example:3128"}, "write packages.proxy (and packages.noProxy)"),
+        ({"users": "ann bob"}, "has ann, bob logged in: the machine may restart for its driver"),
+        ({"gpuProcesses": "python (pid 4711)"}, "has python (pid 4711) on a GPU: the machine may restart"),
+        ({"users": "ann", "foreignDriver": "580.95.05", "driverVersion": "580.95.05"}, ""),
+        ({"addresses": "10.0.0.4/24 8.8.8.8/24"}, "public address 8.8.8.8 and no firewall"),
+        ({"addresses": "8.8.8.8/24", "firewall": "ufw"}, UFW),
+        ({"addresses": "10.0.0.4/24", "firewall": "ufw"}, ""),
+    ],
+)
+def test_a_machine_in_use_is_warned_about_in_words(facts: dict[str, Any], text: str) -> None:
+    told = warnings([candidate(**facts)], {})
+    assert len(told) == bool(text), told
+    assert all(text in each and each.startswith("gpu1: ") for each in told)
+
+
+@pytest.mark.parametrize(("path", "name"), [("usr/local/bin/k3s", "k3s"), ("snap/bin/microk8s", "microk8s")])
+def test_clusters_that_no_package_brings_are_seen(path: str, name: str, machine: Path) -> None:
+    file = machine / path
+    file.parent.mkdir(parents=True)
+    text = (FOLDER / "facts.sh").read_text().replace(" /snap/bin", f" {machine}/snap/bin")
+    text = text.replace(" /usr/local/bin", f" {machine}/usr/local/bin")
+    body = f"PATH=$PATH:/usr/bin:/bin\n{text}\nhas() {{ return 1; }}\nconflicts"
+    assert run_common(body, machine) == ""
+    file.touch()
+    assert run_common(body, machine).split() == [name]
+    told = problems([candidate(conflicts=f"{name} ")], {}, {})
+    assert any(f"has {name} installed" in each.text for each in told)
+    running = problems([candidate(conflicts=f"{name} ", ours="worker gpu1")], {}, {})
+    assert not any("installed" in each.text for each in running)
+
+
+def test_packages_and_units_that_a_node_needs_after_a_reboot(machine: Path) -> None:
+    program(machine, "systemctl", "")
+    run_common("lock; start_containerd yes; start_containerd no", machine)
+    assert calls(machine, "systemctl")[:2] == ["systemctl enable containerd", "systemctl restart containerd"]
+    assert calls(machine, "systemctl")[2:] == ["systemctl enable containerd", "systemctl start containerd"]
+
+
+def test_the_drivers_branch_wins_over_every_other_source(machine: Path) -> None:
+    """Above 1000 apt also goes back to an older version: https://manpages.debian.org/bookworm/apt/apt_preferences.5"""
+    stubs = "apt_source() { :; }; kernel_headers() { :; }; fabric_manager() { :; }; hold() { :; }"
+    stubs += "; package_version() { echo 580.95.05-1; }; apt() { :; }; touch() { :; }"
+    values = "NVIDIA_URL=x NVIDIA_SUITE= NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    body = f"lock; : >$state/files; changed=no; {stubs}; {values} DRIVER_PACKAGE=nvidia-open DRIVER_BRANCH=580; driver"
+    run_common(f"PATH=$PATH:/usr/bin:/bin\n{body}", machine, "driver")
+    pin = dict(
+        line.split(": ", 1) for line in (machine / "etc/apt/preferences.d/gpucluster-nvidia").read_text().splitlines()
+    )
+    assert pin["Pin"] == "version 580.*"
+    assert int(pin["Pin-Priority"]) > 1000
+
+
+def test_renewed_certificates_are_read_by_every_pod_of_the_control_plane(machine: Path) -> None:
+    program(machine, "kubeadm", "")
+    program(machine, "crictl", """case "$*" in *" ps "*) echo "id${8#^}" ;; esac""")
+    body = "ending_certificates() { echo apiserver.crt; }; api_ready() { echo ready; }; lock; renew"
+    output = run_common(f"PATH=$PATH:/usr/bin:/bin\n{body}", machine, "init")
+    assert output.count("ready") == 4
+    assert calls(machine, "kubeadm") == ["kubeadm certs renew all"]
+    stopped = [line for line in calls(machine, "crictl") if " stop " in line]
+    assert len(stopped) == 4
+    assert len({*stopped}) == 4
+    assert not (machine / "state/renewing").exists()
