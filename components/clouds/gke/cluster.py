@@ -31,6 +31,7 @@ from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import CustomResource, documents
 from components.settings import Settings
+from components.settings.limits.gke import addresses_off
 from facts.catalog import of
 from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.kubernetes import manifest
@@ -233,6 +234,11 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         "deletionProtection": settings.security.deletion_protection,
         "resourceLabels": dict(settings.labels),
     }
+    if addresses_off(settings):
+        # The provider sends neither, and Google's answer has neither: written, they would show a change for ever
+        # (expandControlPlaneEndpointsConfig in
+        # https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/container/resource_container_cluster.go).
+        del inputs["masterAuthorizedNetworksConfig"]
     if settings.workloads.shared_volume is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
         inputs["addonsConfig"] = {"gcpFilestoreCsiDriverConfig": {"enabled": True}}
@@ -247,10 +253,9 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
 
 
 def _private_access(settings: Settings) -> gke.PrivateClusterConfig:
-    access: gke.PrivateClusterConfig = {
-        "enablePrivateNodes": True,
-        "enablePrivateEndpoint": settings.network.private_endpoint,
-    }
+    access: gke.PrivateClusterConfig = {"enablePrivateNodes": True}
+    if not addresses_off(settings):
+        access["enablePrivateEndpoint"] = settings.network.private_endpoint
     if settings.network.control_plane_cidr is not None:
         access["masterIpv4CidrBlock"] = settings.network.control_plane_cidr
     return access

@@ -51,14 +51,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out; autoscaling.profile controls how soon idle nodes are removed. Or write computeClass: "
         "true",
     ),
-    # 48 hours in any 92 days: https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window. Earlier copies
-    # count 32 days, so 12 hours in each of the four whole weeks, which satisfy both.
-    Refused(
-        keys=("maintenance.hours",),
-        within=(12, 24),
-        message="GKE needs a weekly window of 12 hours or more; this one has {value}",
-        remedy="Write 12 or more",
-    ),
     # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
     Refused(
         keys=("network.controlPlaneCidr",),

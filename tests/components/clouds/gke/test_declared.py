@@ -46,6 +46,23 @@ CASES: Final = {
             },
         ),
     ],
+    "without addresses the control plane has neither networks nor a private one": [
+        Case(
+            cluster={
+                "dns_endpoint": True,
+                "authorized_networks": (),
+                "raw": {"controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enabled": False}}},
+            },
+            inputs={
+                "controlPlaneEndpointsConfig": {
+                    "dnsEndpointConfig": {"allowExternalTraffic": True},
+                    "ipEndpointsConfig": {"enabled": False},
+                },
+                "privateClusterConfig": {"enablePrivateNodes": True},
+            },
+            lacks=["masterAuthorizedNetworksConfig"],
+        ),
+    ],
     "the control plane range is sent only when chosen": [
         Case(lacks=["privateClusterConfig masterIpv4CidrBlock"]),
         Case(

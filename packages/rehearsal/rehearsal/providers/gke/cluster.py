@@ -39,6 +39,7 @@ _SECRETS_AGENT: Final = "container-engine-robot"
 # An Ingress without a class is an external one: https://cloud.google.com/kubernetes-engine/docs/concepts/ingress
 _INGRESS_CLASSES: Final = ("", "gce", "gce-internal")
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
+_BY_ADDRESS: Final = "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled"
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
@@ -189,11 +190,11 @@ def _private(pending: Pending[SimulatedCloud]) -> Properties:
 
 
 def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
-    path = "privateClusterConfig.enablePrivateEndpoint"
-    before, after = at(old, path), at(new, path)
-    if before is UNKNOWN or after is UNKNOWN:  # then it may move
-        return ("endpoint",)
-    return ("endpoint",) if bool(before) is not bool(after) else ()
+    for path, absent in (("privateClusterConfig.enablePrivateEndpoint", False), (_BY_ADDRESS, True)):
+        before, after = ((absent if value is None else value) for value in (at(old, path), at(new, path)))
+        if before is UNKNOWN or after is UNKNOWN or before != after:  # of an unknown one, it may move
+            return ("endpoint",)
+    return ()
 
 
 def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Record:
@@ -228,6 +229,8 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     by_name["endpoint"] = endpoint.name if by_name["allowExternalTraffic"] else endpoint.nowhere
     address = endpoint.private if at(inputs, "privateClusterConfig.enablePrivateEndpoint") else endpoint.host
     addresses = {"privateEndpoint": endpoint.private, "publicEndpoint": endpoint.host}
+    if at(inputs, _BY_ADDRESS) is False:
+        address, addresses = by_name["endpoint"], {"privateEndpoint": "", "publicEndpoint": ""}
     reached = {
         "endpoint": address,
         "controlPlaneEndpointsConfig": ways,
@@ -237,8 +240,9 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     return replace(cluster, outputs={**cluster.outputs, **reached})
 
 
-def _access(inputs: Properties) -> tuple[Any, Any]:
-    return at(inputs, "privateClusterConfig.enablePrivateEndpoint"), at(inputs, f"{_BY_NAME}.allowExternalTraffic")
+def _access(inputs: Properties) -> tuple[Any, ...]:
+    private = at(inputs, "privateClusterConfig.enablePrivateEndpoint")
+    return private, at(inputs, f"{_BY_NAME}.allowExternalTraffic"), at(inputs, _BY_ADDRESS)
 
 
 def _unprotected(cloud: SimulatedCloud, cluster: Record) -> None:

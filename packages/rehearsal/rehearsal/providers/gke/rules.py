@@ -245,6 +245,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window (32, when exclusions had 30 days)
+_COUNTED_DAYS: Final = 92
 _DAYS: Final = frozenset(("MO", "TU", "WE", "TH", "FR", "SA", "SU"))  # RFC 5545, section 3.3.10
 RANGE_BLOCKS: Final = (
     "ipAllocationPolicy.clusterIpv4CidrBlock",
@@ -333,6 +335,15 @@ def _encryption(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
+@TABLE.check("cluster", "a-way-in")
+def _way_in(cluster: Properties, cloud: SimulatedCloud) -> str | None:
+    by_address = at(cluster, "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled")
+    by_name = at(cluster, "controlPlaneEndpointsConfig.dnsEndpointConfig.allowExternalTraffic")
+    if by_address is False and not by_name:
+        return "IP endpoints can be disabled only if the DNS endpoint allows external traffic."
+    return None
+
+
 @TABLE.check("cluster", "private-endpoint-reserved-networks")
 def _reserved_networks(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if not at(cluster, "privateClusterConfig.enablePrivateEndpoint"):
@@ -358,32 +369,41 @@ def _availability(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         return f"Invalid recurring maintenance window: {error}."
     parts = dict(part.partition("=")[::2] for part in window["recurrence"].split(";"))
     days = (parts.get("BYDAY") or "MO").split(",")
-    opened = {"DAILY": 32, "WEEKLY": 32 // 7 * len(days)}.get(parts.get("FREQ", ""))
+    weekly = {"DAILY": 7, "WEEKLY": len(days)}.get(parts.get("FREQ", ""))
     hours = (end - start).total_seconds() / 3600
-    if hours <= 0 or opened is None or not _DAYS.issuperset(days):
+    if hours <= 0 or weekly is None or not _DAYS.issuperset(days):
         return f"Invalid recurring maintenance window: from {start} to {end}, {window['recurrence']}."
-    if hours >= 4 and opened * hours >= 48:
+    closed = [0, *(_days(each) for each in _without_upgrades(cluster))]
+    if hours >= 4 and all((_COUNTED_DAYS - days) // 7 * weekly * hours >= 48 for days in closed):
         return None
     return (
-        "Error validating maintenance policy: maintenance policy would go longer than 32d without 48h maintenance "
-        "availability of >=4h contiguous duration."
+        f"Error validating maintenance policy: maintenance policy would go longer than {_COUNTED_DAYS}d without 48h"
+        " maintenance availability of >=4h contiguous duration."
     )
 
 
 @TABLE.check("cluster", "maintenance-exclusions-limited")
 def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    whole = [
+    whole = _without_upgrades(cluster)
+    if len(whole) > 3:
+        return f"{len(whole)} maintenance exclusions of scope NO_UPGRADES; at most 3 are allowed."
+    for each in whole:
+        if not 0 < _days(each) <= 90:
+            return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 90 days."
+    return None
+
+
+def _without_upgrades(cluster: Properties) -> list[Properties]:
+    return [
         each
         for each in at(cluster, "maintenancePolicy.maintenanceExclusions") or []
         if each.get("endTime") and at(each, "exclusionOptions.scope") in (None, "NO_UPGRADES")
     ]
-    if len(whole) > 3:
-        return f"{len(whole)} maintenance exclusions of scope NO_UPGRADES; at most 3 are allowed."
-    for each in whole:
-        start, end = (datetime.fromisoformat(each[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
-        if not 0 < (end - start).total_seconds() <= 90 * 24 * 3600:
-            return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 90 days."
-    return None
+
+
+def _days(exclusion: Properties) -> float:
+    start, end = (datetime.fromisoformat(exclusion[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
+    return (end - start).total_seconds() / 86400
 
 
 def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str | None:

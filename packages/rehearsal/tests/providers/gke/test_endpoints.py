@@ -65,6 +65,20 @@ def test_the_ways_in_change_in_place(google: Google) -> None:
     assert (state["endpoint"], name_of(state)) == (NOWHERE, NAME)
 
 
+def test_without_addresses_the_name_is_the_only_way_in(google: Google) -> None:
+    """The recorded answer has the name as ``endpoint``, too."""
+    ways = {"dnsEndpointConfig": {"allowExternalTraffic": True}, "ipEndpointsConfig": {"enabled": False}}
+    closed = {**reached(by_name=True), "controlPlaneEndpointsConfig": ways}
+    created = google.create(CLUSTER, reached(by_name=True))
+    assert created.state["endpoint"] == ADDRESS
+    assert google.diff(CLUSTER, reached(by_name=True), closed).replaces == ()
+    assert google.update(CLUSTER, created, closed, preview=True)["endpoint"] is UNKNOWN
+    state = google.update(CLUSTER, created, closed)
+    assert (state["endpoint"], name_of(state)) == (NAME, NAME)
+    assert not state["privateClusterConfig"].get("publicEndpoint")
+    assert google.create(CLUSTER, {**closed, "name": "other"}).state["endpoint"] == NAME
+
+
 def test_another_change_keeps_them(google: Google) -> None:
     created = google.create(CLUSTER, reached(by_name=True))
     labelled = {**reached(by_name=True), "resourceLabels": {"team": "vision"}}
