@@ -21,6 +21,12 @@ ANSWERS: Final[tuple[Answer, ...]] = (
         "Leave it out: the program makes the identity of the cluster and of its nodes",
         "a choice of the cluster's identity is",
     ),
+    Answer(
+        "privateendpoint publicnetworkaccess networkacls",
+        "Leave it out. For data without a public endpoint, bring your own: workloads.pullFrom and identities "
+        "(docs/networking.md)",
+        "a private endpoint of the program's registry and bucket is",
+    ),
     Answer("karpenter nap", "Write node-auto-provisioning, which is Karpenter", of=("autoscaler",)),
     Answer(
         "nap nodeautoprovisioning karpenter autoprovisioning", "Write autoscaling: {autoscaler: node-auto-provisioning}"

@@ -29,9 +29,9 @@ from rehearsal.simulation import Fleet, SimulatedNodeGroup
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
 
-POLICIES: Final = ("non-cmek-services", "private-dns-zones")
+POLICIES: Final = ("non-cmek-services", "private-dns-zones", "public-data")
 """What an organization's policies may deny: stored data without a customer's key (Google), private DNS zones outside of
-its hub (Azure)."""
+its hub, and registries and storage accounts with public endpoints (Azure)."""
 
 
 class AccountFileError(Exception):

@@ -25,7 +25,20 @@ TAKEN_ACCOUNTS: Final = ("checkpoints", "data", "datasets", "models", "training"
 """The same of https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name"""
 
 
+def _may_be_public(pending: Pending[azure.Subscription]) -> None:
+    """What landing zones of kind Corp deny: https://github.com/Azure/azure-policy/blob/master/built-in-policies/
+    policyDefinitions/Storage/StoragePublicNetworkAccess_AuditDeny.json, and for registries
+    .../Container%20Registry/ACR_PublicNetworkAccess_AuditDeny.json"""
+    access = pending.inputs.get("publicNetworkAccess") or "Enabled"
+    if "public-data" in pending.cloud.account_limits.policies and access not in ("Disabled", "SecuredByPerimeter"):
+        name = pending.inputs.get("accountName") or pending.inputs.get("registryName")
+        raise azure.api_error(
+            HTTPStatus.FORBIDDEN, "RequestDisallowedByPolicy", f"Resource '{name}' was disallowed by policy."
+        )
+
+
 def _registry_available(pending: Pending[azure.Subscription]) -> None:
+    _may_be_public(pending)
     name = pending.inputs["registryName"].lower()
     others = {record.inputs["registryName"].lower() for record in pending.cloud.store.all(REGISTRY)}
     if pending.before is None and (name in TAKEN_REGISTRIES or name in others):
@@ -35,6 +48,7 @@ def _registry_available(pending: Pending[azure.Subscription]) -> None:
 
 
 def _account_available(pending: Pending[azure.Subscription]) -> None:
+    _may_be_public(pending)
     name = pending.inputs["accountName"]
     others = {record.inputs["accountName"] for record in pending.cloud.store.all(ACCOUNT)}
     if pending.before is None and (name in TAKEN_ACCOUNTS or name in others):

@@ -141,6 +141,19 @@ def test_a_landing_zone_has_the_private_zone_in_its_hub(
     azure.takes(aks.CLUSTER, inputs, refused)
 
 
+@pytest.mark.parametrize(("access", "refused"), [(None, True), ("Enabled", True), ("Disabled", False)])
+def test_a_landing_zone_denies_storage_with_a_public_endpoint(
+    azure: aks.Microsoft, access: str | None, refused: bool
+) -> None:
+    azure.group()
+    azure.provider.limit(AccountLimits(policies=("public-data",)))
+    account = {"resourceGroupName": "gpu-dev", "accountName": "gpudevdata", "kind": "StorageV2"}
+    account |= {"sku": {"name": "Standard_LRS"}, **({} if access is None else {"publicNetworkAccess": access})}
+    azure.takes(aks.STORAGE, account, "RequestDisallowedByPolicy" if refused else None)
+    azure.provider.limit(AccountLimits())
+    azure.takes(aks.STORAGE, {**account, "accountName": "gpudevother"}, None)
+
+
 def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: aks.Microsoft) -> None:
     azure.group()
     principal = azure.identity(joins=False).state["principalId"]
