@@ -130,21 +130,26 @@ class Engine:
         """Copy the stack file into ``run_dir`` and create an empty stack there. Raises ``EngineError``."""
         own = run_dir / "stack"
         (own / "state").mkdir(parents=True)
-        copy = own / f"Pulumi.{stack}.yaml"
-        shutil.copyfile(stack_file, copy)
-        # `stack init` writes the salt beside the project file that it finds, so it gets one of its own.
-        shutil.copyfile(project / "Pulumi.yaml", own / "Pulumi.yaml")
         engine = cls(
-            project=project.absolute(),
+            project=project,
             stack=stack,
-            stack_file=copy.absolute(),
+            stack_file=stack_file,
             run_dir=run_dir.absolute(),
             home=own.absolute(),
             path=tuple(directory.absolute() for directory in path),
             passphrase=passphrase or secrets.token_urlsafe(24),
             on_step=on_step,
         )
-        engine.run(f"stack init {stack}", "--no-select", cwd=own)
+        return engine.another(project, stack, stack_file, own)
+
+    def another(self, project: Path, stack: str, stack_file: Path, folder: Path) -> Engine:
+        """An empty stack of another program beside this one's, with a copy of its file in ``folder``."""
+        copy = folder / f"Pulumi.{stack}.yaml"
+        shutil.copyfile(stack_file, copy)
+        # `stack init` writes the salt beside the project file that it finds, so it gets one of its own.
+        shutil.copyfile(project / "Pulumi.yaml", folder / "Pulumi.yaml")
+        engine = replace(self, project=project.absolute(), stack=stack, stack_file=copy.absolute())
+        engine.run(f"stack init {stack}", "--no-select", cwd=folder)
         return engine
 
     def preview(self, gate: PolicyPack | None = None) -> CommandResult:
@@ -167,9 +172,9 @@ class Engine:
         result = self.operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
         return _without_changes(result, result.outcome.steps) if expect_no_changes else result
 
-    def drift(self) -> CommandResult:
+    def drift(self, name: str = "refresh") -> CommandResult:
         """Compare the state with what the clouds report, changing nothing; drift is a failure, but for such a size."""
-        result = self.operation("refresh", ["refresh", "--preview-only"])
+        result = self.operation(name, ["refresh", "--preview-only"])
         return _without_changes(result, result.outcome.done)
 
     def refresh(self, name: str = "refresh-state") -> CommandResult:

@@ -72,6 +72,26 @@ pulumi.export("colour", pulumi.Config().require("colour"))
 
 
 @pytest.mark.rehearsal
+def test_another_program_has_a_stack_of_its_own_beside_this_one(tmp_path: Path, tools: Path) -> None:
+    driver = engine(tmp_path, tools, "")
+    other, folder = tmp_path / "other", driver.stack_file.parent / "other"
+    for each in (other, folder):
+        each.mkdir()
+    (other / "Pulumi.yaml").write_text(PROJECT.replace("probe", "other"))
+    (other / "__main__.py").write_text("import pulumi\npulumi.export('colour', pulumi.Config().require('colour'))\n")
+    (other / ".venv").symlink_to(ROOT / ".venv")
+    (tmp_path / "config.yaml").write_text("config:\n  other:colour: red\n")
+    beside = driver.another(other, "theirs", tmp_path / "config.yaml", folder)
+    assert beside.up(name="their-up").ok
+    assert (beside.outputs(), beside.resources()) == (
+        {"colour": "red"},
+        ["urn:pulumi:theirs::other::pulumi:pulumi:Stack::other-theirs"],
+    )
+    assert driver.resources() == []
+    assert (driver.run_dir / "their-up.log").is_file()
+
+
+@pytest.mark.rehearsal
 def test_a_programs_error_is_the_reason(tmp_path: Path, tools: Path) -> None:
     result = engine(tmp_path, tools, 'raise ValueError("gpuPools[0]: no such GPU")').preview()
     assert not result.ok
