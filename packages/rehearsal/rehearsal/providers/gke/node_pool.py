@@ -291,6 +291,20 @@ def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
     return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
 
 
+def with_all_pools(cloud: SimulatedCloud, cluster: Record) -> Record:
+    """A cluster that declares its pools inside, as it is answered: with every pool that there is.
+
+    ``node_pool`` is ``Computed`` and ``ForceNew``, so another program's pool makes the next update replace the cluster:
+    https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/container/resource_container_cluster.go
+    """
+    inside = cluster.inputs.get("nodePools")
+    if not inside:
+        return cluster
+    own = {each.get("name", f"pool-{index}") for index, each in enumerate(inside)}
+    others = [pool.inputs["name"] for pool in pools_of(cloud, cluster.id) if pool.inputs["name"] not in own]
+    return replace(cluster, inputs={**cluster.inputs, "nodePools": [*inside, *({"name": each} for each in others)]})
+
+
 def move(cloud: SimulatedCloud, cluster: str, zones: tuple[str, ...]) -> None:
     """Move all pools of a cluster to its new zones, whatever zones they declare.
 

@@ -200,6 +200,8 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     @override
     def current(self, row: SimulatedResource[SimulatedCloud], record: Record) -> Record:
+        if row.token == cluster.CLUSTER:
+            return node_pool.with_all_pools(self._cloud, record)
         return node_pool.as_answered(record) if row.token == node_pool.POOL else record
 
     @override

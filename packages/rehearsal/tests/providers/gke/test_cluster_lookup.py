@@ -1,4 +1,4 @@
-"""A cluster that another program made is looked up by name and location, as the provider's own function answers."""
+"""A cluster of another program: looked up by name and location, and what that program sees of others' pools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pulumi._types import output_type_types
 from pulumi_gcp.container import GetClusterResult
 
-from packages.rehearsal.tests.providers.gke.account import POOL, PROJECT, ZONE, Google, cpu_pool, gpu_pool
+from packages.rehearsal.tests.providers.gke.account import CLUSTER, POOL, PROJECT, ZONE, Google, cpu_pool, gpu_pool
 from rehearsal.providers.base import ProviderError
 
 LOOK_UP = "gcp:container/getCluster:getCluster"
@@ -75,3 +75,21 @@ def test_a_cluster_of_another_name_place_or_project_is_not_found(google: Google,
     id = f"projects/{asked['project']}/locations/{asked['location']}/clusters/{asked['name']}"
     with pytest.raises(ProviderError, match=f"^{id} not found$"):
         google.provider.invoke(LOOK_UP, asked)
+
+
+@pytest.mark.parametrize(
+    ("inside", "seen", "replaced"),
+    [([{"name": "general"}], ["general", "gpu"], True), ([{"nodeCount": 1}], [None, "gpu"], True), (None, None, False)],
+)
+def test_another_programs_pool_replaces_a_cluster_that_declares_its_pools_inside(
+    tmp_path: Path, inside: Any, seen: Any, replaced: bool
+) -> None:
+    google = Google(tmp_path)
+    made = google.cluster(**({"nodePools": inside, "removeDefaultNodePool": False} if inside else {}))
+    assert google.read(CLUSTER, made.id, made.inputs).inputs == made.inputs
+    google.create(POOL, gpu_pool(name="gpu"))
+    live = google.read(CLUSTER, made.id, made.inputs).inputs or {}
+    assert [each.get("name") for each in live["nodePools"]] == seen if seen else "nodePools" not in live
+    assert bool(google.diff(CLUSTER, live, made.inputs or {}).replaces) is replaced
+    ignored = google.diff(CLUSTER, live, made.inputs or {}, ignored=("nodePools",))
+    assert not ignored.replaces, "ignoreChanges of its owner keeps it"
