@@ -108,6 +108,7 @@ class EksCluster(CloudCluster):
             groups=RunningGroups(
                 settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
             ),
+            deployed=deployed,
             disk_keys=disk_key.keys(name, settings, deployed),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )

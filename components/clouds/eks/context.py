@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from components.clouds.deployed import Deployed
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CallerIdentity, ServiceRole
 from components.clouds.eks.network import Network
@@ -23,7 +24,8 @@ class Context:
     """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
     role of its nodes.
 
-    ``groups`` are its existing node groups, if an autoscaler changes their sizes. ``disk_keys`` encrypt its disks.
+    ``deployed`` is what the last update left, ``groups`` are its existing node groups, if an autoscaler changes their
+    sizes. ``disk_keys`` encrypt its disks.
     ``file_mounts`` is the role of the nodes' EFS driver for mounting the shared volume; ``None`` without one.
     """
 
@@ -34,6 +36,7 @@ class Context:
     control_plane: CustomResource[eks.ClusterOutputs]
     minor: str
     groups: RunningGroups
+    deployed: Deployed
     disk_keys: tuple[str, ...] = ()
     file_mounts: ServiceRole | None = None
 

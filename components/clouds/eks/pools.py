@@ -11,6 +11,8 @@ that finds it empty, so that such a change never ends a job.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -31,6 +33,10 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import eks
 
+NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
+_SUBNET: Final = "aws:ec2/subnet:Subnet"
+_DIGITS: Final = 8
+
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
 # https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
 _CAPACITY_TYPES: Final[Mapping[Capacity, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
@@ -44,12 +50,13 @@ def node_pool(
     version = context.control_plane.outputs["version"]
     template_version = template.outputs["latestVersion"].apply(lambda latest: str(int(latest)))
     ami_type = image_type(pool)
-    running = context.groups.get(pool.name, [context.control_plane, *needs]) if pool.scaling.autoscaled else None
     capacity = _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
+    group_name, former = _names(context, name, pool, ami_type, capacity)
+    running = context.groups.get(group_name, [context.control_plane, *needs]) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
-        "nodeGroupName": pool.name,
+        "nodeGroupName": group_name,
         # Follows the control plane, so that an upgrade of the cluster upgrades its nodes.
         "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
@@ -77,11 +84,11 @@ def node_pool(
     options = pulumi.ResourceOptions(
         depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
-        delete_before_replace=True,
+        delete_before_replace=former in (None, group_name),
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
     )
     group = declare(
-        "aws:eks/nodeGroup:NodeGroup",
+        NODE_GROUP,
         name,
         beside(inputs, pool.raw, f"{pool.declared_at}.raw"),
         pulumi.ResourceOptions.merge(opts, options),
@@ -92,6 +99,28 @@ def node_pool(
     if pool.scaling.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         _tag(f"{name}-tag", group, node_tags.node_template(pool), opts, on_machines=False)
     return group
+
+
+def _names(context: Context, name: str, pool: Pool, ami_type: str, capacity: str) -> tuple[str, str | None]:
+    """The group's name, and its name until now.
+
+    EKS cannot change these of a group. An admin group that has others gets another name, so that it is made before the
+    former one goes: without it there would be no DNS, no autoscaler and no controller of volumes for ten minutes.
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
+    """
+    group = context.deployed.outputs(NODE_GROUP, name)
+    former = group.get("nodeGroupName")
+    if pool.role != "admin" or former is None:
+        return pool.name, former
+    ids, zones = (context.deployed.ends(_SUBNET, "", output) for output in ("id", "availabilityZone"))
+    own = {zones[each] for each, id in ids.items() if id in group["subnetIds"]}
+    # Which zones the subnets of an existing network are in is not in the state, but how many there are.
+    where = sorted(own) == sorted(pool.nodes.zones) if own else len(group["subnetIds"]) == len(pool.nodes.zones)
+    machines = {"capacityType": capacity, "instanceTypes": list(pool.nodes.machine_types), "amiType": ami_type}
+    if where and all(group.get(key) == value for key, value in machines.items()):
+        return former, former
+    digest = hashlib.sha256(json.dumps([machines, sorted(pool.nodes.zones)], sort_keys=True).encode()).hexdigest()
+    return f"{pool.name}-{digest[:_DIGITS]}", former
 
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:

@@ -89,6 +89,8 @@ class Deployment:
                 create_fixtures(stack.with_existing, provider)
             provider.configure({catalog.of(settings.cloud).account.key.partition(":")[2]: settings.project})
             self._providers[plugin] = provider
+        self.first: set[str] = set()
+        """Names of replaced resources of which the new one was there before the old one went."""
         self._changes: list[Change] = []
         self._registered: dict[str, Resource] = {}
         self._replaced: list[Resource] = []
@@ -204,6 +206,7 @@ class Deployment:
                 self._end_with_dependents(before)
             else:
                 self._replaced.append(before)
+                self.first.add(new.name)
             return self._created(provider, replace(resource, inputs=inputs))
         if not paths:
             return replace(before, registration=new)

@@ -125,7 +125,9 @@ def effect(running: Running) -> tuple[str, str] | None:
     assert running.deployment.drifted(CLOUD_POOLS) == []
     ended = {each.name: each.type for each in changes if each.op in ("replace", "delete") and each.type in ENDING}
     if ended:
-        return f"replace of {_named(ended)}", "ends"
+        named = _named(ended)
+        moved = named == "the admin pool" and ended.keys() <= running.deployment.first
+        return f"replace of {named}", "moves" if moved else "ends"
     pools = {*running.deployment.recreated[recreated:]}
     waiting = [
         each.name
@@ -175,6 +177,16 @@ def test_another_name_of_an_access_takes_nobodys_log_in_away(column: str, tmp_pa
     assert refusals(changes) == []
     assert {each.type.partition(":")[0] for each in changes if each.op != "update"} == {"kubernetes"}
     assert running.deployment.missing() == []
+
+
+def test_a_replaced_admin_group_is_made_before_the_former_one_goes_and_keeps_its_name(tmp_path: Path) -> None:
+    running = Running("adminPool.machineType", "eks-karpenter", tmp_path)
+    changes = running.edit()
+    assert refusals(changes) == []
+    groups = [each for each in changes if each.type == CLOUD_POOLS[1]]
+    assert [(each.op, "nodeGroupName" in each.paths) for each in groups] == [("replace", True), ("delete", False)]
+    assert running.deployment.missing() == []
+    assert running.edit() == [], "a second update changes nothing"
 
 
 @pytest.mark.parametrize(
