@@ -106,7 +106,7 @@ _KEY_LINE: Final = re.compile(
 )
 _KEY_GOES_ON: Final = re.compile(rf"[ \t]*(?:[-+~][ \t]+)?(?:{_KEY_HEADER}.*)?\n?")
 _KEYS: Final = re.compile(_NAME)
-_OF_CLOUDS: Final[Mapping[str, str]] = {
+_KEYS_BY_FORM: Final[Mapping[str, str]] = {
     # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-prefixes
     "an AWS access key": r"\b(?:ABIA|ACCA|AKIA)[0-9A-Z]{16}\b",
     # https://docs.cloud.google.com/docs/authentication/api-keys
@@ -116,8 +116,8 @@ _OF_CLOUDS: Final[Mapping[str, str]] = {
     "an Azure application's secret": r"\b[\w~.-]{3}8Q~[\w~.-]{31,}",
     # https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string
     "an Azure account key": r"\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{43,}={0,2}",
-}
-_OF_SERVICES: Final[Mapping[str, str]] = {
+    # https://learn.microsoft.com/azure/storage/common/storage-sas-overview; its end may be in ten years
+    "an Azure shared access signature": r"(?<=[?&]sig=)[\w%+/=-]{20,}",
     # https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
     "a GitHub token": r"\bgh[opsu]_\w{36,}|\bgithub_pat_\w{22,}",
     # https://docs.gitlab.com/security/tokens/#token-prefixes
@@ -150,8 +150,6 @@ _LIKELY: Final = (
     r"\b(?:A3T[A-Z0-9]|ASIA)[0-9A-Z]{16}\b",
     # https://developers.google.com/identity/protocols/oauth2
     r"\bya29\.[\w.-]+",
-    # https://learn.microsoft.com/azure/storage/common/storage-sas-overview
-    r"(?<=[?&]sig=)[\w%+/=-]{20,}",
     r"\bgh[a-z]_\w{36,}",
     r"\bhttps://hooks\.slack\.com/services/[\w/]+",
     r"\bsk-[\w-]{20,}",
@@ -165,7 +163,7 @@ _LIKELY: Final = (
     # https://www.rfc-editor.org/rfc/rfc3986#section-3.2.1
     r"(?<=://)(?:[^\s/:@\"']*:[^\s/@\"']+|[^\s/:@\"']{16,})(?=@)",
 )
-_FORMS: Final = tuple(map(re.compile, (*_OF_CLOUDS.values(), *_OF_SERVICES.values(), *_LIKELY)))
+_FORMS: Final = tuple(map(re.compile, (*_KEYS_BY_FORM.values(), *_LIKELY)))
 _PRIVATE_KEY: Final = "a private key"
 # Names that clouds' own libraries read a secret from, with a value that is none of a shell's or a template's:
 # https://docs.aws.amazon.com/sdkref/latest/guide/feature-static-credentials.html,
@@ -186,8 +184,7 @@ _LITERAL: Final = re.compile(
 # A kubeconfig has its key in base64: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 _KEY_IN_BASE64: Final = r"client-key-data\W{1,8}LS0tLS1CRUdJTi"
 _STATIC: Final = {
-    what: re.compile(form)
-    for what, form in {_PRIVATE_KEY: rf"{_BEGIN}|{_KEY_IN_BASE64}", **_OF_CLOUDS, **_OF_SERVICES}.items()
+    what: re.compile(form) for what, form in {_PRIVATE_KEY: rf"{_BEGIN}|{_KEY_IN_BASE64}", **_KEYS_BY_FORM}.items()
 }
 # Each form has one of these; a search for them is fast in a text of a megabyte.
 _HINTS: Final = (
@@ -220,19 +217,18 @@ _HINTS: Final = (
         "dapi",
         "AGE-SECRET-",
     ),
-    *("k_live_", "SG."),
+    *("k_live_", "SG.", "sig="),
 )
 
 
-def static_key_in(text: str, *, services: bool = True, private: bool = True) -> str:
+def static_key_in(text: str, *, private: bool = True) -> str:
     """What key without an end of its own a text certainly has (``an AWS access key``); ``""`` without one.
 
-    ``services``: tokens of services that know no identities of a cloud count as well. ``private``: and private keys.
+    ``private``: private keys count, too.
     """
     if any(hint in text for hint in _HINTS):
         for what, form in _STATIC.items():
-            counts = private if what == _PRIVATE_KEY else services or what in _OF_CLOUDS
-            if counts and form.search(text):
+            if (private or what != _PRIVATE_KEY) and form.search(text):
                 return what
     named = _SECRET.search(text) and _CLOUDS_NAMED.search(text)
     return "a secret key of a cloud" if named else ""

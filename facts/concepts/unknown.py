@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from math import ceil
 from typing import Any, Final, TypeAlias, TypeVar
+
+from facts.concepts.kubernetes import quantity
 
 
 class Unknown(Enum):
@@ -49,7 +52,8 @@ def coalesce(*values: Any) -> Any:
 
 
 def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
-    """A whole number, also from text or a float (the engine's numbers); ``default`` where nothing is given.
+    """A whole number, also from text, a float (the engine's numbers) or a quantity of Kubernetes (``1k``, rounded up);
+    ``default`` where nothing is given.
 
     What is no number is ``UNKNOWN``: the cloud will refuse it, and no rule should take it for a zero.
     """
@@ -60,6 +64,10 @@ def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return ceil(quantity(value)) if isinstance(value, str) else UNKNOWN
+    except (ArithmeticError, ValueError):
         return UNKNOWN
 
 

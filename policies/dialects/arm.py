@@ -48,6 +48,8 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     name = inputs.get("name")
     path = f"{above}/{name}" if kind.partition("@")[0].count("/") > 1 else name
     outer = {key: inputs[key] for key in ("location", "tags") if key in inputs}
+    if declared.type.endswith(":UpdateResource"):
+        yield declared  # as what it changes of a resource that may be declared elsewhere
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 
 

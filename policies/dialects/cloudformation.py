@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.unknown import UNKNOWN, at, items
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, holds_unknown, items, negation
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
 
@@ -64,8 +64,13 @@ def read_template(declared: Declared) -> Iterable[Declared]:
         **(parameters if isinstance(parameters, Mapping) else {}),
         **{str(name): str(name) for name in resources},
     }
+    known[_CONDITIONS] = template.get("Conditions")
+    if any(str(name).startswith("Fn::") for name in (*resources, *template)):
+        yield declared  # a loop or a macro, which runs in the cloud
     for name, resource in resources.items():
-        yield from _resource(declared, str(name), at(resource, "Type"), at(resource, "Properties"), known)
+        condition = at(resource, "Condition")
+        if condition is None or _holds({"Condition": condition}, known) is not False:
+            yield from _resource(declared, str(name), at(resource, "Type"), at(resource, "Properties"), known)
 
 
 def read_cloud_control(declared: Declared) -> Iterable[Declared]:
@@ -168,6 +173,8 @@ def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
         return value
     if len(value) == 1:
         ((function, argument),) = value.items()
+        if argument == "AWS::NoValue" and function == "Ref":
+            return None
         if function == "Ref":
             referenced = known.get(argument, UNKNOWN) if isinstance(argument, str) else UNKNOWN
             return UNKNOWN if referenced is None else referenced
@@ -176,7 +183,31 @@ def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
     return {key: _resolved(part, known) for key, part in value.items()}
 
 
+_CONDITIONS: Final = "Fn::Conditions"
+_DEEPEST: Final = 20
+
+
+def _holds(condition: Any, known: Mapping[str, Any], depth: int = 0) -> Maybe[bool]:
+    """https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/intrinsic-function-reference-conditions.html"""
+    if not isinstance(condition, Mapping) or len(condition) != 1 or depth > _DEEPEST:
+        return UNKNOWN
+    ((function, argument),) = condition.items()
+    parts = items(argument)
+    if function == "Condition":
+        return _holds(at(known.get(_CONDITIONS), str(argument)), known, depth + 1)
+    if function == "Fn::Equals" and len(parts) == 2:
+        one, other = (_resolved(part, known) for part in parts)
+        return UNKNOWN if holds_unknown((one, other)) else str(one) == str(other)
+    if function == "Fn::Not" and len(parts) == 1:
+        return negation(_holds(parts[0], known, depth + 1))
+    answers = [_holds(part, known, depth + 1) for part in parts]
+    return both(answers) if function == "Fn::And" else either(answers) if function == "Fn::Or" else UNKNOWN
+
+
 def _called(function: str, argument: Any, known: Mapping[str, Any]) -> Any:
+    if function == "Fn::If" and len(parts := items(argument)) == 3:
+        held = _holds({"Condition": parts[0]}, known)
+        return UNKNOWN if held is UNKNOWN else _resolved(parts[1 if held else 2], known)
     if function == "Fn::Base64":
         return _resolved(argument, known)
     if function == "Fn::Sub" and isinstance(argument, str) and "${" not in argument:

@@ -12,13 +12,36 @@ from typing import Any, Final
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
-from facts.concepts.unknown import UNKNOWN, Maybe, Texts, at, coalesce, holds_unknown, items, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    Texts,
+    at,
+    coalesce,
+    either,
+    flag,
+    holds_unknown,
+    items,
+    negation,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.aks.facts import CLOUD as AZURE
 from policies.readers.aks.facts import gpus_of_size
-from policies.readers.eks.template import Choice, TemplateMachines, choices_of, machines, typed, with_registered
+from policies.readers.eks.template import (
+    Choice,
+    TemplateMachines,
+    choices_of,
+    machines,
+    pods_reach,
+    typed,
+    with_registered,
+)
 from policies.readers.gke.facts import CLOUD as GOOGLE
 from policies.readers.gke.facts import whole_machine_gpus
-from policies.readers.node_registration import parsed_labels, parsed_taints
+from policies.readers.kubernetes.objects import read_object, whole_objects
+from policies.readers.node_registration import decoded, parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
 from policies.readers.taints import CONSTANTS, EFFECTS, taints_of
@@ -30,6 +53,8 @@ _GPU_COUNT: Final = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 _SETS: Final = ("MachineDeployment", "MachineSet", "MachinePool")
 _VERSIONS: Final = ("v1alpha4", "v1beta1", "v1beta2")
 # Infrastructure that has no GPUs at all: containers, and machines that are only simulated.
+# How each cloud's machines say that they have a public address.
+_PUBLIC: Final = ("allocatePublicIP", "enableNodePublicIP", "publicIP")
 _WITHOUT_GPUS: Final = ("Docker", "Dev", "InMemory")
 
 
@@ -66,6 +91,8 @@ def read_machines(declared: Declared) -> Iterable[Item]:
             labels=_labels(spec, bootstrap, infrastructure),
             taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
         ),
+        private=negation(_has(infrastructure, _PUBLIC)),
+        pods_as_nodes=_pods_reach(infrastructure),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
         unknown_reasons=_unknown_reasons(kinds, at(machine, "bootstrap", "configRef"), bootstrap),
@@ -73,8 +100,24 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     )
 
 
+def read_resource_set(declared: Declared) -> Iterable[Item]:
+    """``ClusterResourceSet``, which applies what ConfigMaps and Secrets hold.
+
+    https://cluster-api.sigs.k8s.io/tasks/cluster-resource-set
+    """
+    for reference in declared.references:
+        data = [reference.properties.get(key) for key in ("data", "stringData")]
+        texts = [value for part in data if isinstance(part, Mapping) for value in part.values()]
+        readable = [decoded(each) if reference.kind == "Secret" else each for each in texts if isinstance(each, str)]
+        _, objects = whole_objects(readable)
+        for each in objects:
+            yield from read_object(each, declared)
+
+
+_RESOURCE_SET: Final = "kubernetes:addons.cluster.x-k8s.io/*:ClusterResourceSet"
 READERS: Final[Mapping[str, Reader]] = {
-    f"kubernetes:cluster.x-k8s.io/{version}:{kind}": read_machines for version in _VERSIONS for kind in _SETS
+    **{f"kubernetes:cluster.x-k8s.io/{version}:{kind}": read_machines for version in _VERSIONS for kind in _SETS},
+    _RESOURCE_SET: read_resource_set,
 }
 
 
@@ -87,8 +130,63 @@ def _one_machine(declared: Declared) -> Iterable[Declared]:
         yield respelled(declared, set_type, {**declared.properties, "spec": same})
 
 
+def _control_plane(type_token: str, properties: Callable[[Any], Mapping[str, Any]]) -> Spelling:
+    """A cloud's managed control plane as that cloud's own cluster."""
+
+    def spelled(declared: Declared) -> Iterable[Declared]:
+        spec = declared.properties.get("spec")
+        yield respelled(declared, type_token, {"name": declared.object_name, **properties(spec)})
+
+    return spelled
+
+
+def _amazons_cluster(spec: Any) -> Mapping[str, Any]:
+    """https://cluster-api-aws.sigs.k8s.io/crd, public where it says nothing."""
+    access, encryption = at(spec, "endpointAccess"), at(spec, "encryptionConfig")
+    return {
+        "name": coalesce(at(spec, "eksClusterName"), UNKNOWN),
+        "region": at(spec, "region"),
+        "vpcConfig": {"endpointPublicAccess": at(access, "public"), "publicAccessCidrs": at(access, "publicCIDRs")},
+        "encryptionConfig": {"provider": {"keyArn": at(encryption, "provider")}},
+    }
+
+
+def _azures_cluster(spec: Any) -> Mapping[str, Any]:
+    """https://capz.sigs.k8s.io/reference/v1beta1-api"""
+    shared = {key: at(spec, key) for key in ("apiServerAccessProfile", "disableLocalAccounts", "location")}
+    return {**shared, "networkProfile": {"networkPolicy": at(spec, "networkPolicy")}}
+
+
+def _googles_cluster(spec: Any) -> Mapping[str, Any]:
+    """https://cluster-api-gcp.sigs.k8s.io/managed/"""
+    networks = at(spec, "master_authorized_networks_config")
+    blocks = [{"cidrBlock": at(block, "cidr_block")} for block in items(at(networks, "cidr_blocks"))]
+    public = at(networks, "gcp_public_cidrs_access_enabled")
+    return {
+        "name": coalesce(at(spec, "clusterName"), UNKNOWN),
+        "location": at(spec, "location"),
+        "enableAutopilot": at(spec, "enableAutopilot"),
+        "privateClusterConfig": at(spec, "clusterNetwork", "privateCluster"),
+        "masterAuthorizedNetworksConfig": None
+        if networks is None
+        else {"cidrBlocks": blocks, "gcpPublicCidrsAccessEnabled": public},
+        # Its pools are declared by themselves.
+        "removeDefaultNodePool": True,
+        "nodeConfig": {"serviceAccount": UNKNOWN},
+    }
+
+
 SPELLINGS: Final[Mapping[str, Spelling]] = {
-    f"kubernetes:cluster.x-k8s.io/{version}:Machine": _one_machine for version in _VERSIONS
+    **{f"kubernetes:cluster.x-k8s.io/{version}:Machine": _one_machine for version in _VERSIONS},
+    "kubernetes:*cluster.x-k8s.io/*:AWSManagedControlPlane": _control_plane(
+        "aws:eks/cluster:Cluster", _amazons_cluster
+    ),
+    "kubernetes:*cluster.x-k8s.io/*:AzureManagedControlPlane": _control_plane(
+        "azure-native:containerservice:ManagedCluster", _azures_cluster
+    ),
+    "kubernetes:*cluster.x-k8s.io/*:GCPManagedControlPlane": _control_plane(
+        "gcp:container/cluster:Cluster", _googles_cluster
+    ),
 }
 
 
@@ -100,8 +198,15 @@ def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield other
 
 
+def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
+    listed = items(at(declared.properties, "spec", "resources"))
+    named = {(at(each, "kind"), at(each, "name")) for each in listed if not holds_unknown(each)}
+    return [each for each in everything.of_kinds("ConfigMap", "Secret") if (each.kind, each.object_name) in named]
+
+
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    type_token: Referrer(refers=lambda _: True, finds=_parts) for type_token in READERS
+    **{type_token: Referrer(refers=lambda _: True, finds=_parts) for type_token in READERS},
+    _RESOURCE_SET: Referrer(refers=lambda _: True, finds=_applied),
 }
 
 
@@ -125,6 +230,21 @@ def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Ma
         if at(scaling, high) is not None:
             return whole(at(scaling, low), default=0), whole(at(scaling, high))
     return None
+
+
+def _spec_of(infrastructure: Declared | None) -> Any:
+    spec = infrastructure.properties.get("spec") if infrastructure else None
+    return at(spec, "template", "spec") if infrastructure and infrastructure.kind.endswith("Template") else spec
+
+
+def _has(infrastructure: Declared | None, switches: Iterable[str]) -> Maybe[bool]:
+    return either(flag(at(_spec_of(infrastructure), switch)) for switch in switches)
+
+
+def _pods_reach(infrastructure: Declared | None) -> Maybe[bool]:
+    """Whether machines of Amazon say that they give their credentials to pods."""
+    options = at(_spec_of(infrastructure), "instanceMetadataOptions")
+    return options is not None and pods_reach(options)
 
 
 def _unknown_reasons(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, UnknownReason]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items, mapping, text
+from policies.readers.kubernetes.chart_values import over
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, parsed, respelled
 
@@ -62,6 +63,21 @@ def read_cluster_api(declared: Declared) -> Iterable[Declared]:
     yield _release(declared, at(spec, "chartName"), names, parsed(at(spec, "valuesTemplate")))
 
 
+def read_terraform(declared: Declared) -> Iterable[Declared]:
+    """``helm:index/release:Release``: https://registry.terraform.io/providers/hashicorp/helm."""
+    inputs = declared.properties
+    values: dict[str, Any] = {}
+    texts = [mapping(parsed(each)) for each in items(inputs.get("values"))]
+    for each in texts:
+        values = values if each is UNKNOWN else over(each, values)
+    listed = [
+        (at(entry, "name"), at(entry, "value")) for entry in items(coalesce(inputs.get("sets"), inputs.get("set")))
+    ]
+    unknown = [each for each in texts if each is UNKNOWN]
+    names = (inputs.get("name"), inputs.get("namespace"))
+    yield _release(declared, inputs.get("chart"), names, with_set(values, listed), unknown, inputs.get("postrender"))
+
+
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     "kubernetes:helm.toolkit.fluxcd.io/*:HelmRelease": read_flux,
     "kubernetes:argoproj.io/*:Application": read_argo,
@@ -70,6 +86,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "kubernetes:helm.cattle.io/*:HelmChartConfig": read_k3s,
     "kubernetes:helm.crossplane.io/*:Release": read_crossplane,
     "kubernetes:helm.m.crossplane.io/*:Release": read_crossplane,
+    "helm:index/release:Release": read_terraform,
     "kubernetes:addons.cluster.x-k8s.io/*:HelmChartProxy": read_cluster_api,
 }
 

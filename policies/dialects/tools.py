@@ -17,7 +17,7 @@ from typing import Final
 
 from facts.concepts.unknown import at, coalesce
 from policies.readers.resource import Declared
-from policies.readers.spelling import Spelling, of_terraform, respelled
+from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled
 from policies.readers.tables import rows
 
 _ROWS: Final = rows("dialects", "tools")
@@ -31,6 +31,7 @@ _LISTS: Final = {
     "override": "overrides",
     "profile": "profiles",
     "resourceLimit": "resourceLimits",
+    "scalingInstruction": "scalingInstructions",
     "selector": "selectors",
     "tag": "tags",
     "tagSpecification": "tagSpecifications",
@@ -85,7 +86,24 @@ def _ack_template(declared: Declared) -> Iterable[Declared]:
         yield respelled(declared, "aws:ec2/launchTemplate:LaunchTemplate", {**data, "name": name})
 
 
+def _manifest(declared: Declared) -> Iterable[Declared]:
+    """An object of Kubernetes that an unbridged provider applies, as a structure or as YAML.
+
+    https://registry.terraform.io/providers/gavinbunney/kubectl, https://registry.terraform.io/providers/hashicorp/kubernetes
+    """
+    body = coalesce(declared.properties.get("manifest"), declared.properties.get("yamlBody"))
+    objects = [*parsed_all(body)] if isinstance(body, str) else [body]
+    listed = [each for each in objects if isinstance(at(each, "apiVersion"), str) and isinstance(at(each, "kind"), str)]
+    for each in listed:
+        version = each["apiVersion"] if "/" in each["apiVersion"] else f"core/{each['apiVersion']}"
+        yield respelled(declared, f"kubernetes:{version}:{each['kind']}", each)
+    if not listed:
+        yield declared
+
+
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     **{row["type"]: _spelled(row["read_as"], row["fields"].split(".") if row["fields"] else ()) for row in _ROWS},
     "kubernetes:ec2.services.k8s.aws/*:LaunchTemplate": _ack_template,
+    "kubectl:index/*:*Manifest*": _manifest,
+    "kubernetes:index/manifest:Manifest": _manifest,
 }

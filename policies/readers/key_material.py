@@ -1,8 +1,7 @@
 """Finds keys that never expire in whatever a resource declares: Secrets, ConfigMaps, environments, chart values, boot
 data, metadata. The forms of keys: ``facts/concepts/credentials.py``.
 
-Tokens of services that know no identities of a cloud (a model hub, a code host) are allowed in Secrets and secret
-stores, as are private keys beside their certificates, which a server needs, everywhere but in ConfigMaps.
+Private keys beside their certificates are allowed, which a server needs, everywhere but in ConfigMaps.
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ from facts.concepts.unknown import UNKNOWN
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared
 
-_STORES: Final = re.compile(r"secret|vault|ssm/parameter", re.IGNORECASE)
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
 # Read by themselves (``keys.py``), made for the program to use, or read object by object.
 _APART: Final = ("gpucluster", "kubernetes:yaml", "pulumi:", "random:", "tls:")
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
 _OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{20,}={0,2}\s*")
+# https://docs.docker.com/reference/cli/docker/login/#credential-stores
+_DOCKER: Final = re.compile(r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{20,}={0,2})\"")
 _NAMED: Final = "a secret key of a cloud"
 
 
@@ -33,7 +33,6 @@ class _Place:
     """Where a value stands, and which keys count there."""
 
     path: str = ""
-    services: bool = True
     private: bool = True
     certificates: bool = True
     """Whether a private key beside a certificate is allowed."""
@@ -48,7 +47,7 @@ def key_material(resource: Declared) -> Iterator[Credential]:
     """One credential for each value of the resource that is, or contains, a key without an end of its own."""
     if resource.type.startswith(_APART):
         return
-    place = _Place(services=not _STORES.search(resource.type), certificates=resource.type != _CONFIG_MAP)
+    place = _Place(certificates=resource.type != _CONFIG_MAP)
     for path, key in _keys(resource.properties, place):
         where = f"{resource.kind} '{resource.name}' ({path})"
         unknown = key is UNKNOWN
@@ -80,9 +79,10 @@ _SHORTEST: Final = 15
 def _key_of(text: str, place: _Place) -> str:
     if len(text) < _SHORTEST:
         return ""
-    for each in (text, decoded(text) if _BASE64.fullmatch(text) else None):
+    plain = (decoded(text) if _BASE64.fullmatch(text) else None) or text
+    for each in (text, plain, *(decoded(auth) for auth in _DOCKER.findall(plain))):
         private = place.private and not (place.certificates and _CERTIFICATE in (each or ""))
-        if each and (key := static_key_in(each, services=place.services, private=private)):
+        if each and (key := static_key_in(each, private=private)):
             return key
     return ""
 

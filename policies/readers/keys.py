@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Credential, EncryptionKey
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, either, flag, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 
@@ -71,6 +71,16 @@ def read_lasting(declared: Declared) -> Iterable[Item]:
     yield Credential(_LASTING[declared.type].format(declared.name), True, declared.urn)
 
 
+def read_registry(declared: Declared) -> Iterable[Item]:
+    """A container registry of Azure with an administrator, whose passwords never expire.
+
+    https://learn.microsoft.com/azure/container-registry/container-registry-authentication#admin-account
+    """
+    enabled = either(flag(declared.properties.get(name)) for name in ("adminUserEnabled", "adminEnabled"))
+    if enabled is not False:
+        yield Credential(f"the administrator's password of registry '{declared.name}'", enabled, declared.urn)
+
+
 def read_amazons_provider(declared: Declared) -> Iterable[Item]:
     """``pulumi:providers:aws`` with an access key of its own (a session token marks a short-lived one)."""
     secret, token = text(declared.properties.get("secretKey")), text(declared.properties.get("token"))
@@ -102,6 +112,8 @@ READERS: Final[Mapping[str, Reader]] = {
     **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
     "aws:kms/key:Key": read_amazons,
     "gcp:kms/cryptoKey:CryptoKey": read_googles,
+    "azure:containerservice/registry:Registry": read_registry,
+    "azure-native*:containerregistry*:Registry": read_registry,
     "azure:keyvault/key:Key": read_azures,
     "azure-native*:keyvault*:Key": read_azures,
 }

@@ -24,6 +24,10 @@ from policies.readers.taints import parse_taint, taints_of
 # The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
 # RKE2 (https://docs.k3s.io/cli/agent).
 _FLAG: Final = re.compile(r"--(register-with-taints|node-taint|node-labels?)[= ]['\"]?([^\s'\"\\]+)")
+# Comments, and commands that only write to the screen.
+_IDLE: Final = re.compile(
+    r"^[ \t]*(?::|true|logger|(?:echo|printf)\b(?![^\n]*[>|]))[ \t][^\n]*|(?:^|[ \t])#[^\n]*", re.MULTILINE
+)
 _TABLE: Final = re.compile(r"^\[settings\.kubernetes\.node-(taints|labels)\]\s*$(.*?)(?=^\[|\Z)", re.M | re.S)
 _ENTRY: Final = re.compile(r"^\s*\"?([\w./-]+)\"?\s*=\s*\[?\s*\"([^\"]*)\"", re.M)
 _DOCUMENT: Final = re.compile(r"^apiVersion:\s*(?:node\.eks\.aws|kubeadm\.k8s\.io)/.*?(?=^--|\Z)", re.M | re.S)
@@ -71,7 +75,7 @@ def registration(user_data: Any) -> Registration:
         return _NO_TEXT
     taints: list[Taint] = []
     labels: dict[str, str] = {}
-    for flag, value in _FLAG.findall(script):
+    for flag, value in _FLAG.findall(_IDLE.sub("", script)):
         if "$" in value:  # a shell variable: what it holds is not visible here
             return _SHELL
         if flag.startswith("node-label"):

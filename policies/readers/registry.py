@@ -34,7 +34,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "dialects.tools",
     ),
     "aws-native": ("readers.keys", "dialects.cloudformation"),
-    "azapi": ("readers.keys", "dialects.arm"),
+    "azapi": ("readers.aks.clusters", "readers.keys", "dialects.arm"),
     "azure": (
         "readers.aks.classic",
         "readers.keys",
@@ -55,7 +55,10 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "google-beta": ("readers.keys", "dialects.tools"),
     "gpucluster": ("readers.pool_prices",),
     "gpucluster-machines": ("readers.own_machines",),
+    "helm": ("dialects.gitops",),
+    "kubectl": ("dialects.tools",),
     "kubernetes": (
+        "dialects.tools",
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",
         "readers.kubernetes.platform_settings",

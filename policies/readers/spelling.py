@@ -88,3 +88,13 @@ def parsed(value: Any) -> Any:
         return yaml.safe_load(value)
     except yaml.YAMLError:
         return UNKNOWN
+
+
+def parsed_all(text: str) -> list[Any]:
+    """The documents of a text in YAML; none for a text that is none, or a template."""
+    import yaml  # as above
+
+    try:
+        return [*yaml.safe_load_all(text)]
+    except yaml.YAMLError:
+        return []

@@ -270,8 +270,11 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
     if not isinstance(minimum.group, str):
         return False
     pattern = group.scaling_group.name if group.scaling_group is not None else UNKNOWN
-    return minimum.group == group.name or (
-        isinstance(pattern, str) and re.fullmatch(pattern, minimum.group) is not None
+    of_pool = re.fullmatch(rf"[a-z]+-(?:[\w-]+-)?{re.escape(group.name)}-[0-9a-f]+-(?:vmss|grp)", minimum.group)
+    return (
+        minimum.group == group.name
+        or of_pool is not None
+        or (isinstance(pattern, str) and re.fullmatch(pattern, minimum.group) is not None)
     )
 
 

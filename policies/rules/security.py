@@ -270,8 +270,8 @@ def host_encryption(group: NodeGroup) -> list[Violation]:
     "no-static-keys",
     title="No static keys",
     why="Anyone who gets a key from a program or its state can use it until it is revoked.",
-    remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig. The "
-    "token of another service belongs into a Secret that pods read by secretKeyRef, or charts by the Secret's name.",
+    remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig. Of "
+    "other services' tokens declare where they are: an ExternalSecret, a SealedSecret, or a mount of a secret store.",
     level="mandatory",
     severity="critical",
     example=Credential("the service account key 'ci'", True, ""),

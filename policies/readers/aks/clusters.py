@@ -35,6 +35,7 @@ from facts.concepts.unknown import (
 from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import parsed
 from policies.readers.taints import Additions, parse_taint
 from policies.readers.unknown_reasons import reasons_for
 
@@ -229,7 +230,23 @@ _GENERIC: Final[Mapping[str, Reader]] = {
     "microsoft.insights/autoscalesettings": read_setting,
 }
 
-GENERIC: Final = (read_generic,)
+
+def read_update(declared: Declared) -> Iterable[Item]:
+    """``azapi:index/updateResource:UpdateResource`` of an agent pool: the numbers of nodes that it sets.
+
+    https://registry.terraform.io/providers/Azure/azapi/latest/docs/resources/update_resource
+    """
+    inputs = declared.properties
+    name = coalesce(inputs.get("name"), inputs.get("resourceId"))
+    for key in ("minCount", "count"):
+        number = at(parsed(inputs.get("body")), "properties", key)
+        if number is not None and "/agentpools" in str(inputs.get("type")).lower():
+            group, where = text(name), f"body.properties.{key}"
+            group = group.rpartition("/")[2] if isinstance(group, str) else group
+            yield Minimum(f"update '{declared.name}'", amount(number), group, where=where, resource=declared.urn)
+
+
+GENERIC: Final = (read_generic, read_update)
 
 # The API version is part of the token (containerservice/v20250901) or of the package (azure-native_containerservice_…).
 READERS: Final[Mapping[str, Reader]] = {
@@ -241,6 +258,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:insights*:AutoscaleSetting": read_setting,
     "azure-native*:monitor*:AutoscaleSetting": read_setting,
     "azure-native*:resources*:Resource": read_generic,
+    "azapi:index/updateResource:UpdateResource": read_update,
 }
 
 

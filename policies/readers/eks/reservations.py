@@ -7,10 +7,11 @@ https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import Minimum, Reservation
+from facts.concepts.declared import Minimum, NotEvaluated, Reservation, UnknownReason
 from facts.concepts.iam import parsed
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD, gpus_of
@@ -74,6 +75,19 @@ def read_schedule(declared: Declared) -> Iterable[Item]:
     )
 
 
+def read_scaling_plan(declared: Declared) -> Iterable[Item]:
+    """``aws:autoscalingplans/scalingPlan:ScalingPlan``: https://docs.aws.amazon.com/autoscaling/plans/APIReference/."""
+    for number, instruction in enumerate(items(declared.properties.get("scalingInstructions"))):
+        target = text(at(instruction, "resourceId"))
+        yield Minimum(
+            what=f"scaling plan '{declared.name}'",
+            nodes=amount(at(instruction, "minCapacity")),
+            group=target.rpartition("/")[2] if isinstance(target, str) else target,
+            where=f"scalingInstructions[{number}].minCapacity",
+            resource=declared.urn,
+        )
+
+
 # Calls that change a group's size → where they name the group and its sizes:
 # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_SetDesiredCapacity.html,
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
@@ -113,11 +127,30 @@ def read_automation(declared: Declared) -> Iterable[Item]:
 
     https://docs.aws.amazon.com/systems-manager/latest/userguide/automation-action-executeawsapi.html
     """
-    for step in _objects(parsed_text(declared.properties.get("content"))):
+    content = declared.properties.get("content")
+    if _SCRIPT.search(str(content)):
+        yield _opaque(declared)
+    for step in _objects(parsed_text(content)):
         inputs = at(step, "inputs")
         api = str(at(inputs, "Api"))
         call = f"{str(at(inputs, 'Service')).lower()}:{api[:1].lower()}{api[1:]}"
         yield from _sizes(call, inputs, "content … inputs", declared, "document")
+
+
+def read_association(declared: Declared) -> Iterable[Item]:
+    """``aws:ssm/association:Association`` with a document of AWS that runs a script on machines."""
+    if _SCRIPT.search(str(declared.properties.get("name"))):
+        yield _opaque(declared)
+
+
+_SCRIPT: Final = re.compile(
+    r"aws:(?:run(?:Command|PowerShellScript|ShellScript)|executeScript)|AWS-Run\w*(?:Script|Playbook)"
+)
+
+
+def _opaque(declared: Declared) -> NotEvaluated:
+    reason = UnknownReason("it runs a script", "Check it by hand and exempt it by name.")
+    return NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True)
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -145,8 +178,10 @@ def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) ->
 
 READERS: Final[Mapping[str, Reader]] = {
     "aws:autoscaling/schedule:Schedule": read_schedule,
+    "aws:autoscalingplans/scalingPlan:ScalingPlan": read_scaling_plan,
     "aws:scheduler/schedule:Schedule": read_event_schedule,
     "aws:sfn/stateMachine:StateMachine": read_state_machine,
+    "aws:ssm/association:Association": read_association,
     "aws:ssm/document:Document": read_automation,
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
     "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,

@@ -89,6 +89,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             max_nodes=most if fixed is None else fixed,
             capacity_type=capacity_type(_spot(final)),
         ),
+        initial_nodes=0 if fixed is None else fixed,
         nodes=Nodes(
             machine_types=types or (None,),
             zones=(),

@@ -28,6 +28,7 @@ from policies.readers.kubernetes.workloads import (
 )
 from policies.readers.reading import read
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import parsed_all
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -143,12 +144,8 @@ def children(declared: Declared, everything: Program) -> Iterable[Declared]:
 def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
     """A value without the manifests in it, and these: a chart's ``extraObjects``, or YAML in a text."""
     if isinstance(value, str) and "apiVersion" in value and "{{" not in value:
-        import yaml  # 0.1 s that few programs need to spend
-
-        try:
-            return None, [each for each in yaml.safe_load_all(value) if isinstance(each, Mapping)]
-        except yaml.YAMLError:
-            return value, []
+        objects = [each for each in parsed_all(value) if isinstance(each, Mapping)]
+        return (None if objects else value), objects
     if isinstance(value, Mapping):
         whole = "metadata" in value or "spec" in value  # a reference to an object has a name
         if whole and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
