@@ -16,8 +16,8 @@ import pytest
 from tests.stacks import ROOT
 
 PACKAGES = (
-    "components", "facts", "packages/cli/gpucluster", "packages/gpu/gpu", "packages/machines/machines",
-    "packages/proof/proof", "packages/rehearsal/rehearsal", "policies", "schemas",
+    "components", "facts", "packages/account/account", "packages/cli/gpucluster", "packages/gpu/gpu",
+    "packages/machines/machines", "packages/proof/proof", "packages/rehearsal/rehearsal", "policies", "schemas",
 )  # fmt: skip
 REHEARSAL = ROOT / "packages" / "rehearsal"
 EVERYTHING, NOTHING = "everything", "nothing of ours"

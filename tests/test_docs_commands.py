@@ -75,7 +75,12 @@ def _line(app: typer.Typer) -> typer.core.TyperGroup:
 
 @pytest.mark.parametrize(
     ("app", "tool", "in_sentences", "least"),
-    [(gpu.cli.app, "gpu", False, 40), (gpu.cli.app, "gpu", True, 50), (gpucluster.app.app, "gpucluster", True, 2)],
+    [
+        (gpu.cli.app, "gpu", False, 40),
+        (gpu.cli.app, "gpu", True, 50),
+        (gpucluster.app.app, "gpucluster", False, 3),
+        (gpucluster.app.app, "gpucluster", True, 2),
+    ],
 )
 def test_pages_write_commands_that_the_command_line_takes(
     app: typer.Typer, tool: str, in_sentences: bool, least: int

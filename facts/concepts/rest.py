@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 # https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 
 
 def resource_path(version: str, plural: str, name: str | None = None, namespace: str | None = None) -> str:
@@ -27,6 +28,11 @@ def admission_warnings(headers: Iterable[str]) -> tuple[str, ...]:
     """The texts in the values of an answer's ``Warning`` headers, as ``kubectl`` prints them."""
     texts = [text for header in headers for text in _WARNING.findall(header)]
     return tuple(text.replace('\\"', '"') for text in texts)
+
+
+def short_message(message: str) -> str:
+    """An admission policy's message without the API server's preamble, which names the policy."""
+    return _PREAMBLE.sub("", message)
 
 
 def failure(body: bytes | str | None) -> tuple[str, str] | None:

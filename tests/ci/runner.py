@@ -28,7 +28,7 @@ GITLAB: Final = yaml.safe_load((ROOT / "examples/ci/gitlab.yml").read_text())
 _EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _FILES: Final = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 _RECORDER: Final = Path(__file__).with_name("record.py")
-_PACKAGES: Final = ("cli", "gpu", "machines", "proof", "rehearsal")
+_PACKAGES: Final = ("account", "cli", "gpu", "machines", "proof", "rehearsal")
 _PROGRAMS: Final = ("az", "gh", "make", "pulumi", "sudo")
 _CONDITIONS: Final = {"!cancelled()": True, "!cancelled() && hashFiles('build/gate.sarif') != ''": True}
 _ALWAYS: Final = "cancelled()"

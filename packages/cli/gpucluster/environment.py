@@ -1,4 +1,4 @@
-"""``python3 -m gpucluster.environment program|rehearsal|dev``: the virtual environment ``.venv``, by purpose.
+"""``python3 -m gpucluster.environment program|account|rehearsal|dev``: the virtual environment ``.venv``, by purpose.
 
 pip installs uv, uv installs one group of pyproject.toml as uv.lock has it; both accept only the hashes in it.
 They are exported first, so that the package index that pip is set to serves them, wherever uv.lock found them. A
@@ -28,13 +28,13 @@ LOCK: Final = "uv.lock"
 
 # Purpose, a group in pyproject.toml → size of a whole environment with pip and uv, by `du --apparent-size` before
 # anything is compiled. Each has the packages of those before it.
-_SIZES: Final[Mapping[str, str]] = {"program": "530 MB", "rehearsal": "790 MB", "dev": "1.1 GB"}
+_SIZES: Final[Mapping[str, str]] = {"program": "530 MB", "account": "560 MB", "rehearsal": "790 MB", "dev": "1.1 GB"}
 PURPOSES: Final = (*_SIZES,)
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {"gpucluster": ("program", "cli"), "gpu": ("rehearsal", "gpu")}
 """Command in ``.venv/bin``, named as its package → the purpose that it comes with, and its folder in ``packages/``."""
 
-_FOLDERS: Final = ("cli", "gpu", "machines", "proof", "rehearsal")
+_FOLDERS: Final = ("account", "cli", "gpu", "machines", "proof", "rehearsal")
 """Folders in ``packages/`` on Python's path; none of them is installed."""
 
 EXPORT: Final = ("--quiet", "--frozen", "--no-emit-workspace", "--no-header", "--no-annotate")

@@ -275,7 +275,7 @@ def test_a_list_that_differs_from_the_lock_is_named(monkeypatch: pytest.MonkeyPa
         (tmp_path / file).write_text(text if file != "requirements.lock" else text.replace("==", "==9"))
     for name in ("uv.lock", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text())
-    for package in ("cli", "gpu", "proof", "rehearsal"):
+    for package in ("account", "cli", "gpu", "proof", "rehearsal"):
         folder = tmp_path / "packages" / package
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pyproject.toml").write_text((ROOT / "packages" / package / "pyproject.toml").read_text())

@@ -161,7 +161,7 @@ class ClusterClient:
             raise
 
     def create(self, manifest: Object) -> Reply:
-        """Create a namespaced object from its manifest."""
+        """Create an object from its manifest."""
         return self._send("POST", collection(manifest), manifest)
 
     def delete(self, path: str) -> None:
@@ -259,6 +259,5 @@ def event_path(namespace: str) -> str:
 
 def collection(manifest: Mapping[str, Any]) -> str:
     """The path where an object with this manifest (a Job, a Service) is created."""
-    return resource_path(
-        manifest["apiVersion"], manifest["kind"].lower() + "s", None, manifest["metadata"]["namespace"]
-    )
+    place = manifest.get("metadata") or {}
+    return resource_path(manifest["apiVersion"], manifest["kind"].lower() + "s", None, place.get("namespace"))

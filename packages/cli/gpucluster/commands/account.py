@@ -1,4 +1,4 @@
-"""What needs a cloud account: runs the ``pulumi`` on PATH, which is logged in, always with the gate.
+"""What needs a cloud account, or its cluster: runs the ``pulumi`` on PATH, which is logged in, always with the gate.
 
 A plan limits the update to what was reviewed: https://www.pulumi.com/docs/iac/guides/basics/update-plans/
 """
@@ -10,14 +10,16 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Annotated, Final
+from typing import IO, Annotated, Final, Literal
 
 import typer
 
 from facts.concepts.credentials import hidden, hidden_lines
-from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackName, bad_input, say_error
+from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackArgument, StackName, bad_input, say_error
 
 # Helm has each release in a Secret, and lists all Secrets of the namespace to find it, which a reader may not.
 IN_SECRETS: Final = ("**helm.sh/v3:Release::**", "**core/v1:Secret::**")
@@ -68,6 +70,99 @@ def drift(stack: StackName = "dev", secrets: Secrets = False) -> None:
     text = "".join(f"{line}\n" for line in lines)
     (BUILD / "drift.md").write_text(text, encoding="utf-8")
     typer.echo(text, nl=False)
+
+
+def prove(
+    stack: StackArgument = "dev",
+    part: Annotated[
+        Literal["cluster", "stack"],
+        typer.Option("--part", help="cluster: a kubeconfig is enough. stack: needs Pulumi's state and your login."),
+    ] = "cluster",
+    pools: Annotated[
+        str | None, typer.Option("--pools", help="Only these GPU pools, as t4-1,t4-4.", show_default="all")
+    ] = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option("--max-usd", min=0, help="The most that it may cost.", show_default="the price that it asks for"),
+    ] = None,
+    minutes: Annotated[
+        int, typer.Option("--minutes", min=1, max=240, help="How long each job may take, its node's start included.")
+    ] = 20,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Where its jobs are.", show_default="the context's")
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", help="A context of your kubeconfig.", show_default="the current one")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needs --max-usd.")] = False,
+) -> None:
+    """Show on the cluster of your kubeconfig what a rehearsal shows; asks for the price first.
+
+    Nodes as declared, a first job per GPU pool from zero, pods that stay Pending, back to zero. Everything that it
+    creates is a Job in one namespace, which ends and is deleted by itself, also if this command is killed.
+
+    With --part stack: that a second `pulumi up` changes nothing, by a preview.
+    """
+    from account.prove.command import ProveOptions
+    from account.prove.command import prove as prove_cluster
+    from account.prove.plan import ProveError
+    from facts.concepts.offer import OfferError
+    from gpu.cluster import ClusterClient, ClusterError
+
+    name = Path(stack).stem.removeprefix("Pulumi.")
+    if part == "stack":
+        raise typer.Exit(_prove_stack(name))
+    options = ProveOptions(
+        stack=name,
+        folder=BUILD / "prove" / name,
+        rehearsal=BUILD / "rehearsal" / name / "report.json",
+        pools=tuple(pools.split(",")) if pools else (),
+        minutes=minutes,
+        max_usd=max_usd,
+        yes=yes,
+    )
+    try:
+        code = prove_cluster(ClusterClient(context, namespace), options, say=_wrapped, confirm=typer.confirm)
+    except ProveError as error:
+        bad_input(str(error))
+    except (ClusterError, OfferError) as error:
+        say_error(str(error))
+        code = EXIT_FAIL
+    raise typer.Exit(code)
+
+
+def _wrapped(line: str) -> None:
+    """Print a line, as wide as the terminal, else 80 columns; names and paths stay whole."""
+    indent = line[: len(line) - len(line.lstrip())]
+    lines = textwrap.wrap(
+        line,
+        shutil.get_terminal_size().columns,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    typer.echo("\n".join(lines))
+
+
+def _prove_stack(stack: str) -> int:
+    """Part *stack* of ``prove``: 0 if a preview has no changes."""
+    from account.prove import report
+    from account.rows import lines, passed
+    from rehearsal.report.drift import drift_of
+
+    _remove("prove.*")
+    events, now = BUILD / "prove.events.jsonl", datetime.now(timezone.utc)
+    code = _run([*_pulumi(), "preview", "--stack", stack, "--suppress-progress", "--event-log", str(events)])
+    log = events.read_text(encoding="utf-8") if events.exists() else ""
+    row = report.of_changes(None if code else drift_of(log))
+    engine = subprocess.run(["pulumi", "version"], capture_output=True, text=True, check=False).stdout.strip()
+    content = report.stack_json(stack, row, {"pulumi": engine}, now)
+    file = report.write(content, BUILD / "prove" / stack)
+    for line in lines([row]):
+        _wrapped(line)
+    _wrapped(f"Not shown by this part: {'; '.join(report.NOT_SHOWN['stack'])}.")
+    _wrapped(f"{content['verdict'].upper()} {stack}. Report: {file.relative_to(ROOT)}")
+    return 0 if passed([row]) else EXIT_FAIL
 
 
 def stack_place(stack: StackName = "dev") -> None:

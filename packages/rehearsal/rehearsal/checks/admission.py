@@ -17,9 +17,9 @@ from facts.catalog.model import Resources
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL, ROLE_LABEL, Pool, by_resource, gpus_per_pod
+from facts.concepts.rest import short_message
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check, Pools
-from rehearsal.scenario.user import short_message
 
 _POLICY: Final = "ValidatingAdmissionPolicy"
 _PROVIDERS: Final = Path(__file__).parents[1] / "providers"

@@ -8,11 +8,11 @@ from typing import Final
 
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.rest import short_message
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import short_message
 
 _FULL: Final = ("exceed limits", "limits have been exhausted")
 

@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from facts.concepts.counts import counted
+from facts.concepts.rest import short_message
 from rehearsal.report import report
 from rehearsal.report.record import RehearsalRecord, scaled_by
 from rehearsal.scenario.manifests import where_it_ran
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import short_message
 
 _REFRESH_SECONDS: Final = 0.5
 _RECENT_LINES: Final = 8

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup
+from facts.concepts.rest import short_message
 from rehearsal.checks import account_checks, leftover_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -34,7 +35,7 @@ from rehearsal.scenario import declared
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import NodeRecord, Timeline
-from rehearsal.scenario.user import User, Watcher, short_message
+from rehearsal.scenario.user import User, Watcher
 from rehearsal.tools import provide
 from rehearsal.tools.own_autoscaler import own_autoscaler
 

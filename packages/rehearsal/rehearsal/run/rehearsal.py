@@ -10,6 +10,7 @@ from rich.console import Console
 
 from facts import catalog
 from facts.concepts.counts import counted
+from facts.concepts.rest import short_message
 from rehearsal import checks, work
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -37,7 +38,7 @@ from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import User, Watcher, let_in, short_message
+from rehearsal.scenario.user import User, Watcher, let_in
 
 
 def deleted(before: Sequence[str], after: Sequence[str]) -> list[str]:

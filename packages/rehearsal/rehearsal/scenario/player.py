@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from facts.concepts.rest import short_message
 from rehearsal.cluster.api import Object
 from rehearsal.scenario.plan import SECONDS, Burst, CapacityShortage, RunsOn, Scenario, Submission
 from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
-from rehearsal.scenario.user import SubmissionReply, User, short_message
+from rehearsal.scenario.user import SubmissionReply, User
 
 # A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
 _JOB_NAME_LIMIT: Final = 63

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -19,8 +18,6 @@ _SECONDS: Final = 240.0
 
 Wait = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, at most for so many seconds; whether it does."""
-
-_PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 
 
 @dataclass(frozen=True)
@@ -58,11 +55,6 @@ def let_in(administrator: Api, developer: Api, wait: Wait, namespace: str = "def
         return bool(answer["status"]["allowed"])
 
     wait(may, _SECONDS)
-
-
-def short_message(message: str) -> str:
-    """An admission policy's message without the API server's preamble, which names the policy."""
-    return _PREAMBLE.sub("", message)
 
 
 class User:

@@ -1,0 +1,3 @@
+from packages.rehearsal.tests.conftest import tools
+
+__all__ = ["tools"]
