@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, load_cloud
+from components.clouds.base import Cloud, CloudCluster, JoinedCluster, load_cloud
 from components.resources import ClusterObjects, KubernetesProvider
 from components.settings import Settings
+
+
+class PoolsCluster(Protocol):
+    """What pools need of a cluster, whether the stack makes it (``Cluster``) or joins it (``GpuPools``)."""
+
+    @property
+    def settings(self) -> Settings:
+        """The stack's settings."""
+        ...
+
+    @property
+    def cloud(self) -> Cloud:
+        """The cluster's cloud."""
+        ...
+
+    @property
+    def handle(self) -> CloudCluster | JoinedCluster:
+        """Declares the autoscaler, which declares pools."""
+        ...
+
+    @property
+    def objects(self) -> ClusterObjects:
+        """Declares objects in the cluster."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

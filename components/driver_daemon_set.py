@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.base import GpuDaemon
-from components.cluster import Cluster
+from components.cluster import PoolsCluster
 from components.resources import CustomResource
 from facts.concepts.kubernetes import RBAC, manifest, role_binding
 from facts.concepts.pool import Pool, placement
@@ -22,7 +22,7 @@ VARIANT_LABEL: Final = "gpucluster.dev/driver"
 class DriverDaemonSetArgs:
     """All GPU ``pools`` of ``cluster``; pools whose cloud installs everything get no DaemonSet."""
 
-    cluster: Cluster
+    cluster: PoolsCluster
     pools: Sequence[Pool]
 
 

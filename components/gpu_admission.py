@@ -12,14 +12,14 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
-from components.cluster import Cluster
+from components.cluster import PoolsCluster
 from components.resources import documents
 from components.users import MPS_POD_SECURITY
 from facts import catalog
@@ -43,7 +43,19 @@ ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
 CLAIMS_POLICY: Final = "gpu-claims.gpucluster.dev"
 MPS_POLICY: Final = "mps-pods.gpucluster.dev"
 
+# Messages about pods that reach none of the pools: in a cluster that somebody else made they are for other nodes.
+_OF_OTHERS: Final = (
+    "requests GPUs, but its nodeSelector or node affinity matches no GPU pool",
+    "requests more GPUs per pod than any node of the selected pools has",
+    "requests GPUs, but does not tolerate the taints of any pool that has enough of them",
+    "selects nodes by a label that only running nodes have",
+)
+# There, a label that no pool has selects other nodes.
+_IGNORED_KEYS: Final = ("!(k in variables.labelKeys) || ", "!(e.key in variables.labelKeys) || ")
 _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
+ISOLATION_LABEL: Final = "gpucluster.dev/isolation"
+ENFORCED: Final = "enforced"
+"""Label, and its value, of the namespaces in a cluster that somebody else made whose pods may be refused."""
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
 """Message of the validation for clouds whose autoscaler ends running pods."""
 
@@ -52,7 +64,7 @@ _EVICTION: Final = "may be ended by the autoscaler while it runs"
 class GpuAdmissionArgs:
     """The GPU ``pools`` of ``cluster``; at least one."""
 
-    cluster: Cluster
+    cluster: PoolsCluster
     pools: Sequence[Pool]
 
 
@@ -61,14 +73,23 @@ class GpuAdmission(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
-        cloud = args.cluster.cloud
+        cloud, joining = args.cluster.cloud, args.cluster.cloud.joining
+        joined = args.cluster.settings.existing_cluster is not None
         for manifest in manifests(
             args.pools,
             adds_gpu_toleration=cloud.adds_gpu_toleration,
             ends_running_pods=cloud.ends_running_pods,
             room=rooms(cloud.name, args.pools),
+            others=joining.node_labels if joined and joining is not None else None,
         ):
             self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
+        if not joined:
+            self._declare_rest(name, args)
+        self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
+
+    def _declare_rest(self, name: str, args: GpuAdmissionArgs) -> None:
+        """Policies on what names no pool: in a cluster that somebody else made it may be about theirs."""
+        cloud = args.cluster.cloud
         planned = catalog.of(cloud.name).labels.gpu_claims.items()
         for resource, pools in by_resource(args.pools).items():
             autoscaled = any(pool.scaling.autoscaled and not pool.scaling.owned for pool in pools)
@@ -77,7 +98,6 @@ class GpuAdmission(pulumi.ComponentResource):
                 self._declare(args, f"{name}-{_prefix(resource)}claims", *claims(resource))
         if any(pool.gpus.mps for pool in args.pools):
             self._declare(args, f"{name}-mps", *mps_pods())
-        self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
 
     def _declare(
         self, args: GpuAdmissionArgs, name: str, policy: Mapping[str, Any], binding: Mapping[str, Any]
@@ -128,17 +148,30 @@ def manifests(
     adds_gpu_toleration: bool,
     ends_running_pods: bool,
     room: Mapping[str, Resources] | None = None,
+    others: Callable[[Pool], Mapping[str, str]] | None = None,
 ) -> tuple[PolicyManifests, ...]:
     """Two policies for each resource of these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` are those of
     ``Cloud``.
 
     ``room``: the CPU and memory that a pool's nodes leave for pods; a pool that it does not name fits pods of any size.
+    ``others``: in a cluster that somebody else made, the labels that the cloud sets on a pool's nodes. There the
+    policies say nothing about pods that reach none of the pools, and refuse in namespaces with ``ISOLATION_LABEL``.
     """
     every: list[PolicyManifests] = []
+    if others is not None:
+        pools = [
+            replace(pool, nodes=replace(pool.nodes, labels={**others(pool), **pool.nodes.labels})) for pool in pools
+        ]
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
-        left_out = {*_pointless(members), *(() if ends_running_pods else (_EVICTION,))}
+        if others is not None:
+            placement, isolation = _among_others(placement), _only_enforced(_among_others(isolation))
+        left_out = {
+            *_pointless(members),
+            *(() if ends_running_pods else (_EVICTION,)),
+            *(() if others is None else _OF_OTHERS),
+        }
         warned, refused = (
             [each for each in policy["spec"]["validations"] if each["message"] not in left_out]
             for policy in (placement, isolation)
@@ -156,6 +189,29 @@ def manifests(
             ),
         )
     return tuple(every)
+
+
+def _among_others(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy for a cluster that has nodes of others: pods that select a label that no pool has reach none."""
+
+    def strict(variable: Mapping[str, str]) -> dict[str, str]:
+        text = " ".join(variable["expression"].split())
+        for ignored in _IGNORED_KEYS:
+            text = text.replace(ignored, "")
+        return {**variable, "expression": text}
+
+    spec = policy["spec"]
+    variables = [strict(each) if each["name"] == "selected" else each for each in spec["variables"]]
+    return {**policy, "spec": {**spec, "variables": variables}}
+
+
+def _only_enforced(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy for the namespaces whose owners want it; elsewhere, and without an answer, pods are let through."""
+    spec = policy["spec"]
+    constraints = spec["matchConstraints"]
+    selector = {**constraints["namespaceSelector"], "matchLabels": {ISOLATION_LABEL: ENFORCED}}
+    constraints = {**constraints, "namespaceSelector": selector}
+    return {**policy, "spec": {**spec, "failurePolicy": "Ignore", "matchConstraints": constraints}}
 
 
 @functools.cache

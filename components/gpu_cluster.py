@@ -11,22 +11,18 @@ import pulumi
 from components import outputs
 from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
-from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
+from components.gpu_pools import GpuPools, GpuPoolsArgs, declare_gpu_pools
 from components.node_pool import (
     AdminPool,
     AdminPoolArgs,
     ClusterAutoscaler,
     ClusterAutoscalerArgs,
     CpuNodePool,
-    GpuNodePool,
     NodePoolArgs,
 )
-from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import Settings
 from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
-from facts.concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +48,11 @@ class GpuCluster(pulumi.ComponentResource):
 
 
 def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) -> dict[str, Any]:
-    """Declare the cluster, its pools and what runs in it, each component with ``options``; the outputs by name."""
+    """Declare the cluster, its pools and what runs in it, each component with ``options``; the outputs by name.
+
+    In a cluster that somebody else made these are the GPU pools alone."""
+    if settings.existing_cluster is not None:
+        return dict(GpuPools("pools", GpuPoolsArgs(settings=settings), options()).outputs)
     gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
     cluster = Cluster("cluster", ClusterArgs(settings=settings), options())
     admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool), options())
@@ -62,20 +62,18 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
         options(),
     )
 
-    def of(pool: Pool) -> NodePoolArgs:
-        """A pool's arguments."""
-        return NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool)
+    workloads = dict[str, pulumi.Output[Any]]()
 
-    for gpu_pool in gpu_pools:
-        GpuNodePool(gpu_pool.name, of(gpu_pool), options())
-    for cpu_pool in cpu_pools:
-        CpuNodePool(cpu_pool.name, of(cpu_pool), options())
-    DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), options())
-    access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), options())
-    Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), options())
-    GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), options())
-    workloads = declare_workloads(cluster, admin_pool, access.namespaces, options())
-    PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads), options())
+    def rest() -> Mapping[str, pulumi.Input[str]]:
+        """What the stack has beside its GPU pools."""
+        for pool in cpu_pools:
+            CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool), options())
+        access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), options())
+        Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), options())
+        workloads.update(declare_workloads(cluster, admin_pool, access.namespaces, options()))
+        return workloads
+
+    declare_gpu_pools(cluster, autoscaler, options, rest)
     return {
         "clusterName": cluster.handle.name,
         "kubeconfig": cluster.kubeconfig,

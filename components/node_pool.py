@@ -9,7 +9,7 @@ import pulumi
 
 from components import node_reaper
 from components.clouds.base import AdminObjects, NodePools
-from components.cluster import Cluster
+from components.cluster import Cluster, PoolsCluster
 from components.settings.limits.common import warnings
 from facts import catalog
 from facts.concepts.pool import Pool, as_node_group
@@ -18,10 +18,11 @@ from policies.rules.node_groups import ceiling, gpu_taint, zero_minimum
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAutoscalerArgs:
-    """All autoscaled ``pools`` of ``cluster``, declared after it; inside the cluster it runs on ``admin_pool``."""
+    """All autoscaled ``pools`` of ``cluster``, declared after it; inside the cluster it runs on ``admin_pool``, or in
+    one that the stack joined on any node without GPUs."""
 
-    cluster: Cluster
-    admin_pool: pulumi.Resource
+    cluster: PoolsCluster
+    admin_pool: pulumi.Resource | None
     pools: Sequence[Pool]
 
 
@@ -40,12 +41,13 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
         self.node_pools = cluster.handle.autoscaler(args.pools, objects)
         # Devices that pods claim are none that a node counts.
-        claimed = catalog.of(cluster.cloud.name).labels.gpu_claims.items()
+        labels = catalog.of(cluster.cloud.name).labels
+        claimed = labels.gpu_claims.items()
         counted = [
             pool for pool in args.pools if pool.role == "gpu" and not (claimed and claimed <= pool.nodes.labels.items())
         ]
         if cluster.settings.autoscaler != "none" and counted:
-            node_reaper.declare(objects, cluster.settings.autoscaler, counted)
+            node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }
@@ -90,7 +92,7 @@ class NodePoolArgs:
     and toleration themselves only if a CPU pool already exists, and system pods without another node would run
     here."""
 
-    cluster: Cluster
+    cluster: PoolsCluster
     autoscaler: ClusterAutoscaler
     pool: Pool
 

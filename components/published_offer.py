@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import Cloud, GpuDaemon, Subject
-from components.cluster import Cluster
+from components.cluster import PoolsCluster
 from components.settings import Settings
 from facts import catalog
 from facts.catalog.model import Resources
@@ -36,11 +36,14 @@ these, and change them between versions. A pod that requests everything publishe
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedOfferArgs:
-    """The GPU ``pools`` of ``cluster``; ``addresses`` of shared services for jobs, by key of ``workloads``."""
+    """The GPU ``pools`` of ``cluster``; ``addresses`` of shared services for jobs, by key of ``workloads``.
 
-    cluster: Cluster
+    ``cluster_name``: that of a cluster that somebody else made, which may be known only at the update."""
+
+    cluster: PoolsCluster
     pools: Sequence[Pool]
     addresses: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    cluster_name: pulumi.Input[str] | None = None
 
 
 class PublishedOffer(pulumi.ComponentResource):
@@ -51,12 +54,18 @@ class PublishedOffer(pulumi.ComponentResource):
         settings, cloud, objects = args.cluster.settings, args.cluster.cloud, args.cluster.objects
         daemons = daemons_of(cloud, settings, args.pools)
 
-        def config_map(addresses: Mapping[str, str]) -> dict[str, Any]:
-            return to_config_map(offer(settings, args.pools, daemons, addresses))
+        def config_map(addresses: Mapping[str, str], cluster: str = settings.cluster_name) -> dict[str, Any]:
+            published = replace(offer(settings, args.pools, daemons, addresses), cluster=cluster)
+            if settings.existing_cluster is not None:
+                published = replace(published, project=pulumi.get_project(), log_command=None)
+            return to_config_map(published)
 
         pools = config_map({})
         if args.addresses:
             pools["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
+        elif args.cluster_name is not None:
+            called = pulumi.Output.from_input(args.cluster_name)
+            pools["data"] = called.apply(lambda known: config_map({}, known)["data"])
         objects.declare(f"{name}-pools", pools, self)
         rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
         reader = manifest(f"{RBAC}/v1", "Role", CONFIG_MAP, NAMESPACE, rules=[rule])

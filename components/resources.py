@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NewType, cast
 
@@ -115,10 +115,11 @@ class KubernetesProvider(pulumi.ProviderResource):
 @dataclass(frozen=True, kw_only=True)
 class ClusterObjects:
     """Declares objects inside one cluster through its ``provider``; ``cluster`` is the cluster's own resource, ``None``
-    for a cluster that outlives the stack."""
+    for a cluster that outlives the stack. ``declared``: name of the resource → manifest, of all so far."""
 
     provider: pulumi.ProviderResource
     cluster: pulumi.Resource | None
+    declared: dict[str, Inputs] = field(default_factory=dict)
 
     def declare(
         self,
@@ -140,6 +141,7 @@ class ClusterObjects:
         """
         options = self._options(parent, after, owns_cloud_resources, retained)
         options.ignore_changes = list(as_made)
+        self.declared[name] = manifest
         options.aliases = [] if renamed_from is None else [pulumi.Alias(name=renamed_from)]
         return CustomResource(object_token(manifest), name, manifest, options)
 

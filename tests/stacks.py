@@ -63,13 +63,14 @@ def run_with(
     program: Callable[[], None] | None = None,
     secrets: Collection[str] = (),
     deployed: recorder.Recording | None = None,
+    new: Collection[str] | None = None,
 ) -> recorder.Recording:
     """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON.
 
-    The keys ``secrets`` are encrypted in the stack file. ``deployed`` is the update before.
+    The keys ``secrets`` are encrypted in the stack file. ``deployed`` is the update before; ``new`` makes it a preview.
     """
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
-    return recorder.run(program or _program, stack=stack, config=values, secrets=secrets, deployed=deployed)
+    return recorder.run(program or _program, stack=stack, config=values, secrets=secrets, deployed=deployed, new=new)
 
 
 def run_with_fault(file: Path, inject: Callable[[Callable[[], None]], None]) -> recorder.Recording:

@@ -6,7 +6,7 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -17,8 +17,9 @@ from facts.catalog import OWN_MACHINES, PLUGINS
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
+    from components.clouds.deployed import Deployed
     from components.resources import ClusterObjects, CustomResource, Inputs
-    from components.settings import Settings
+    from components.settings import Problem, Settings
     from components.settings.sections.access import Access
     from components.settings.sections.workloads import Checkpoints, Registry, SharedVolume
 
@@ -141,13 +142,18 @@ class WorkloadResources:
 class AdminObjects:
     """Declares objects inside the cluster as children of ``parent``, a component called ``name``.
 
-    Objects with pods wait for ``admin_pool``, whose nodes they run on.
+    Objects with pods wait for ``admin_pool``, whose nodes they run on; ``None`` where the cluster has nodes of its own.
     """
 
     name: str
     objects: ClusterObjects
     parent: pulumi.Resource
-    admin_pool: pulumi.Resource
+    admin_pool: pulumi.Resource | None
+
+    @property
+    def home(self) -> tuple[pulumi.Resource, ...]:
+        """What objects with pods wait for."""
+        return () if self.admin_pool is None else (self.admin_pool,)
 
     def declare(self, suffix: str, manifest: Inputs, *after: pulumi.Resource) -> CustomResource:
         """The object ``<name>-<suffix>``, or ``<name>`` without a suffix."""
@@ -185,6 +191,60 @@ class NodePools(Protocol):
         The admin pool is declared first; every other pool waits for its nodes.
         """
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterLookup:
+    """What the cloud says of a cluster that somebody else made.
+
+    ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
+    could look up, with the reason. ``pools`` are the names of its node pools. ``node_identity`` is what new nodes log
+    in as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what
+    the owner of the pools should know.
+    """
+
+    name: str
+    location: str
+    version: str
+    kubeconfig: str
+    authority: str
+    node_identity: str = ""
+    network: Mapping[str, str] = field(default_factory=dict)
+    pools: tuple[str, ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class JoinedCluster(Protocol):
+    """A cluster that somebody else made: it declares pools there, and nothing else."""
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Declare what the cluster's own autoscaler needs for ``pools``. The result declares these pools."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joining:
+    """How a cloud adds pools to a cluster that somebody else made.
+
+    - ``look``: settings, and the resource whose providers it asks → what the cloud says of the cluster
+    - ``cluster``: settings, what ``look`` will say, and what the stack has deployed → what declares pools there
+    - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
+    - ``pool_token``: the type of a pool's main resource
+    - ``own_daemons``: labels of DaemonSets that the cloud itself runs on the nodes
+    - ``node_labels``: labels that the cloud sets on a pool's nodes by itself
+    - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
+    """
+
+    look: Callable[[Settings, pulumi.Resource], Awaitable[ClusterLookup]]
+    cluster: Callable[[Settings, pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
+    has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
+    pool_token: str
+    own_daemons: Mapping[str, str]
+    node_labels: Callable[[Pool], Mapping[str, str]]
+    other_plugin: Callable[[Pool, str], Problem | None]
 
 
 class CloudCluster(NodePools, Protocol):
@@ -257,6 +317,7 @@ class Cloud:
     - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus
     - ``subject``: the subject of role bindings for an entry of ``access``
     - ``governance``: how the cluster's autoscaler treats a pool
+    - ``joining``: how pools are added to a cluster that somebody else made; ``None`` where they cannot be yet
     """
 
     name: str
@@ -268,6 +329,7 @@ class Cloud:
     gpu_exporters: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
     subject: Callable[[Access], Subject]
     governance: Callable[[Pool, Settings], PoolGovernance]
+    joining: Joining | None = None
 
 
 def cloud_names() -> Sequence[str]:

@@ -295,6 +295,8 @@ def render_project() -> str:
         kind = type_name(field.annotation).split()[0]
         intro, empty = {"list": ("List: ", "[]"), "mapping": ("Mapping: ", "{}")}.get(kind, ("", '""'))
         default = None if field.is_required() else field.get_default(call_default_factory=True)
+        # An empty mapping is not the same as none where the file may leave it out.
+        empty = '""' if name in StackFile.model_fields and not field.is_required() and default is None else empty
         lines += [f"  {field.alias or name}:", *(["    type: string"] if not intro else [])]
         lines.append(f"    description: {json.dumps(f'{intro}{field.description}', ensure_ascii=False)}")
         lines.append(f"    default: {default if isinstance(default, str) else empty}")

@@ -27,6 +27,8 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     pools = settings.pools
     if settings.autoscaler in KARPENTERS:
         pools = tuple(replace(pool, nodes=replace(pool.nodes, upgrade=Upgrade(max_surge=0))) for pool in pools)
+    if settings.existing_cluster is not None:
+        return catalog.of(settings.cloud).account.quotas(settings.region, pools, 0)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
     return catalog.of(settings.cloud).account.quotas(settings.region, [settings.admin_pool, *pools], gateways)
@@ -38,7 +40,8 @@ def used(settings: Settings) -> dict[str, tuple[str, ...]]:
     security, workloads, identities = settings.security, settings.workloads, settings.identities
     existing = settings.network.existing
     values = {
-        "network": existing is None,
+        "existingCluster": settings.existing_cluster,
+        "network": existing is None and settings.existing_cluster is None,
         "network.existing": existing and (existing.network,),
         "security.kmsKey": security.kms_key and (security.kms_key,),
         "security.diskKey": security.disk_key and (security.disk_key,),

@@ -135,6 +135,9 @@ def load(
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
     problems = [_secret(key) for key in sorted(secrets)]
+    if "existingCluster" in raw and where.catalog is not None:
+        raw, refused = limits.of_pools(raw, where.catalog)
+        problems += refused
     if where.catalog is not None and not (project and where.catalog.account.form.fullmatch(project)):
         problems.append(_no_account(where, where.catalog, project))
     known = where.catalog

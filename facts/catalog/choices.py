@@ -47,6 +47,8 @@ class Choices:
     """``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and ``service_cidr``."""
     reserved_addresses: int
     """Addresses of a subnetwork that the cloud reserves."""
+    joins_clusters: bool = False
+    """Whether a stack may add its pools to a cluster that somebody else made there."""
     existing_network: str | None = None
     """How a stack file names a network that is there already; ``None`` where it cannot yet."""
     max_name_length: int

@@ -26,6 +26,8 @@ class Labels:
     """Labels by which a pod of a service account with an identity in the cloud gets it."""
     fabric: Mapping[str, str] = field(default_factory=dict)
     """Labels of nodes with RDMA devices."""
+    accelerated: tuple[str, ...] = ()
+    """Labels that the cloud sets on nodes with GPUs or other accelerators."""
     gpu_claims: Mapping[str, str] = field(default_factory=dict)
     """Labels of a pool for whose claims for GPUs (dynamic resource allocation) the cloud's autoscaler adds nodes."""
     spot_taints: tuple[Taint, ...] = ()

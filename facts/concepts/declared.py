@@ -295,6 +295,8 @@ class Cluster(Item):
     """How clean the region's energy is, where the cloud publishes it."""
     idle: IdleTime | None = None
     """How long the cloud's autoscaler leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    other_groups: Maybe[tuple[NodeGroup, ...]] = ()
+    """Its groups that somebody else declares: system pods may run there, and no rule is about them."""
     account: Mapping[str, str] = field(default_factory=dict)
     """What identifies its cloud account, as far as that is known."""
     resource: str = ""

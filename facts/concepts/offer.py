@@ -128,7 +128,8 @@ class Offer:
     whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
     ``SHARED_CLAIM``; ``queued`` are namespaces with a queue. ``log_command`` prints the logs of deleted pods, with
     ``region``, ``cluster``, ``namespace`` and ``pods`` (a regular expression) in braces; ``log_setting`` is the part of
-    the stack file that would save them in the cloud, if it does not.
+    the stack file that would save them in the cloud, if it does not. ``project`` is the stack's Pulumi project, where
+    the cluster is somebody else's.
     """
 
     stack: str
@@ -145,6 +146,7 @@ class Offer:
     queued: tuple[str, ...] = ()
     log_command: str | None = None
     log_setting: str | None = None
+    project: str | None = None
 
 
 _IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]

@@ -53,7 +53,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "google": ("readers.keys", "dialects.tools"),
     "google-native": ("readers.keys", "dialects.google_native"),
     "google-beta": ("readers.keys", "dialects.tools"),
-    "gpucluster": ("readers.pool_prices",),
+    "gpucluster": ("readers.pool_prices", "readers.joined"),
     "gpucluster-machines": ("readers.own_machines",),
     "helm": ("dialects.gitops",),
     "kubectl": ("dialects.tools",),

@@ -27,10 +27,11 @@ _FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
 def not_alone(stack: Stack) -> Iterator[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
     for cluster, groups in clusters_with_gpus(stack):
-        if any(group.gpus.per_node == 0 for group in groups):
+        others = cluster.other_groups
+        if any(group.gpus.per_node == 0 for group in (*groups, *(() if others is UNKNOWN else others))):
             continue
         message = f"{cluster.title} has no node group without GPUs: its system pods need a GPU node."
-        not_evaluated = any(group.gpus.per_node is UNKNOWN for group in groups)
+        not_evaluated = others is UNKNOWN or any(group.gpus.per_node is UNKNOWN for group in (*groups, *others))
         yield not_alone.violation(message, cluster.resource, not_evaluated=not_evaluated)
 
 
@@ -52,7 +53,8 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
     system pods may run on a group that it adds nodes to.
     """
     for cluster, groups in clusters_with_gpus(stack):
-        home = _home(groups)
+        others = cluster.other_groups
+        home = either((_home(groups), UNKNOWN)) if others is UNKNOWN else _home([*groups, *others])
         if home is UNKNOWN:
             message = f"{cluster.title}: whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."

@@ -75,6 +75,9 @@ def gpu_nodes_private(stack: Stack) -> Iterator[Violation]:
 )
 def secrets_encryption(cluster: Cluster) -> list[Violation]:
     """Kubernetes Secrets are encrypted with a key of the customer's."""
+    if cluster.other_groups is UNKNOWN:  # somebody else made it, and the update looks at it
+        what = "whether it encrypts Kubernetes Secrets with a key of your own"
+        return [secrets_encryption.unknown(cluster.title, what, cluster.resource)]
     if cluster.secrets_key is UNKNOWN or cluster.secrets_key or cluster.managed_nodes is True:
         return []  # a key that the update creates is a key
     message = f"{cluster.title} encrypts Kubernetes Secrets without a key of your own."

@@ -161,7 +161,7 @@ class EksCluster(CloudCluster):
     def basics(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
-        objects.declare("", addons.default_class(key), objects.admin_pool)
+        objects.declare("", addons.default_class(key), *objects.home)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""

@@ -46,11 +46,11 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
         minutes=settings.idle_minutes,
         region=settings.region,
     )
-    before = [objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool) for manifest in access]
+    before = [objects.declare(manifest["kind"].lower(), manifest, *objects.home) for manifest in access]
     order = priority_config_map(priorities(pools, group_pattern))
-    before.append(objects.declare("order", order, objects.admin_pool))
+    before.append(objects.declare("order", order, *objects.home))
     objects.declare("deployment", deployment, identity, *before)
-    objects.declare("budget", budget, objects.admin_pool)
+    objects.declare("budget", budget, *objects.home)
 
 
 def group_pattern(pool: Pool) -> str:

@@ -112,7 +112,7 @@ class Karpenter:
             f"{name}-release",
             self._release_inputs(queue),
             parent,
-            objects.admin_pool,
+            *objects.home,
             definitions,
             entry,
             profile,

@@ -8,6 +8,7 @@ from typing import Final
 from components.clouds.base import Cloud, PoolGovernance, named_subject, reaches_zero
 from components.clouds.gke import drivers
 from components.clouds.gke.cluster import GkeCluster
+from components.clouds.gke.joined import JOINING
 from components.clouds.gke.pools import location_policy
 from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
@@ -19,6 +20,7 @@ _SCALE_DOWN: Final = {
     "balanced": "about 10 minutes after the last pod of the node ended",
     "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
 }
+_THEIRS: Final = "as the cluster's autoscaling profile says, which its owner sets: about 10 minutes or less"
 _UNTAINTED: Final = "yes, without pods; the pool has no taint, so a system pod may keep its last node"
 # By price for the pods; a flag adds a penalty for spot machines of more than 32 vCPUs or 64 GiB:
 # https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/expander/gkeprice/gke_price.go
@@ -42,12 +44,12 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """
     profile = settings.autoscaling_profile
     return PoolGovernance(
-        governed_by=f"GKE managed cluster autoscaler, profile {profile}",
+        governed_by=f"GKE managed cluster autoscaler, profile {profile or 'of the cluster'}",
         location_policy=location_policy(pool),
         choice=_CHOICE if pool.scaling.compute_class is None else _CLASS_CHOICE.format(pool.scaling.compute_class),
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"
         + (_MINIMUM_NOTE.format(pool.scaling.min_nodes) if pool.scaling.min_nodes else ""),
-        scale_down=_SCALE_DOWN[profile]
+        scale_down=_SCALE_DOWN.get(profile, _THEIRS)
         if pool.scaling.unneeded_minutes is None
         else f"{pool.scaling.unneeded_minutes} minutes after the last pod of the node ended, by its ComputeClass",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
@@ -73,4 +75,5 @@ CLOUD: Final = Cloud(
     # `group:…`, and `user:…` and `serviceAccount:…`, by their address.
     subject=named_subject,
     governance=governance,
+    joining=JOINING,
 )

@@ -34,7 +34,6 @@ from components.settings import Settings
 from components.settings.limits.gke import addresses_off
 from facts.catalog import of
 from facts.concepts.kubeconfig import kubeconfig, plugin_user
-from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -74,7 +73,12 @@ class GkeCluster(CloudCluster):
             outputs=["endpoint", "masterAuth"],
         )
         self._context = Context(
-            settings=settings, control_plane=self.resource, node_account=identity.email, deployed=deployed
+            settings=settings,
+            name=self.resource.outputs["name"],
+            location=location(settings),
+            control_plane=self.resource,
+            node_account=identity.email,
+            deployed=deployed,
         )
         self.authority = self.resource.outputs["masterAuth"].apply(lambda auth: str(auth["clusterCaCertificate"]))
         self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
@@ -134,8 +138,7 @@ class GkeCluster(CloudCluster):
         """Google runs the autoscaler, and a pool's limits are all it needs; pods get no nodes past the pools."""
         policy, binding = documents(_COMPUTE_CLASSES)
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
-        for name, spec in compute_class.specs(pools).items():
-            objects.declare(f"class-{name}", manifest(compute_class.API, "ComputeClass", name, spec=spec))
+        compute_class.declare(pools, objects)
         return self
 
 

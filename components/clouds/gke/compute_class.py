@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from components.clouds.base import AdminObjects
+from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
 API: Final = "cloud.google.com/v1"
+
+
+def declare(pools: Sequence[Pool], objects: AdminObjects) -> None:
+    """The ComputeClasses of ``pools``."""
+    for name, spec in specs(pools).items():
+        objects.declare(f"class-{name}", manifest(API, "ComputeClass", name, spec=spec))
 
 
 def specs(pools: Sequence[Pool]) -> Mapping[str, Mapping[str, Any]]:

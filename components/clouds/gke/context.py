@@ -17,13 +17,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, and ``node_account``, the e-mail address of its nodes' account;
-    ``deployed`` is what the stack's last update deployed."""
+    """The cluster of a stack: ``name`` and ``location``, its ``control_plane``, and ``node_account``, the e-mail
+    address of its nodes' account; ``deployed`` is what the stack's last update deployed.
+
+    A cluster that somebody else made has no ``control_plane`` here. Its nodes may have public addresses, and pods get
+    their node's identity where it has no workload pool (``pods_as_nodes``).
+    """
 
     settings: Settings
-    control_plane: CustomResource[gke.ClusterOutputs]
+    name: pulumi.Input[str]
+    location: pulumi.Input[str]
+    control_plane: CustomResource[gke.ClusterOutputs] | None
     node_account: pulumi.Output[Any]
     deployed: Deployed
+    private_nodes: pulumi.Input[bool] = True
+    pods_as_nodes: pulumi.Input[bool] = False
+
+    @property
+    def made(self) -> list[pulumi.Resource]:
+        """The control plane, where the stack makes it."""
+        return [] if self.control_plane is None else [self.control_plane]
 
 
 def location(settings: Settings) -> str:

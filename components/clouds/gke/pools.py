@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.declare import gke as declare
-from components.clouds.gke.context import Context, location
+from components.clouds.gke.context import Context
 from components.clouds.gke.node_config import node_config
 from components.clouds.names import shortened
 from components.clouds.raw import beside
@@ -78,11 +78,13 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     config = node_config(settings, context.node_account, pool.nodes.machine_type, pool.nodes.disk_gb, pool)
     if pool.role == "gpu":
         config |= _gpus(pool)
+    if context.pods_as_nodes is not False:
+        config["workloadMetadataConfig"] = {"mode": _metadata_mode(context.pods_as_nodes)}
     inputs: gke.NodePool = {
         "project": settings.project,
         "name": pool.name,
-        "cluster": context.control_plane.outputs["name"],
-        "location": location(settings),
+        "cluster": context.name,
+        "location": context.location,
         "nodeLocations": list(pool.nodes.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
         "management": {"autoRepair": pool.scaling.capacity_type != "flex-start", "autoUpgrade": True},
@@ -113,9 +115,9 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # Google makes the networks; the label has its driver offer the devices as claims:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
         # The provider sends a block without enablePrivateNodes as one of public nodes.
-        inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
+        inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": context.private_nodes}
     elif "networkConfig" in pool.raw:
-        inputs["networkConfig"] = {"enablePrivateNodes": True}
+        inputs["networkConfig"] = {"enablePrivateNodes": context.private_nodes}
     if pool.nodes.image_streaming is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
         # https://github.com/pulumi/pulumi-gcp/issues/1072
@@ -159,14 +161,26 @@ def _workload_policy(context: Context, name: str, pool: Pool, opts: pulumi.Resou
 
     Its name has the topology, so that a new one is there before the pool moves to it."""
     settings, topology = context.settings, pool.gpus.topology or ""
+
+    def called(cluster: str) -> str:
+        return shortened(f"{cluster}-{pool.name}", 63, suffix=f"-{topology}")
+
+    # The name of a cluster that somebody else made may be known only once it exists.
+    own = context.control_plane is not None
     inputs: gke.ResourcePolicy = {
         "project": settings.project,
         "region": settings.region,
-        "name": shortened(f"{settings.cluster_name}-{pool.name}", 63, suffix=f"-{topology}"),
+        "name": called(settings.cluster_name) if own else pulumi.Output.from_input(context.name).apply(called),
         "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": topology},
     }
-    options = pulumi.ResourceOptions(parent=opts.parent, depends_on=[context.control_plane])
+    options = pulumi.ResourceOptions(parent=opts.parent, depends_on=context.made)
     return declare("gcp:compute/resourcePolicy:ResourcePolicy", f"{name}-workload-policy", inputs, options)
+
+
+def _metadata_mode(pods_as_nodes: pulumi.Input[bool]) -> pulumi.Output[str]:
+    """A pool of GKE's metadata server needs a workload pool of its cluster:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/workload-identity"""
+    return pulumi.Output.from_input(pods_as_nodes).apply(lambda node: "GCE_METADATA" if node else "GKE_METADATA")
 
 
 def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:

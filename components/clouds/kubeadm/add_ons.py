@@ -38,7 +38,7 @@ def load_balancer(objects: AdminObjects, addresses: str) -> None:
     space = objects.objects.namespace(METALLB.namespace, objects.parent, labels=labels)
     (values,) = documents(_HERE / "metallb-values.yaml", admin={ROLE_LABEL: "admin"})
     inputs = {**METALLB.where, "values": values}
-    installed = objects.objects.helm_release(METALLB.name, inputs, objects.parent, space, objects.admin_pool)
+    installed = objects.objects.helm_release(METALLB.name, inputs, objects.parent, space, *objects.home)
     _declare(objects, "load-balancer", installed, addresses=addresses)
 
 

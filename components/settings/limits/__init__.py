@@ -6,16 +6,17 @@ are run one by one: one that needs a key that is not valid yet is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from components.settings.fields.answers import Words
 from components.settings.fields.problems import Problem
 from components.settings.fields.types import NotValidYet
-from components.settings.limits import common
+from components.settings.limits import common, joining
 from components.settings.pools.settings import Settings
+from facts.catalog import CloudCatalog
 
 File = TypeVar("File")
 
@@ -31,11 +32,20 @@ class Checked:
 def problems(settings: Settings) -> Checked:
     """What a stack on a cloud asks for that is not supported."""
     own = run(import_module(f"components.settings.limits.{settings.cloud}").CHECKS, settings)
-    shared = run(common.CHECKS, settings)
+    shared = run(common.CHECKS if settings.existing_cluster is None else common.OF_POOLS, settings)
     # If both refuse a key, the cloud's message is more precise.
     more_precise = {problem.path for problem in own.problems}
     rest = [problem for problem in shared.problems if problem.path not in more_precise]
     return Checked((*rest, *own.problems), own.all and shared.all)
+
+
+def of_pools(raw: Mapping[str, Any], known: CloudCatalog) -> tuple[Mapping[str, Any], list[Problem]]:
+    """The keys of a file with ``existingCluster`` that are about its pools, and a problem for each of the others."""
+    if not known.choices.joins_clusters:
+        return {key: value for key, value in raw.items() if key != joining.KEY}, [joining.unsupported(known.name)]
+    # Until the cluster has a name, nobody knows what the file is about.
+    written = raw[joining.KEY]
+    return joining.belonging_to_cluster(raw) if isinstance(written, Mapping) and written else (raw, [])
 
 
 def refusals(settings: Settings) -> list[Problem]:

@@ -14,6 +14,7 @@ from typing import Final
 from components.settings.fields.check import requests_on, series
 from components.settings.fields.problems import Problem
 from components.settings.fields.types import NotValidYet
+from components.settings.limits.joining import needs_of_owner
 from components.settings.pools.costs import support_of
 from components.settings.pools.settings import Settings
 from components.settings.sections.pools import MOST_ADMIN_NODES
@@ -420,6 +421,9 @@ CHECKS: Final = (
     *(volume_problems, _raw),
 )
 """What is checked on any cloud."""
+
+OF_POOLS: Final = (needs_of_owner, _names, _budget, _blocks, _fabrics, _raw)
+"""What is checked of pools on a cluster that somebody else made."""
 
 OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams)
 """What is checked without a cloud's machines."""

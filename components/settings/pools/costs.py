@@ -29,14 +29,20 @@ def costs(
     ``fee`` is that of the control plane, ``gateways`` the number of its own NAT gateways, and ``standing`` the hourly
     price of everything else that is permanent.
     """
-    every = [admin, *pools]
-    idle: Counts = [(pool, max(pool.scaling.min_nodes, reserved)) for pool, reserved in reserved_nodes(every)]
-    maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in every]
 
     def fixed(counts: Counts) -> float:
         nodes = sum(count for _, count in counts)
         return fee.usd + standing + (prices.nat(nodes, gateways).usd if gateways else 0.0)
 
+    return of_pools([admin, *pools], fixed)
+
+
+def of_pools(
+    pools: Sequence[Pool], fixed: Callable[[Counts], float] = lambda counts: 0.0
+) -> tuple[float | None, float | None]:
+    """The same of the pools alone, and of what is ``fixed`` beside so many nodes of them."""
+    idle: Counts = [(pool, max(pool.scaling.min_nodes, reserved)) for pool, reserved in reserved_nodes(pools)]
+    maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in pools]
     return (
         _total(idle, fixed(idle), lambda pool: pool.nodes.hourly_usd),
         _total(maximum, fixed(maximum), lambda pool: pool.nodes.dearest_hourly_usd),

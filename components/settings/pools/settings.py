@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from components.settings.fields.types import NotValidYet
 from components.settings.pools import costs, expand
 from components.settings.sections.access import Access
-from components.settings.sections.cluster import Kubernetes, Network, Security
+from components.settings.sections.cluster import ExistingCluster, Kubernetes, Network, Security
 from components.settings.sections.maintenance import Maintenance
 from components.settings.sections.stack_file import StackFile
 from components.settings.sections.teams import Team
@@ -70,8 +70,15 @@ class Settings:
     @cached_property
     def cluster_name(self) -> str:
         """The file's, or ``gpu-<stack>`` in the alphabet and length of a cluster's name."""
+        if self.existing_cluster is not None:
+            return self.existing_cluster.name
         default = "gpu-" + re.sub(r"[^a-z0-9]+", "-", self.stack.lower()).strip("-")
         return self.file.cluster_name or default[: self.known.choices.max_name_length].strip("-")
+
+    @property
+    def existing_cluster(self) -> ExistingCluster | None:
+        """The cluster that somebody else made; ``None`` where the stack makes one."""
+        return self.file.existing_cluster
 
     @property
     def kubernetes(self) -> Kubernetes:
@@ -187,8 +194,8 @@ class Settings:
 
     @property
     def autoscaling_profile(self) -> str:
-        """The autoscaler's profile; empty without an autoscaler."""
-        return "" if self.own else self.file.autoscaling.profile
+        """The autoscaler's profile; empty without an autoscaler, and where it is the one of somebody else's cluster."""
+        return "" if self.own or self.existing_cluster else self.file.autoscaling.profile
 
     @property
     def autoscaler(self) -> str:
@@ -219,7 +226,8 @@ class Settings:
 
     @cached_property
     def admin_pool(self) -> Pool:
-        """The pool that always has nodes. A zonal control plane fails with its zone, so the nodes are there too."""
+        """The pool that always has nodes, where the stack makes the cluster. A zonal control plane fails with its zone,
+        so the nodes are there too."""
         zones = self.zones if self.regional else self.zones[:1]
         return self.own.admin_pool if self.own else expand.admin_pool(self.file.admin_pool, self._place, zones)
 
@@ -260,6 +268,8 @@ class Settings:
         if self.own is not None:
             return costs.of_own_machines(self.pools)
         known = self.known
+        if self.existing_cluster is not None:
+            return costs.of_pools(self.pools)
         gateways = 0 if self.network.existing is not None else len(self.zones) if self.nat_per_zone else 1
         disks = [tool.disk_gb for tool in self.workloads.tools.values()]
         fees = costs.fees(known, self.region, self.kubernetes, self.workloads, self.network)
@@ -307,7 +317,7 @@ class Settings:
 
     @property
     def _paid_pools(self) -> tuple[Pool, ...]:
-        return self.pools if self.own else (self.admin_pool, *self.pools)
+        return self.pools if self.own or self.existing_cluster else (self.admin_pool, *self.pools)
 
     @property
     def idle_minutes(self) -> int:
@@ -328,4 +338,5 @@ class Settings:
     @property
     def max_nodes(self) -> int:
         """Nodes with every pool at its maximum."""
-        return sum(pool.scaling.max_nodes for pool in (self.admin_pool, *self.pools))
+        pools = self.pools if self.existing_cluster else (self.admin_pool, *self.pools)
+        return sum(pool.scaling.max_nodes for pool in pools)

@@ -187,6 +187,17 @@ class Network(Section):
         return value
 
 
+class ExistingCluster(Section):
+    """A cluster that somebody else made, to which the stack adds its GPU pools."""
+
+    name: Annotated[StrictStr, Field(min_length=1)] = Field(description="the cluster's name in the cloud")
+    node_identity: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="identity of the pools' nodes; on GKE the e-mail address of a service account. Default: that of "
+        "the cluster's other nodes",
+    )
+
+
 class Monitoring(Section):
     """Metrics and logs that the cloud collects."""
 

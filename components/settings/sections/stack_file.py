@@ -11,7 +11,7 @@ from components.settings.fields import types as fields
 from components.settings.fields.problems import instead
 from components.settings.fields.types import Section, context, once, rfc1035, some, wrong
 from components.settings.sections.access import AccessList
-from components.settings.sections.cluster import Kubernetes, Monitoring, Network, Security
+from components.settings.sections.cluster import ExistingCluster, Kubernetes, Monitoring, Network, Security
 from components.settings.sections.maintenance import Maintenance
 from components.settings.sections.pools import AdminPool, CpuPool, GpuPool
 from components.settings.sections.teams import Teams
@@ -60,6 +60,11 @@ class StackFile(Section):
         description="zones of the control plane. `zonal`: the first of `zones`. `regional`: several zones",
     )
     cluster_name: StrictStr | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
+    existing_cluster: ExistingCluster | None = Field(
+        default=None,
+        description="a cluster that somebody else made, for the GPU pools: pools-on-your-cluster.md. Default: the "
+        "program makes one",
+    )
     kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
     network: Network = Field(description="access to the control plane, address ranges")
     security: Security = Field(default=Security(), description="encryption keys, deletion protection")

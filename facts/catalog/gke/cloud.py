@@ -106,6 +106,7 @@ CATALOG: Final = CloudCatalog(
     labels=Labels(
         cloud="gke",
         fabric={"cloud.google.com/gke-networking-dra-driver": "true"},
+        accelerated=("cloud.google.com/gke-accelerator", "cloud.google.com/gke-tpu-accelerator"),
         # "scale-from-0 scenarios": pkg/cloudprovider/gke/dynamicresources/predictor.go and gpu.go in
         # https://github.com/GoogleCloudPlatform/cluster-autoscaler (2026-08-21), as in
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
@@ -126,6 +127,7 @@ CATALOG: Final = CloudCatalog(
         # Network, gateway, second-to-last and broadcast:
         # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
         reserved_addresses=4,
+        joins_clusters=True,
         existing_network="projects/<host project>/global/networks/<name>",
         # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
         max_name_length=40,

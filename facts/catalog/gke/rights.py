@@ -23,7 +23,10 @@ class Need(NamedTuple):
 
 _NEEDS: Final = [(row["setting"], Need(row["api"], row["role"], row["on"])) for row in tables.rows("gke", "rights")]
 EVERY_STACK: Final = tuple(need for setting, need in _NEEDS if not setting)
-OF_SETTINGS: Final[Mapping[str, Need]] = {setting: need for setting, need in _NEEDS if setting}
+_JOINING: Final = "existingCluster"
+JOINING: Final = tuple(need for setting, need in _NEEDS if setting == _JOINING)
+"""What a stack needs instead that adds its pools to a cluster that somebody else made."""
+OF_SETTINGS: Final[Mapping[str, Need]] = {setting: need for setting, need in _NEEDS if setting not in ("", _JOINING)}
 """Setting → what it needs beside ``EVERY_STACK``."""
 
 
@@ -33,8 +36,9 @@ def needed(project: str, used: Mapping[str, Sequence[str]]) -> Iterator[str]:
     ``used``: setting → names of what it uses; one that begins with ``projects/`` needs its API in that project.
     """
     of_used = {setting: right for setting, right in OF_SETTINGS.items() if setting in used}
-    rights = [*EVERY_STACK, *of_used.values()]
-    apis: dict[str, dict[str, None]] = {project: dict.fromkeys(right.api for right in EVERY_STACK)}
+    always = JOINING if _JOINING in used else EVERY_STACK
+    rights = [*always, *of_used.values()]
+    apis: dict[str, dict[str, None]] = {project: dict.fromkeys(right.api for right in always)}
     for setting, right in of_used.items():
         for name in used[setting] or ("",):
             owner = re.match("projects/([^/]+)/", name)

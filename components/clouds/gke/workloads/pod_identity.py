@@ -37,7 +37,7 @@ def pod_identity(
         service_account,
     )
     # The pool comes with the project's first cluster.
-    options = pulumi.ResourceOptions(parent=parent, depends_on=[context.control_plane])
+    options = pulumi.ResourceOptions(parent=parent, depends_on=context.made)
     buckets: dict[str, tuple[pulumi.Input[str], str]] = {
         **{f"read-{bucket}": (bucket, READ) for bucket in reach.read},
         **{f"write-{bucket}": (bucket, WRITE) for bucket in reach.write},

@@ -49,7 +49,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
             setting,
             f"projects/{settings.project}/locations/{zone}/instances/{instance_name}",
             parent,
-            context.control_plane,
+            *context.made,
         ),
     )
     address = instance.outputs["networks"].apply(lambda networks: networks[0]["ipAddresses"][0])

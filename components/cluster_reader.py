@@ -1,0 +1,170 @@
+"""Reads a cluster that somebody else made, through its API server: it changes nothing there.
+
+It asks as the user of a kubeconfig of the program (``facts/concepts/kubeconfig.py``), whose token a credential plugin
+prints: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+Object = dict[str, Any]
+
+_SECONDS: Final = 10.0
+_PLUGIN_SECONDS: Final = 60.0
+_PAGE: Final = 500
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_APPLY: Final = "application/apply-patch+yaml"
+_MANAGER: Final = "gpucluster"
+
+
+class SilentServerError(Exception):
+    """The API server does not answer, or the user cannot log in; the message is the reason."""
+
+
+class RefusedRequestError(Exception):
+    """The API server's answer is an error; ``status`` is that of HTTP."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ClusterReader:
+    """Every method may raise ``SilentServerError`` or ``RefusedRequestError``. Thread-safe."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        """``kubeconfig``: JSON with one context."""
+        loaded = json.loads(kubeconfig)
+        self._cluster: Mapping[str, Any] = loaded["clusters"][0]["cluster"]
+        self._plugin: Mapping[str, Any] = loaded["users"][0]["user"]["exec"]
+
+    def get(self, path: str, **query: str) -> Object:
+        """One object, or a list."""
+        return self._send("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """One object; ``None`` if it, or its kind, does not exist."""
+        try:
+            return self.get(path)
+        except RefusedRequestError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        """The objects of a list, page by page."""
+        more: dict[str, str] = {}
+        while True:
+            page = self.get(path, limit=str(_PAGE), **more, **query)
+            yield from page.get("items") or ()
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            more = {"continue": token}
+
+    def may(self, attributes: Mapping[str, str]) -> bool:
+        """Whether the user has a right: ``group``, ``resource``, ``verb``, and perhaps ``namespace`` and ``name``.
+
+        https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+        """
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": dict(attributes)},
+        }
+        return bool(self._send("POST", _REVIEWS, review)["status"].get("allowed"))
+
+    def try_create(self, path: str, manifest: Mapping[str, Any]) -> None:
+        """Whether the API server would take a new object, by a dry run: ``RefusedRequestError`` if not.
+
+        https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
+        """
+        self._send("POST", path, manifest, query={"dryRun": "All"})
+
+    def try_apply(self, path: str, manifest: Mapping[str, Any]) -> None:
+        """The same for an object that exists."""
+        query = {"dryRun": "All", "fieldManager": _MANAGER, "force": "true"}
+        self._send("PATCH", path, manifest, query=query, content=_APPLY)
+
+    @cached_property
+    def _opener(self) -> urllib.request.OpenerDirector:
+        """Connections by the proxies of the environment, as kubectl's, which has none to this machine."""
+        authority = self._cluster.get("certificate-authority-data")
+        pem = base64.b64decode(authority).decode() if authority else None
+        tls = ssl.create_default_context(cadata=pem)
+        # Authorities of older clusters lack identifiers of keys.
+        tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        host = urlsplit(self._cluster["server"]).hostname or ""
+        here = host == "localhost" or host.startswith("127.") or host == "::1"
+        direct = [urllib.request.ProxyHandler({})] if here else []
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), *direct)
+
+    @cached_property
+    def _token(self) -> str:
+        """The credential plugin's token."""
+        command, hint = str(self._plugin["command"]), self._plugin.get("installHint") or ""
+        version = str(self._plugin["apiVersion"])
+        spec = {"interactive": False, "cluster": dict(self._cluster)}
+        asked = json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
+        try:
+            answer = subprocess.run(
+                [command, *self._plugin.get("args", ())],
+                env={**os.environ, "KUBERNETES_EXEC_INFO": asked},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_PLUGIN_SECONDS,
+                check=True,
+            )
+            return str(json.loads(answer.stdout)["status"]["token"])
+        except FileNotFoundError:
+            raise SilentServerError(f"{command} is not on PATH. {hint}") from None
+        except subprocess.CalledProcessError as error:
+            raise SilentServerError(f"{command} cannot log in: {error.stderr.strip()[-300:]}") from None
+        except subprocess.TimeoutExpired:
+            raise SilentServerError(f"{command} has not answered for {_PLUGIN_SECONDS:.0f} seconds") from None
+        except (KeyError, TypeError, ValueError):
+            raise SilentServerError(f"{command} prints no token") from None
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content: str = "application/json",
+    ) -> Object:
+        url = f"{self._cluster['server']}{quote(path)}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"Accept": "application/json", "Content-Type": content, "Authorization": f"Bearer {self._token}"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, headers, method=method)
+        try:
+            with self._opener.open(request, timeout=_SECONDS) as response:
+                answer: Object = json.load(response)
+                return answer
+        except urllib.error.HTTPError as error:
+            raise RefusedRequestError(error.code, _message(error)) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise SilentServerError(f"no answer from {self._cluster['server']}: {reason}") from None
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    text = error.read().decode(errors="replace")
+    try:
+        return str(json.loads(text)["message"])
+    except (KeyError, TypeError, ValueError):
+        return text.strip()[:300] or f"HTTP status {error.code}"

@@ -1,0 +1,80 @@
+"""A stack that adds its pools to a cluster that somebody else made: which keys its file may not have, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from components.settings.fields.problems import Problem
+from components.settings.pools.settings import Settings
+
+KEY: Final = "existingCluster"
+_OWNERS: Final = "belongs to the cluster, which the stack does not own"
+REFUSED: Final[Mapping[str, str]] = {
+    "availability": "Leave it out: the program looks up where the control plane is",
+    "clusterName": "Leave it out: existingCluster.name is the cluster's name",
+    "kubernetes": "Leave it out: the program reads the version at each update, and the cluster's owner upgrades it",
+    "network": "Leave it out: pools take the cluster's network",
+    "monitoring": "Leave it out: the cluster's owner decides what the cloud collects",
+    "maintenance": "Leave it out: the cluster's owner decides when it is upgraded",
+    "autoscaling": "Leave it out: the program reads how the cluster scales",
+    "adminPool": "Leave it out: system pods run on the nodes that the cluster has",
+    "cpuPools": "Leave it out, and make pools without GPUs where the cluster is made",
+    "addons": "Leave it out, and install add-ons where the cluster is made",
+    "addonVersions": "Leave it out, and install add-ons where the cluster is made",
+    "workloads": "Leave it out, and install tools with their own charts",
+    "identities": "Leave it out: the cluster's owner decides about identities of pods",
+    "access": "Leave it out: the cluster's owner decides who has access",
+    "teams": "Leave it out: namespaces and their quotas are the cluster owner's",
+    "raw": "Leave it out: it has inputs of the cluster; raw of a pool has those of the pool",
+}
+"""Key of the file → what to do, where the cluster is somebody else's."""
+
+_DEFAULTS: Final[Mapping[str, object]] = {"availability": "zonal"}
+"""What Pulumi.yaml gives every stack, beside empty values."""
+_OWN_SECURITY: Final = ("diskKey",)
+# Checks of a control plane that nobody makes have nothing to say about this one.
+_UNSEEN_NETWORK: Final = {"privateEndpoint": True, "dnsEndpoint": True}
+
+
+def belonging_to_cluster(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The keys of a file that are about pools, and a problem for each of the others."""
+    problems = [
+        Problem(key, _OWNERS, remedy)
+        for key, remedy in REFUSED.items()
+        if key in raw and raw[key] not in ({}, []) and raw[key] != _DEFAULTS.get(key)
+    ]
+    kept = {key: value for key, value in raw.items() if key not in REFUSED}
+    security = raw.get("security")
+    if isinstance(security, Mapping):
+        others = [key for key in security if key not in _OWN_SECURITY]
+        problems += [
+            Problem(f"security.{key}", _OWNERS, f"Leave it out; of security, pools have {', '.join(_OWN_SECURITY)}")
+            for key in others
+        ]
+        kept["security"] = {key: value for key, value in security.items() if key in _OWN_SECURITY}
+    return {**kept, "network": _UNSEEN_NETWORK}, problems
+
+
+def unsupported(cloud: str) -> Problem:
+    """A cloud whose clusters cannot be joined."""
+    message = f"pools on a cluster that somebody else made are not supported on {cloud} yet"
+    remedy = "Leave it out; cloud: existing is for a cluster that is there (docs/existing-clusters.md)"
+    return Problem(KEY, message, remedy)
+
+
+def needs_of_owner(settings: Settings) -> Iterator[Problem]:
+    """What needs a part of the cluster that only its owner can change."""
+    for index, entry in enumerate(settings.file.gpu_pools):
+        if len(entry.capacity) > 1:
+            yield Problem(
+                f"gpuPools[{index}].capacity",
+                "an order of capacity types needs the cluster's autoscaler, which is somebody else's",
+                f"Write one: capacity: {entry.capacity[0]}; for another make another entry, which pods select by name",
+            )
+        if entry.image_streaming:
+            yield Problem(
+                f"gpuPools[{index}].imageStreaming",
+                "it needs a role of the nodes' identity, which is the cluster owner's",
+                "Leave it out",
+            )

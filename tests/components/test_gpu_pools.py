@@ -1,0 +1,412 @@
+"""``GpuPools``: pools on a cluster that somebody else made. What it adds, and what it looks at before."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from unittest import mock
+
+import pulumi
+import pytest
+import yaml
+
+from components.gpu_pools import GpuPools, GpuPoolsArgs
+from components.looks import cluster_role
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE
+from tests import gke_answers, recorder
+from tests.api_server import ApiServer
+from tests.recorder import Recording
+from tests.stacks import ROOT, STACK_FILES, run_program, run_with
+
+OUTPUT: Final = object()
+"""Stands for an output, which no test can make before a program runs."""
+TYPE: Final = "gpucluster:index:GpuPools"
+POOL: Final = "gcp:container/nodePool:NodePool"
+INVENTORY: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"
+KEYS: Final[dict[str, Any]] = {
+    "gcp:project": "my-project",
+    "gpucluster:cloud": "gke",
+    "gpucluster:region": "us-central1",
+    "gpucluster:zones": ["us-central1-a"],
+    "gpucluster:existingCluster": {"name": "research"},
+    "gpucluster:gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "capacity": "spot", "maxNodes": 2}],
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """The cluster's API server."""
+    api = ApiServer()
+    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+        yield api
+
+
+def add(server: ApiServer, path: str, **fields: Any) -> None:
+    namespace = {"namespace": path.split("/namespaces/")[1].split("/")[0]} if "/namespaces/" in path else {}
+    metadata = {"name": path.rpartition("/")[2], "uid": "theirs", **namespace, **fields.pop("metadata", {})}
+    server.objects[path] = {"metadata": metadata, **fields}
+
+
+def pools(**changes: Any) -> dict[str, Any]:
+    (pool,) = KEYS["gpucluster:gpuPools"]
+    return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}]}
+
+
+def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
+    return run_with(dict(keys), "ml", **more)
+
+
+def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
+    """Why nothing is added: no resource is registered, not even a component."""
+    recording: list[Recording] = []
+    real = recorder.RecordingMonitor
+
+    def monitor(made: Recording, *rest: Any) -> recorder.RecordingMonitor:
+        recording.append(made)
+        return real(made, *rest)
+
+    with mock.patch.object(recorder, "RecordingMonitor", monitor), pytest.raises(pulumi.RunError) as refused:
+        update(keys, **more)
+    assert [each.name for each in recording[0].resources] == []
+    return str(refused.value)
+
+
+def test_it_adds_pools_and_what_belongs_to_them_and_nothing_of_the_cluster(server: ApiServer) -> None:
+    program = update()
+    assert {each.type for each in program.resources} == {
+        TYPE,
+        "gpucluster:index:ClusterAutoscaler",
+        "gpucluster:index:GpuNodePool",
+        "gpucluster:index:DriverDaemonSet",
+        "gpucluster:index:GpuAdmission",
+        "gpucluster:index:PublishedOffer",
+        "pulumi:providers:kubernetes",
+        POOL,
+        "kubernetes:core/v1:ConfigMap",
+        "kubernetes:core/v1:ServiceAccount",
+        "kubernetes:batch/v1:CronJob",
+        "kubernetes:rbac.authorization.k8s.io/v1:Role",
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
+        "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole",
+        "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding",
+    }
+    assert program.reads == {}
+    assert all(each.name == "pools" or each.name.startswith("pools-") for each in program.resources)
+    assert [each.name for each in program.resources if each.deleted_with or each.protect or each.retain_on_delete] == []
+
+
+def test_a_pool_takes_its_cluster_from_what_was_looked_up(server: ApiServer) -> None:
+    pool = update().only(POOL).inputs
+    assert (pool["cluster"], pool["location"], pool["name"]) == ("research", "us-central1-a", "t4-1")
+    config = pool["nodeConfig"]
+    assert config["serviceAccount"] == "nodes@my-project.iam.gserviceaccount.com"
+    assert config["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
+    assert "networkConfig" not in pool, "private or public nodes are as the cluster says"
+
+
+def test_the_nodes_identity_can_be_written(server: ApiServer) -> None:
+    written = "gpu@my-project.iam.gserviceaccount.com"
+    program = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeIdentity": written}})
+    assert program.only(POOL).inputs["nodeConfig"]["serviceAccount"] == written
+
+
+def test_every_resource_waits_for_the_look(server: ApiServer) -> None:
+    """Pools by their cluster's name, objects by their provider: a refusal comes before all of them."""
+    program = update()
+    provider = program.only("pulumi:providers:kubernetes")
+    for each in program.resources:
+        if each.type.startswith("kubernetes:"):
+            assert each.provider.startswith(provider.urn)
+
+
+def test_the_look_changes_nothing(server: ApiServer) -> None:
+    update()
+    assert {method for method, _ in server.asked} == {"GET", "POST", "POST dry run"}
+    assert {path for method, path in server.asked if method == "POST"} == {"selfsubjectaccessreviews"}
+
+
+def test_each_object_of_ours_goes_through_a_dry_run_and_so_does_each_pod(server: ApiServer) -> None:
+    program = update(pools(drivers="daemonset"))
+    objects = [each for each in program.resources if each.type.startswith("kubernetes:")]
+    tried = [path for method, path in server.asked if method == "POST dry run"]
+    assert len(tried) == len(objects) + 2
+    assert tried.count(f"/api/v1/namespaces/{NAMESPACE}/pods") == 2, "of the reaper and of the driver installer"
+
+
+def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda cluster: cluster.update(fields)
+
+
+def nodes(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    def change(cluster: dict[str, Any]) -> None:
+        pool = copy.deepcopy(cluster["nodePools"][0])
+        pool["nodeConfigs"][0] |= fields
+        cluster["nodePools"] = [*cluster["nodePools"], {**pool, "name": "other"}]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "keys", "says"),
+    [
+        (changed(enableAutopilot=True), KEYS, '"gpu": {"type": "nvidia-tesla-t4", "count": 1}, "spot": true'),
+        (changed(masterVersion="1.29.9-gke.1"), KEYS, "has Kubernetes 1.29.9-gke.1, and the program needs 1.30"),
+        (changed(name="other"), KEYS, "there is no cluster 'research' in us-central1 of project my-project"),
+        (changed(location="europe-west4"), KEYS, "there is no cluster 'research' in us-central1"),
+        (changed(nodePools=[{"name": "t4-1"}]), KEYS, "'research' has a pool 't4-1' already"),
+        (nodes(serviceAccount="more@my-project"), KEYS, "the nodes of 'research' have several identities: nodes@"),
+    ],
+)
+def test_a_cluster_that_cannot_have_the_pools_is_refused(
+    server: ApiServer, change: Callable[[dict[str, Any]], None], keys: dict[str, Any], says: str
+) -> None:
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    change(cluster)
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        assert says in refusal(keys)
+        assert says in refusal(keys, new=["none"])
+
+
+def test_two_clusters_of_one_name_are_told_apart_by_nobody(server: ApiServer) -> None:
+    other = {**gke_answers.RESEARCH, "location": "us-central1"}
+    with mock.patch.object(gke_answers, "CLUSTERS", [gke_answers.RESEARCH, other]):
+        assert "2 clusters are called 'research': in us-central1, us-central1-a" in refusal()
+
+
+@pytest.mark.parametrize(
+    ("change", "mode"), [(changed(), "GKE_METADATA"), (changed(workloadIdentityConfigs=[]), "GCE_METADATA")]
+)
+def test_a_cluster_without_a_workload_pool_has_no_metadata_server(
+    server: ApiServer, change: Callable[[dict[str, Any]], None], mode: str
+) -> None:
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    change(cluster)
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        assert update().only(POOL).inputs["nodeConfig"]["workloadMetadataConfig"] == {"mode": mode}
+
+
+def test_the_control_planes_name_is_used_where_it_is_reachable_from_anywhere(server: ApiServer) -> None:
+    by_name = [{"dnsEndpointConfigs": [{"endpoint": "gke-1.us-central1.gke.goog", "allowExternalTraffic": True}]}]
+    cluster = {**gke_answers.RESEARCH, "controlPlaneEndpointsConfigs": by_name}
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        kubeconfig = update().stack_outputs["kubeconfig"]
+    assert "https://gke-1.us-central1.gke.goog" in kubeconfig
+    assert "certificate-authority-data" not in kubeconfig, "its certificate is of a public authority"
+
+
+def test_a_missing_right_is_named_with_the_role_that_has_it(server: ApiServer) -> None:
+    server.denied = frozenset({"create validatingadmissionpolicies", "patch nodes"})
+    text = refusal()
+    assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in text
+    assert "patch nodes" in text, "nobody grants what they may not do"
+    assert '"kind": "ClusterRole"' in text
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Pod", "ValidatingAdmissionPolicy"])
+def test_what_a_policy_or_quota_of_others_refuses_is_known_before_anything_is_added(
+    server: ApiServer, kind: str
+) -> None:
+    server.refused = {kind: "exceeded quota: team"}
+    assert "exceeded quota: team" in refusal()
+
+
+def test_the_page_has_the_role_that_is_asked_for(server: ApiServer) -> None:
+    objects = [
+        each.inputs for each in update(pools(drivers="daemonset")).resources if each.type.startswith("kubernetes:")
+    ]
+    page = (ROOT / "docs" / "pools-on-your-cluster.md").read_text(encoding="utf-8")
+    (role,) = re.findall(r"^```yaml\n(.*kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert yaml.safe_load(role)["rules"] == cluster_role(objects)
+
+
+def test_a_name_that_exists_is_refused(server: ApiServer) -> None:
+    add(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper")
+    text = refusal()
+    assert "the cluster has a ClusterRole gpucluster-node-reaper already, which this stack did not make" in text
+
+
+def test_what_this_stack_made_is_its_own(server: ApiServer) -> None:
+    first = update()
+    name = "pools-autoscaler-reaper-clusterrole"
+    made = first.named(name)
+    first.states[made.urn]["metadata"]["uid"] = "ours"
+    add(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper", metadata={"uid": "ours"})
+    again = update(deployed=first)
+    assert again.named(name)
+    assert ("PATCH dry run", "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper") in server.asked
+
+
+@pytest.mark.parametrize(
+    ("project", "stack", "accepted"),
+    [("gpucluster", "ml", True), ("gpucluster", "other", False), ("another", "ml", False)],
+)
+def test_two_stacks_on_one_cluster_are_refused_by_name(
+    server: ApiServer, project: str, stack: str, accepted: bool
+) -> None:
+    offer = f'{{"schema": 2, "stack": "{stack}", "project": "{project}", "pools": []}}'
+    add(server, INVENTORY, data={"offer.json": offer})
+    if accepted:
+        assert update().only(POOL)
+    else:
+        assert f"stack '{stack}' of project '{project}' has pools on this cluster already" in refusal()
+
+
+def plugin(**pod: Any) -> dict[str, Any]:
+    container = {"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}
+    volumes = [{"name": "sockets", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}]
+    return {"spec": {"template": {"spec": {"containers": [container], "volumes": volumes, **pod}}}}
+
+
+EVERYTHING: Final = [{"operator": "Exists"}]
+GPUS: Final = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+WITHOUT_GKES: Final = {"drivers": "daemonset", "labels": {"gke-no-default-nvidia-gpu-device-plugin": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "pool", "says"),
+    [
+        ({"tolerations": EVERYTHING}, {}, "would offer the GPUs of t4-1, as GKE's own device plugin does"),
+        ({"tolerations": GPUS, "nodeSelector": {"nvidia.com/gpu.present": "true"}}, {}, "would offer the GPUs of t4-1"),
+        ({"tolerations": GPUS, "nodeSelector": {"feature.node.kubernetes.io/pci-10de.present": "true"}}, {}, "t4-1"),
+        ({"tolerations": GPUS, "nodeSelector": {"cloud.google.com/gke-nodepool": "theirs"}}, {}, ""),
+        ({"tolerations": GPUS, "nodeSelector": {"team": "theirs"}}, {}, ""),
+        ({}, {}, ""),
+        ({"tolerations": GPUS}, WITHOUT_GKES, ""),
+        ({"tolerations": GPUS}, {**WITHOUT_GKES, "timeSharing": {"clientsPerGpu": 2}}, "decides how they are divided"),
+    ],
+)
+def test_a_device_plugin_of_others_is_used_or_kept_away(
+    server: ApiServer, pod: dict[str, Any], pool: dict[str, Any], says: str
+) -> None:
+    add(server, "/apis/apps/v1/namespaces/gpu/daemonsets/plugin", **plugin(**pod))
+    if says:
+        assert says in refusal(pools(**pool))
+    else:
+        assert update(pools(**pool)).only(POOL)
+
+
+def test_gkes_own_device_plugin_is_none_of_others(server: ApiServer) -> None:
+    path = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-gpu-device-plugin-small-cos"
+    labels = {"addonmanager.kubernetes.io/mode": "Reconcile"}
+    add(server, path, metadata={"labels": labels}, **plugin(tolerations=EVERYTHING))
+    assert update().only(POOL)
+
+
+@pytest.mark.parametrize(
+    ("spec", "refused"),
+    [
+        ({}, True),
+        ({"devicePlugin": {"enabled": False}}, False),
+        ({"daemonsets": {"tolerations": [{"key": "team", "operator": "Exists"}]}}, False),
+    ],
+)
+def test_the_gpu_operator_offers_gpus_of_all_nodes_that_its_pods_tolerate(
+    server: ApiServer, spec: dict[str, Any], refused: bool
+) -> None:
+    policy = {"metadata": {"name": "cluster-policy"}, "spec": spec}
+    server.objects["/apis/nvidia.com/v1/clusterpolicies"] = {"items": [policy]}
+    if refused:
+        assert "GPU Operator" in refusal()
+    else:
+        assert update().only(POOL)
+
+
+def warnings(**more: Any) -> str:
+    with mock.patch.object(pulumi, "warn") as warn:
+        update(**more)
+    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+
+
+@pytest.mark.parametrize(
+    ("phase", "spec", "says"),
+    [
+        ("Pending", {}, "1 pod (lab/train) waiting for GPUs start nodes of t4-1 at once, 0."),
+        ("Running", {}, "1 pod (lab/train) with GPUs of other nodes may move to t4-1"),
+        ("Succeeded", {}, ""),
+        ("Pending", {"nodeSelector": {"cloud.google.com/gke-nodepool": "theirs"}}, ""),
+        ("Pending", {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}, ""),
+        ("Pending", {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}}, "lab/train"),
+    ],
+)
+def test_gpu_pods_of_others_that_may_start_our_nodes_are_named_with_the_price(
+    server: ApiServer, phase: str, spec: dict[str, Any], says: str
+) -> None:
+    container = {"name": "train", "image": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    spec = {"containers": [container], **spec}
+    add(server, "/api/v1/namespaces/lab/pods/train", kind="Pod", spec=spec, status={"phase": phase})
+    text = warnings()
+    assert says in text
+    assert ("lab/train" in text) == bool(says)
+
+
+def test_an_api_server_that_does_not_answer_is_asked_at_the_update(server: ApiServer) -> None:
+    server.silent = "timed out"
+    assert "cannot be asked: timed out. The update asks it before it adds pools" in warnings(new=[])
+    assert "the API server of 'research' cannot be asked: timed out" in refusal()
+
+
+def _with_outputs(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_outputs(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_outputs(each) for each in value]
+    return pulumi.Output.from_input(2) if value is OUTPUT else value
+
+
+PLAIN: Final = {key.removeprefix("gpucluster:"): value for key, value in KEYS.items() if key.startswith("gpucluster:")}
+ACCOUNT: Final = {"gcp:project": "my-project"}
+
+
+def test_in_another_program_the_clusters_name_may_be_an_output(server: ApiServer) -> None:
+    def run() -> None:
+        name = pulumi.Output.from_input("research")
+        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": name}}))
+
+    made = run_with(ACCOUNT, "ml", run)
+    assert made.only(POOL).inputs["cluster"] == "research"
+    assert made.only(POOL).name == "gpu-t4-1-pool"
+    assert '"cluster": "research"' in made.named("gpu-offer-pools").inputs["data"]["offer.json"]
+
+
+def test_a_cluster_that_is_not_there_yet_is_looked_at_by_the_update(server: ApiServer) -> None:
+    def run() -> None:
+        name = pulumi.Output.from_input(pulumi.output.UNKNOWN)
+        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": name}}))
+
+    with mock.patch.object(pulumi, "warn") as warn:
+        made = run_with(ACCOUNT, "ml", run, new=["none"])
+    assert "the cluster is not known yet" in str(warn.call_args_list)
+    assert isinstance(made.only(POOL).inputs["cluster"], pulumi.output.Unknown)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": OUTPUT}]}, "gpuPools[0].maxNodes: is an output"),
+        ({"existingCluster": None}, "existingCluster: missing"),
+        ({"existingCluster": {"nodeIdentity": "x"}}, "existingCluster.name: missing"),
+        ({"teams": [{"name": "red", "gpus": 1}]}, "teams: belongs to the cluster"),
+    ],
+)
+def test_bad_keys_of_a_program_are_refused(server: ApiServer, keys: dict[str, Any], says: str) -> None:
+    def run() -> None:
+        changes = {key: _with_outputs(value) for key, value in keys.items()}
+        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, **changes}))
+
+    with pytest.raises(pulumi.RunError, match="problem") as refused:
+        run_with(ACCOUNT, "ml", run)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("file", STACK_FILES, ids=lambda file: file.stem)
+def test_a_stack_with_a_cluster_of_its_own_has_no_gpu_pools_component(file: Any) -> None:
+    """So no registration of a running stack gets another name or parent."""
+    made = run_program(file)
+    assert made.of_type(TYPE) == []
+    roots = {each.parent for each in made.of_type("gpucluster:index:GpuNodePool")}
+    assert {root.rpartition("::")[0].rpartition("::")[2] for root in roots} == {"pulumi:pulumi:Stack"}
