@@ -132,7 +132,9 @@ class ClusterReader:
         except FileNotFoundError:
             raise SilentServerError(f"{command} is not on PATH. {hint}") from None
         except subprocess.CalledProcessError as error:
-            raise SilentServerError(f"{command} cannot log in: {error.stderr.strip()[-300:]}") from None
+            # Plugins say why in their last line, after traces of what they tried.
+            said = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise SilentServerError(f"{command} cannot log in: {said}") from None
         except subprocess.TimeoutExpired:
             raise SilentServerError(f"{command} has not answered for {_PLUGIN_SECONDS:.0f} seconds") from None
         except (KeyError, TypeError, ValueError):
