@@ -36,6 +36,7 @@ https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 _HERE: Final = Path(__file__).parent
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
+_PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 
 _OF_PLACEMENT: Final = ("AllowPlacementGroupAccessActions", "AllowPlacementGroupReadActions")
 
@@ -51,6 +52,23 @@ def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[
 def _node_role(settings: Settings) -> str:
     """The name, with its path."""
     return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
+
+
+def _profile_path(name: str, context: Context) -> str:
+    """The instance profile's path: another one than before if the role is replaced.
+
+    The provider takes a role that it deletes out of all profiles (``deleteRoleInstanceProfiles`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/iam/role.go), and the new one has the
+    same name, so that Pulumi sees no change of the profile. A change of its path replaces it.
+    """
+    role, profile = (
+        context.deployed.outputs(token, f"{name}-node-{end}").get("path")
+        for token, end in (("aws:iam/role:Role", "role"), (_PROFILE, "profile"))
+    )
+    path = context.settings.security.role_path or "/"
+    if profile is None or role == path:
+        return str(profile or "/")
+    return path if path != profile else f"/gpucluster{path}"
 
 
 def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Pool], disk_keys: Sequence[str]) -> str:
@@ -84,10 +102,15 @@ class Karpenter:
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.
         nodes = node_role(name, settings, context.account, parent, purpose=_NODES)
         profile = declare(
-            "aws:iam/instanceProfile:InstanceProfile",
+            _PROFILE,
             f"{name}-node-profile",
-            {"name": role_name(settings.cluster_name, _NODES), "role": nodes.role_name, "tags": dict(settings.labels)},
-            options,
+            {
+                "name": role_name(settings.cluster_name, _NODES),
+                "path": _profile_path(name, context),
+                "role": nodes.role_name,
+                "tags": dict(settings.labels),
+            },
+            pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(delete_before_replace=True)),
         )
         entry = declare(
             "aws:eks/accessEntry:AccessEntry",

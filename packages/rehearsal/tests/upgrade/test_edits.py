@@ -189,6 +189,18 @@ def test_a_replaced_admin_group_is_made_before_the_former_one_goes_and_keeps_its
     assert running.edit() == [], "a second update changes nothing"
 
 
+def test_nodes_of_karpenter_keep_a_role_where_another_path_replaces_it(tmp_path: Path) -> None:
+    """The provider takes a role that it deletes out of its instance profiles."""
+    running = Running("security.rolePath", "eks-karpenter", tmp_path)
+    name = "gpu-every-key-karpenter-nodes"
+    for security, path in (({"rolePath": "/platform/"}, "/platform/"), ({}, "/"), ({"rolePath": "/a/"}, "/a/")):
+        edit = {f"{NAMESPACE}:security": security}
+        assert refusals(running.deployment.update(program(ROOT), **edit)) == []
+        answer = running.deployment.cloud.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)
+        assert [role["Path"] for role in answer["InstanceProfile"]["Roles"]] == [path]
+        assert running.deployment.update(program(ROOT), **edit) == []
+
+
 @pytest.mark.parametrize(
     ("column", "key", "cluster"),
     [

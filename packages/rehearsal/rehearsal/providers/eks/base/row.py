@@ -18,7 +18,7 @@ from typing_extensions import override
 from facts.concepts.unknown import coalesce
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError
+from rehearsal.providers.eks.base.account import Account, AwsError, not_found
 from rehearsal.providers.eks.base.request import parameters, request_of
 from rehearsal.providers.resource import Pending, SimulatedResource, Table
 from rehearsal.providers.rules import Check
@@ -119,7 +119,11 @@ class Attribute:
         if before == after:
             return
         if self.clears and before:
-            self.clears(account, id, {**old, "value": before})
+            try:
+                self.clears(account, id, {**old, "value": before})
+            except AwsError as error:  # as the providers' own functions do
+                if not not_found(error):
+                    raise
         if after or not self.clears:
             self.sets(account, id, {**new, "value": after})
 

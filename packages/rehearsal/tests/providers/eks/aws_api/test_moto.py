@@ -122,6 +122,15 @@ def test_instance_profiles_are_listed_whatever_their_path(moto: None) -> None:
     assert iam.list_instance_profiles(PathPrefix="/karpenter/")["InstanceProfiles"]
 
 
+@shows("iam", "RemoveRoleFromInstanceProfile")
+def test_a_role_that_is_not_in_a_profile_ends_in_a_traceback(moto: None) -> None:
+    iam = client("iam")
+    iam.create_instance_profile(InstanceProfileName="nodes")
+    iam.create_role(RoleName="nodes", AssumeRolePolicyDocument="{}")
+    with pytest.raises(ValueError, match="not in list"):
+        iam.remove_role_from_instance_profile(InstanceProfileName="nodes", RoleName="nodes")
+
+
 @pytest.mark.slow
 @shows("sqs", "ReceiveMessage")
 def test_waiting_for_a_message_is_part_of_the_request(moto: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "DescribeSpotPriceHistory"): reads.describe_spot_price_history,
     ("ec2", "RunInstances"): launch.run_instances,
     ("iam", "ListInstanceProfiles"): reads.list_instance_profiles,
+    ("iam", "RemoveRoleFromInstanceProfile"): reads.remove_role_from_instance_profile,
     ("pricing", "GetProducts"): reads.get_products,
     ("sqs", "ReceiveMessage"): reads.receive_message,
     ("ssm", "GetParameter"): reads.get_parameter,

@@ -173,6 +173,16 @@ def list_instance_profiles(request: GapRequest) -> Mapping[str, Any] | None:
     return {"InstanceProfiles": [each for each in profiles if each["Path"].startswith(prefix)], "IsTruncated": False}
 
 
+def remove_role_from_instance_profile(request: GapRequest) -> Mapping[str, Any] | None:
+    """``iam:RemoveRoleFromInstanceProfile`` of a role that is not in it, on which moto ends in a traceback."""
+    name, role = request.params["InstanceProfileName"], request.params["RoleName"]
+    profile = request.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]
+    if role not in [each["RoleName"] for each in profile["Roles"]]:
+        # https://docs.aws.amazon.com/IAM/latest/APIReference/API_RemoveRoleFromInstanceProfile.html
+        raise GapError("NoSuchEntity", f"The role {role} is not in the instance profile {name}.")
+    return None
+
+
 def receive_message(request: GapRequest) -> Mapping[str, Any] | None:
     """``sqs:ReceiveMessage`` without waiting; the server has already waited (:func:`wait`)."""
     if not request.params.get("WaitTimeSeconds"):
