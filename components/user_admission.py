@@ -21,8 +21,11 @@ from typing import Any, Final
 from components.gpu_admission import templates
 from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
+from facts import catalog
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import RESOURCES, quantity
 from facts.concepts.offer import PRIORITY_CLASSES
+from facts.concepts.parts import FABRIC_CLAIM
 
 BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
 RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"
@@ -36,19 +39,28 @@ _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
 
 
-def pod_rules(namespaces: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+def pod_rules(
+    namespaces: Sequence[str] | None = None, *, claims: bool = True, daemon_sets: bool = True
+) -> Iterator[Mapping[str, Any]]:
     """The two policies that need no facts about the cluster's pools, each with its bindings: pods are refused in
     ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all. By
-    default pods may name their node."""
+    default pods may name their node. ``claims``: whether a claim may be a request for GPUs. ``daemon_sets``: whether
+    pods of DaemonSets may do all of this."""
     created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     pods = {**created, "operations": ["CREATE", "UPDATE"]}
+    exempt = templates()[2]["spec"]["matchConditions"][-1]
+    if not daemon_sets:
+        exempt = {**exempt, "expression": "true"}
+        workloads.append({**workloads[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]})
+    names = "variables.pod.?resourceClaims.orValue([]).map(c, c.?resourceClaimTemplateName.orValue(''))"
     yield from documents(
         Path(__file__).with_name("pod-rules.yaml"),
         pods=[pods],
         workloads=workloads,
         matched=[pods, *workloads],
         variables=_variables("template", "pod", "where", "tolerations"),
-        not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
+        not_of_a_daemon_set=exempt,
+        claims=f"{names}.exists(n, n != '{FABRIC_CLAIM}')" if claims else "false",
         resources=json.dumps([*RESOURCES.values()]),
         namespaces={} if namespaces is None else _named(namespaces),
         anywhere="true" if namespaces is None else "false",
@@ -74,23 +86,45 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mappi
     )
 
 
+def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The policy on claims in ``namespaces``, where a claim may be a request for GPUs, with its binding."""
+    file = Path(__file__).with_name("user-claims.yaml")
+    yield from documents(file, namespaces=_named(namespaces), fabric=FABRIC_CLAIM)
+
+
 def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
-    yield from pod_rules(settings.user_namespaces)
+    claims = _grows_for_claims(settings)
+    yield from pod_rules(settings.user_namespaces, claims=claims, daemon_sets=_may_have_daemon_sets(settings))
     yield from user_rules(settings.user_namespaces, _high(settings))
+    if claims:
+        yield from claim_rules(settings.user_namespaces)
+
+
+def _grows_for_claims(settings: Settings) -> bool:
+    """Whether a pool grows from zero for claims of devices."""
+    planned = catalog.of(settings.cloud).labels.gpu_claims.items()
+    return bool(planned) and any(planned <= pool.nodes.labels.items() for pool in settings.pools)
+
+
+def _may_have_daemon_sets(settings: Settings) -> bool:
+    """Whether pods of users' DaemonSets keep no node. Karpenter keeps that of one with a PodDisruptionBudget or an
+    annotation: https://karpenter.sh/docs/concepts/disruption/#node-level-controls, ``ValidatePodsDisruptable`` in
+    https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/state/statenode.go"""
+    return settings.autoscaler not in KARPENTERS
 
 
 def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterator[str]:
     """What the policies refuse of these objects of a cluster, one line for each reason.
 
-    A workload is listed for its pods. Pods of DaemonSets may tolerate anything. Whether their author or the
-    scheduler chose the node of pods (``spec.nodeName``) is not known.
+    A workload is listed for its pods. Pods of DaemonSets may tolerate anything where no Karpenter scales. Whether their
+    author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
-    high = _high(settings)
+    high, claims, daemon_sets = _high(settings), _grows_for_claims(settings), _may_have_daemon_sets(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:
-            for reason in _reasons(each, namespace in high):
+            for reason in _reasons(each, namespace in high, claims, daemon_sets):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
 
 
@@ -98,7 +132,7 @@ def _high(settings: Settings) -> list[str]:
     return [team.name for team in settings.teams if team.priority == "high"]
 
 
-def _reasons(each: Mapping[str, Any], may_be_high: bool) -> Iterator[str]:
+def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, daemon_sets: bool) -> Iterator[str]:
     kind, spec = each["kind"], each.get("spec") or {}
     if kind == "Service":
         if spec.get("externalIPs"):
@@ -112,7 +146,7 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool) -> Iterator[str]:
     elif name == PRIORITY_CLASSES["high"] and not may_be_high:
         yield f"has priorityClassName {name}, and no team with that priority has the namespace"
     owners = each["metadata"].get("ownerReferences") or ()
-    if kind == "DaemonSet" or any(owner["kind"] == "DaemonSet" for owner in owners):
+    if daemon_sets and (kind == "DaemonSet" or any(owner["kind"] == "DaemonSet" for owner in owners)):
         return
     if kind != "Pod" and pod.get("nodeName"):
         yield "names its node in nodeName"
@@ -120,12 +154,12 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool) -> Iterator[str]:
     if any(not one.get("key") and one.get("operator") == "Exists" for one in tolerations):
         yield "tolerates all taints"
     for resource in RESOURCES.values():
-        if any(one.get("key") == resource for one in tolerations) and not _requests(pod, resource):
+        if any(one.get("key") == resource for one in tolerations) and not _requests(pod, resource, claims):
             yield f"tolerates {resource} without a request for it"
 
 
-def _requests(pod: Mapping[str, Any], resource: str) -> bool:
-    """Whether a container asks for such devices, under any name of their maker, or a claim may."""
+def _requests(pod: Mapping[str, Any], resource: str, claims: bool) -> bool:
+    """Whether a container asks for such devices, under any name of their maker, or one of the ``claims`` that count."""
     prefix = resource.partition("/")[0] + "/"
     limits = [
         ((container.get("resources") or {}).get("limits") or {}).items()
@@ -133,7 +167,8 @@ def _requests(pod: Mapping[str, Any], resource: str) -> bool:
         for container in pod.get(key) or ()
     ]
     asked = any(key.startswith(prefix) and quantity(str(amount)) > 0 for each in limits for key, amount in each)
-    return asked or bool(pod.get("resourceClaims"))
+    names = [claim.get("resourceClaimTemplateName") for claim in pod.get("resourceClaims") or ()]
+    return asked or (claims and any(name != FABRIC_CLAIM for name in names))
 
 
 def _variables(*names: str) -> list[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 
 from components.settings import Settings
 from components.teams import priority_classes
-from components.user_admission import main, refusals, user_policies, user_rules
+from components.user_admission import claim_rules, main, pod_rules, refusals, user_policies, user_rules
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
 from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
@@ -86,6 +86,7 @@ GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 TPU = {"key": "google.com/tpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
 ALL = {"operator": "Exists"}
 NO_GPU = {"nvidia.com/gpu": "0"}
+CLAIM = {"name": "gpu", "resourceClaimTemplateName": "one"}
 REFUSED = {
     "system-node-critical": with_spec(priorityClassName="system-node-critical"),
     "system-cluster-critical": with_spec(priorityClassName="system-cluster-critical"),
@@ -99,6 +100,7 @@ REFUSED = {
     "the taint of TPUs": with_spec(tolerations=[TPU]),
     "the taint of TPUs with a GPU": with_spec(1, tolerations=[TPU]),
     "a limit of no GPU": with_spec(tolerations=[GPU], **with_limit(**NO_GPU)),
+    "a claim where no pool grows for one": with_spec(tolerations=[GPU], resourceClaims=[CLAIM]),
     "an owner that anybody may write": {
         **with_spec(tolerations=[ALL]),
         "metadata": {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]},
@@ -121,7 +123,8 @@ ADMITTED = {
     "a pod with a GPU": with_spec(1, tolerations=[GPU]),
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
-    "a claim": with_spec(tolerations=[GPU], resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one"}]),
+    "a claim and a GPU": with_spec(1, tolerations=[GPU], resourceClaims=[CLAIM]),
+    "a claim without a toleration": with_spec(resourceClaims=[CLAIM]),
     "eviction alone": with_spec(tolerations=[{**ALL, "effect": "NoExecute"}]),
     "a preference": with_spec(tolerations=[{**GPU, "effect": "PreferNoSchedule"}]),
     "a taint by name": with_spec(tolerations=[{"key": "team", "operator": "Exists"}]),
@@ -219,6 +222,49 @@ def test_what_is_admitted_is_not_listed(title: str, namespace: str) -> None:
     assert [*refusals([running(ADMITTED[title], namespace)], settings())] == []
 
 
+DRIVER = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
+KARPENTER = load_stack("eks", autoscaling={"autoscaler": "karpenter"})
+DAEMON_SET = workload("DaemonSet", with_spec(tolerations=[ALL]))
+
+
+def claim(*classes: str, name: str = "one") -> dict[str, Any]:
+    requests = [{"name": f"r{number}", "exactly": {"deviceClassName": one}} for number, one in enumerate(classes)]
+    about = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": name}}
+    return {**about, "spec": {"spec": {"devices": {"requests": requests}} if requests else {}}}
+
+
+@real
+def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where pools grow for claims, and where Karpenter keeps nodes for pods of DaemonSets."""
+    rules = [*pod_rules(("default",), claims=True, daemon_sets=False), *claim_rules(("default",))]
+    with judging(tmp_path_factory.mktemp("claims"), rules) as submit:
+        eventually("the policy on claims is in force", partial(_is_refused, submit, claim()))
+        eventually("the policy on pods is in force", partial(_is_refused, submit, with_spec(tolerations=[ALL])))
+        eventually("the warning is in force", partial(_is_warned, submit, DAEMON_SET))
+        assert submit(claim("dranet.example.org")).status == 403
+        for admitted in (claim("gpu.nvidia.com"), claim("mig.nvidia.com", "nic"), claim("nic", name="gpu-fabric")):
+            assert submit(admitted).silent
+        assert submit(with_spec(tolerations=[GPU], resourceClaims=[CLAIM])).silent
+        network = {**CLAIM, "resourceClaimTemplateName": "gpu-fabric"}
+        assert submit(with_spec(tolerations=[GPU], resourceClaims=[network])).status == 403
+        owned = {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]}
+        assert submit.controller is not None
+        assert submit.controller({**with_spec(tolerations=[GPU]), "metadata": owned}).status == 403
+
+
+def test_claims_count_where_a_pool_grows_for_them() -> None:
+    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "drivers": "none", "labels": DRIVER}]
+    stacks = (load_stack("gke", gpuPools=pools), settings())
+    names = [{each["metadata"]["name"] for each in user_policies(one)} for one in stacks]
+    assert ["user-claims.gpucluster.dev" in each for each in names] == [True, False]
+
+
+def test_daemon_sets_of_users_are_pods_where_karpenter_scales() -> None:
+    shown = running(DAEMON_SET, "default")
+    assert [*refusals([shown], settings())] == []
+    assert [*refusals([shown], KARPENTER)] == ["default: DaemonSet one tolerates all taints"]
+
+
 def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:
     one = with_spec(priorityClassName=CLUSTER_CLASS, priority=1_000_000_000)
     assert [*refusals([running(one, "default")], settings())] == ["default: Pod one has priorityClassName gmp-critical"]
@@ -260,7 +306,7 @@ def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> 
         for one in program.of_type(kind)
         if one.inputs["metadata"]["name"] in names and one.inputs["spec"]["validationActions"] == ["Deny"]
     ]
-    assert {spec["policyName"] for spec in denying} == {
+    assert {spec["policyName"] for spec in denying} - {"user-claims.gpucluster.dev"} == {
         "no-blanket-toleration.gpucluster.dev",
         "gpu-nodes-for-gpus.gpucluster.dev",
         "user-priority.gpucluster.dev",
