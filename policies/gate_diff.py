@@ -2,11 +2,12 @@
 
 ``make gate-diff BASE=`` compares a commit with the working tree: the rules, ``policies/config``, the stack files'
 budgets, the commands that run with the gate, and what both gates refuse of the commit's own test programs. So a change
-in a rule, a reader or a fact counts by what it does. ``.github/CODEOWNERS`` names who reviews all that the gate is of.
+in a rule, a reader or a fact counts by what it does. ``CODEOWNERS`` names who reviews all that the gate is of.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -45,6 +46,7 @@ print(json.dumps({name: sorted({each.rule for each in findings(case)}) for name,
 """
 _PROGRAMS: Final = Path("tests", "policies", "corpus")
 _FLAG: Final = "--policy-pack"
+_GATED: Final = re.compile(rf"{_FLAG}(?![\w-])")
 _COMMANDS: Final = ("Makefile", ".ci", ".github", "examples/ci", "packages/cli")
 """Where commands run Pulumi."""
 
@@ -92,8 +94,8 @@ class GateState:
     """Stack, or ``default`` → its configuration of the gate."""
     budgets: Mapping[str, float | None] = field(default_factory=dict)
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
-    gated: Mapping[str, int] = field(default_factory=dict)
-    """File → how often it runs Pulumi with a policy pack."""
+    gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
     """Program of the tests → the rules that it breaks; ``None`` where they cannot be judged."""
 
@@ -125,16 +127,18 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         lines += [
             f"{prices.KEY}, {place}: {change}" for change in _of_prices(before.config(stack), after.config(stack))
         ]
-        for name, pool in (before.config(stack).get(pools.KEY) or {}).items():
-            if described.get(name) != pool:
-                lines.append(f"{pools.KEY}, {place}: {name} is {'changed' if name in described else 'removed'}")
+        known = before.config(stack).get(pools.KEY) or {}
+        for name in sorted({*known, *described}):
+            if described.get(name) != known.get(name):
+                verb = "removed" if name not in described else "changed" if name in known else "added"
+                lines.append(f"{pools.KEY}, {place}: {name} is {verb}")
     for stack, budget in before.budgets.items():
         raised = after.budgets.get(stack, budget)
         if budget != raised and _higher(budget, raised):
             lines.append(f"budget.maxHourlyUsd, stack {stack}: {_shown(budget)} → {_shown(raised)}")
-    for file, times in before.gated.items():
-        if (now := after.gated.get(file, 0)) < times:
-            lines.append(f"{file}: {_FLAG} {times} times → {now} times")
+    for file, commands in before.gated.items():
+        changed = [command for command in commands if command not in after.gated.get(file, ())]
+        lines += [f"{file}: what runs with {_FLAG} is changed or removed: {_title(each)}" for each in changed]
     return [*lines, *_that_pass(before, after)]
 
 
@@ -209,15 +213,48 @@ def _stack_files(tree: Path) -> Iterator[Path]:
     return (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml")
 
 
-def gated_commands(tree: Path) -> dict[str, int]:
-    """Files that run Pulumi with a policy pack → how often."""
+def gated_commands(tree: Path) -> dict[str, list[str]]:
+    """Files that run Pulumi with a policy pack → the functions that do, with those of the same file that call them, or
+    the lines. Whatever changes in these may leave the pack out."""
     places = [tree / name for name in _COMMANDS]
     files = [file for place in places for file in (place.rglob("*") if place.is_dir() else [place])]
     texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
-    counts = {
-        file: len(re.findall(rf"{_FLAG}(?![\w-])", text)) for file, text in texts.items() if ".pyc" not in file.name
+    gated = {
+        file: _functions(text) if file.suffix == ".py" else _lines(text)
+        for file, text in texts.items()
+        if _GATED.search(text) and ".pyc" not in file.name
     }
-    return {str(file.relative_to(tree)): count for file, count in counts.items() if count}
+    return {str(file.relative_to(tree)): commands for file, commands in gated.items() if commands}
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with the flag, each with those that it continues."""
+    return [each.strip() for each in text.replace("\\\n", " ").splitlines() if _GATED.search(each)]
+
+
+def _functions(text: str) -> list[str]:
+    """Functions with the flag, and all that call these, without their comments and docstrings."""
+    functions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef)]
+    code = {
+        each.name: "\n".join(ast.unparse(part) for part in each.body if not _is_docstring(part)) for each in functions
+    }
+    chosen = {name for name, body in code.items() if _GATED.search(body)}
+    while callers := {
+        name
+        for name, body in code.items()
+        if name not in chosen and any(re.search(rf"\b{each}\b", body) for each in chosen)
+    }:
+        chosen |= callers
+    return [f"{name}: {code[name]}" for name in sorted(chosen)]
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _title(command: str) -> str:
+    """A function's name, or a line."""
+    return command.partition(": ")[0] if "\n" in command or command.partition(": ")[0].isidentifier() else command
 
 
 def _refused(tree: Path, programs: Path) -> Mapping[str, Sequence[str]] | None:
