@@ -30,11 +30,22 @@ IGNORED: Final = frozenset(
 )
 """Folders that no program needs."""
 CREDENTIALS: Final = (
-    *(".aws", ".azure", ".docker", ".env", ".env.*", ".envrc", ".git-credentials", ".gnupg", ".kube", ".netrc"),
-    *(".npmrc", ".pypirc", ".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa"),
-    "application_default_credentials.json",
+    # Shells, code hosts, package indexes, keys
+    *(".env", ".env.*", ".envrc", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml"),
+    *(".cargo/credentials*", ".config/gh", ".config/glab-cli", ".config/hub", ".gem/credentials", ".htpasswd"),
+    *(".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "*.jks", "*.key", "*.p12", "*.pem", "*.pfx", "*.ppk"),
+    # Clouds and clusters
+    *(".aws", ".azure", ".boto", ".config/doctl", ".config/gcloud", ".kube", ".oci", ".s3cfg", "*kubeconfig*"),
+    *("application_default_credentials.json", "client_secret*.json", "*credentials*.json", "service[-_]account*.json"),
+    # Containers, infrastructure, secret stores, databases
+    *(".docker", ".dockercfg", ".pulumi", ".terraform.d", ".terraformrc", "*.tfstate", "*.tfstate.*", "*.tfvars"),
+    *(".vault-token", ".my.cnf", ".pgpass", "secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
+    # Machine learning
+    *(".cache/huggingface", ".comet.config", ".databrickscfg", ".huggingface", ".kaggle", "kaggle.json", ".modal.toml"),
+    *(".config/wandb", ".lightning", ".ngc", ".runpod", ".sky", ".streamlit/secrets.toml"),
 )
-"""Names of files and folders in which tools keep credentials. What is synced, all users of the namespace can read."""
+"""Names of files and folders, and ends of paths, in which tools keep credentials. What is synced, all users of the
+namespace can read."""
 EXAMPLES: Final = (".env.example", ".env.sample", ".env.template")
 """Files of such names that hold none."""
 MOST_BYTES: Final = 8 * PART_BYTES
@@ -98,7 +109,10 @@ def _credentials(name: str) -> str:
     """The part of a path up to the name that tools keep credentials by; empty without one."""
     parts = Path(name).parts
     for index, part in enumerate(parts):
-        if part not in EXAMPLES and any(fnmatch.fnmatchcase(part, pattern) for pattern in CREDENTIALS):
+        above = "/".join(parts[max(index - 1, 0) : index + 1])
+        if part not in EXAMPLES and any(
+            fnmatch.fnmatchcase(above if "/" in pattern else part, pattern) for pattern in CREDENTIALS
+        ):
             return str(Path(*parts[: index + 1]))
     return ""
 

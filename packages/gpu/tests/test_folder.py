@@ -78,6 +78,36 @@ def test_what_holds_credentials_is_left_out_and_named(project: Path, repository:
     assert "left out because all users of the namespace could read it: .aws, .env, .kube and 4 more" in str(archive)
 
 
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        (".config/gcloud/credentials.db", ".config/gcloud"),
+        ("home/.config/gcloud/a", "home/.config/gcloud"),
+        (".kaggle/kaggle.json", ".kaggle"),
+        ("data/kaggle.json", "data/kaggle.json"),
+        ("keys/service.pem", "keys/service.pem"),
+        ("my-kubeconfig.yaml", "my-kubeconfig.yaml"),
+        (".cache/huggingface/token", ".cache/huggingface"),
+        (".streamlit/secrets.toml", ".streamlit/secrets.toml"),
+        ("service-account-prod.json", "service-account-prod.json"),
+        ("infra/terraform.tfstate", "infra/terraform.tfstate"),
+        (".config/matplotlib/style", ""),
+        (".cache/pip/a", ""),
+        ("gcloud/main.py", ""),
+        ("secrets.py", ""),
+        ("keyboard.py", ""),
+        ("model.json", ""),
+        ("config.yaml", ""),
+    ],
+)
+def test_what_tools_keep_credentials_in(project: Path, name: str, left_out: str) -> None:
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text("a")
+    archive = pack(project)
+    assert archive.left_out == ((left_out,) if left_out else ())
+    assert (name in contents(archive)) is not bool(left_out)
+
+
 def test_an_image_of_the_template_has_no_credentials(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "Dockerfile"
     Builder("docker").ignoring(project, file)
