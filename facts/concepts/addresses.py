@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import Any, Final, TypeVar
 
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -29,6 +29,8 @@ _NOT_PUBLIC: Final = (
     IPv4Network("198.18.0.0/15"),
     IPv4Network("224.0.0.0/3"),
 )
+# IPv4 addresses as those of IPv6: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
 # https://www.iana.org/assignments/ipv6-address-space: all public addresses of IPv6
 _PUBLIC_6: Final = (IPv6Network("2000::/3"),)
 
@@ -36,7 +38,8 @@ _PUBLIC_6: Final = (IPv6Network("2000::/3"),)
 def open_to_internet(ranges: Iterable[Any]) -> Maybe[bool]:
     """Whether ranges (``203.0.113.0/24``, ``2001:db8::/32``, or one address) let in more than one organisation.
 
-    They are counted together, each address once. ``UNKNOWN`` if that depends on one that is unknown or no range.
+    They are counted together, each address once. What is no range is taken for all addresses: a cloud may read it
+    in another way (``000.0.0.0/0``). ``UNKNOWN`` if the answer depends on one that is unknown.
     """
     version_4: list[IPv4Network] = []
     version_6: list[IPv6Network] = []
@@ -44,8 +47,12 @@ def open_to_internet(ranges: Iterable[Any]) -> Maybe[bool]:
     for each in ranges:
         try:
             network = UNKNOWN if each is UNKNOWN else ip_network(str(each).strip(), strict=False)
-        except ValueError:  # the cloud refuses it, or it is a name
-            network = UNKNOWN
+        except ValueError:
+            network = IPv4Network("0.0.0.0/0")
+        if isinstance(network, IPv6Network) and network.overlaps(_MAPPED):
+            inside = network.prefixlen >= _MAPPED.prefixlen
+            address = IPv4Address(int(network.network_address) & 0xFFFFFFFF) if inside else IPv4Address(0)
+            version_4.append(IPv4Network((address, max(network.prefixlen - _MAPPED.prefixlen, 0))))
         if isinstance(network, IPv4Network):
             version_4.append(network)
         elif isinstance(network, IPv6Network):

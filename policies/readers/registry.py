@@ -63,12 +63,14 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.capacity",
         "readers.kubernetes.platform_settings",
         "readers.kubernetes.exposures",
+        "readers.kubernetes.balancers",
         "readers.eks.roles",
         "readers.kubernetes.objects",  # last: its patterns match what no other module reads
     ),
     "kubernetes, custom": (
         "readers.kubernetes.capacity",
         "readers.kubernetes.karpenter",
+        "readers.kubernetes.balancers",
         "dialects.cluster_api",
         "readers.kubernetes.helm",
         "readers.kubernetes.platform_settings",

@@ -321,10 +321,11 @@ def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     example=Exposure("network", "Service 'llm'", True),
 )
 def private_load_balancers(exposure: Exposure) -> list[Violation]:
-    """A Service of type LoadBalancer is internal, or limited to address ranges."""
+    """A load balancer of a Service, an Ingress, a Gateway or a chart is internal, or limited to address ranges."""
     broken = exposure.kind == "network" and exposure.open
     predicate = "has a load balancer that the whole internet reaches"
-    return private_load_balancers.decide(broken, exposure.what, predicate, exposure.resource)
+    reason = exposure.unknown_reason
+    return private_load_balancers.decide(broken, exposure.what, predicate, exposure.resource, reason)
 
 
 @rule(

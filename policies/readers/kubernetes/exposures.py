@@ -1,4 +1,4 @@
-"""Reads what everybody may use: rights in a cluster that every account has, and load balancers on the internet."""
+"""Reads rights in a cluster that everybody has: every account, every pod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Exposure, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, mapping, negation
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -68,20 +67,6 @@ _NOT_DECLARED: Final = UnknownReason(
     "no resource of this program is a role of that name",
     "Declare the role as a resource of this program, or name the users, groups or service accounts that need it.",
 )
-
-# https://cloud.google.com/kubernetes-engine/docs/how-to/internal-load-balancing,
-# https://learn.microsoft.com/azure/aks/internal-lb, https://cloud-provider-aws.sigs.k8s.io/service_controller/
-_INTERNAL: Final = {
-    "networking.gke.io/load-balancer-type": "internal",
-    "cloud.google.com/load-balancer-type": "internal",
-    "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
-    "service.beta.kubernetes.io/aws-load-balancer-internal": "true",
-    "service.beta.kubernetes.io/aws-load-balancer-scheme": "internal",
-}
-# With either, AWS' own controller makes the load balancer, an internal one unless its scheme says otherwise:
-# https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/service/nlb
-_CONTROLLER: Final = ("service.beta.kubernetes.io/aws-load-balancer-type", ("external", "nlb-ip"))
-_SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 
 
 def read_binding(declared: Declared) -> Iterable[Item]:
@@ -219,31 +204,6 @@ def _roles(binding: Declared, everything: Program) -> Iterable[Declared]:
     return bound
 
 
-def read_service(declared: Declared) -> Iterable[Item]:
-    """A Service of type LoadBalancer, or one with addresses of its own."""
-    spec = declared.properties.get("spec")
-    addresses = at(spec, "externalIPs")
-    taken = UNKNOWN if addresses is UNKNOWN else bool(addresses)
-    if taken is not False:
-        yield Exposure("addresses", f"Service '{declared.name}'", taken, declared.urn)
-    if at(spec, "type") == "LoadBalancer":
-        public = _public(at(declared.properties, "metadata", "annotations"), spec)
-        yield Exposure("network", f"Service '{declared.name}'", public, declared.urn)
-
-
-def _public(annotations: Any, spec: Any) -> Maybe[bool]:
-    ranges = items(at(spec, "loadBalancerSourceRanges"))
-    if ranges and (reached := open_to_internet(ranges)) is not True:
-        return reached
-    values = {key: at(annotations, key) for key in (*_INTERNAL, _CONTROLLER[0], _SCHEME)}
-    if UNKNOWN in values.values():
-        return UNKNOWN
-    if any(str(values[key]).lower() == internal for key, internal in _INTERNAL.items()):
-        return False
-    by_controller = at(spec, "loadBalancerClass") is not None or values[_CONTROLLER[0]] in _CONTROLLER[1]
-    return values[_SCHEME] == "internet-facing" if by_controller else True
-
-
 REFERRERS: Final[Mapping[str, Referrer]] = {
     # Only then the role's rules decide; any other binding is checked before its creation.
     "kubernetes:rbac.authorization.k8s.io/*RoleBinding": Referrer(
@@ -254,5 +214,4 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:rbac.authorization.k8s.io/*RoleBinding": read_binding,
-    "kubernetes:core/v1:Service": read_service,
 }

@@ -16,6 +16,7 @@ from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, known_texts, mapping, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
+from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
@@ -103,6 +104,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
         yield from placed({chart: values}, release, space, declared.urn, read_above, chart)
     yield from placeholders(chart, values, release, space, declared.urn)
     yield from plugin_of_values(chart, values, complete)
+    yield from of_values(chart, values, release, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 
