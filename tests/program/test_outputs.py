@@ -25,8 +25,11 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
     expected |= {key for key, section in asked.items() if section not in (None, ())}
     expected |= {"fabricTest"} if any(pool.nodes.fabric for pool in settings.gpu_pools) else set()
+    expected |= {"raw"} if settings.raw or any(pool.raw for pool in settings.pools) else set()
     assert outputs.keys() == expected
-    assert all(outputs["network"].values())
+    # An existing network's public subnets are not the program's.
+    public = {"publicSubnetIds"} if settings.network.existing else set()
+    assert all(value for key, value in outputs["network"].items() if key not in public)
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
     assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pools}

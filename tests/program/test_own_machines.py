@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import date
 from typing import Any
@@ -301,6 +302,83 @@ def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> N
     kinds = {group.name: (group.kind, group.gpus.per_node) for group in groups}
     assert kinds == {"cp1": ("owned", 0), "gpu1": ("owned", 2), "gpu2": ("owned", 2)}
     assert declared.violations(recording()) == [FLANNEL]
+
+
+def machine(name: str, last: int) -> dict[str, str]:
+    key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes([last]) * 32).decode()
+    return {"name": name, "address": f"192.168.1.{last}", "hostKey": f"ssh-ed25519 {key}"}
+
+
+CP = {"machines": [machine("cp1", 10)]}
+LABS: dict[str, dict[str, Any]] = {
+    "desktops behind a proxy": {
+        "packages": {"proxy": "http://lab:p%40ss@proxy.lab:3128", "noProxy": ["mirror.lab", "192.168.1.0/24"]},
+        "gpuPools": [
+            {"name": "old", "gpu": "nvidia-gtx-1080ti", "gpusPerNode": 2, "machines": [machine("old1", 11)]},
+            {"name": "new", "gpu": "nvidia-rtx-3090", "gpusPerNode": 1, "machines": [machine("new1", 12)]},
+        ],
+        "workloads": {"notebook": {}, "dashboard": {}},
+    },
+    "a class that shares GPUs": {
+        "gpuPools": [
+            {
+                "name": "class",
+                "gpu": "nvidia-rtx-4090",
+                "gpusPerNode": 4,
+                "timeSharing": {"clientsPerGpu": 4},
+                "machines": [machine("gpu1", 11), machine("gpu2", 12)],
+            }
+        ],
+        "teams": [{"name": "course", "gpus": 8, "priority": "low"}, {"name": "thesis", "gpus": 24}],
+        "workloads": {"queue": {}, "monitoring": {}},
+    },
+    "rented servers": {
+        "ssh": {"user": "root"},
+        "gpuPools": [
+            {
+                "name": "hgx",
+                "gpu": "nvidia-h100-80gb",
+                "gpusPerNode": 8,
+                "hourlyUsd": 24.5,
+                "drivers": "none",
+                "machines": [machine("hgx1", 11)],
+            }
+        ],
+        "cpuPools": [{"name": "web", "hourlyUsd": 0.2, "machines": [machine("web1", 12)]}],
+        "budget": {"maxHourlyUsd": 30},
+        "workloads": {"services": [{"name": "chat", "image": "registry.example/serve:1", "gpu": "h100"}]},
+    },
+    "a room without the Internet": {
+        "packages": {"images": [{"registry": "*", "url": "https://mirror.lab", "only": True}]},
+        "network": {
+            "loadBalancerRange": "192.168.1.200-192.168.1.210",
+            "authorizedNetworks": [{"name": "lab", "cidr": "192.168.1.0/24"}],
+        },
+        "security": {"adminKubeconfig": True},
+        "gpuPools": [
+            {"name": "rtx", "gpu": "nvidia-rtx-4090", "gpusPerNode": 2, "machines": [machine("gpu1", 11)]},
+        ],
+    },
+}
+"""What labs would write, beside the example."""
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_what_labs_write_becomes_machines_with_which_the_gate_is_content(lab: str) -> None:
+    keys = {"adminPool": CP, "teams": [], "access": [], "workloads": {}, **LABS[lab]}
+    program = recording(**keys)
+    declared_pools = [*keys["gpuPools"], *keys.get("cpuPools", [])]
+    names = {each["name"] for pool in declared_pools for each in pool["machines"]}
+    assert {*workers(program)} == names
+    checked = {
+        each["machine"]["name"]: each for each in program.only("gpucluster-machines:index:Preflight").inputs["machines"]
+    }
+    assert {*checked} == {"cp1", *names}
+    for pool in keys["gpuPools"]:
+        for each in pool["machines"]:
+            assert checked[each["name"]]["gpu"] == pool["gpu"]
+            assert GPU_TAINT.key in {taint["key"] for taint in workers(program)[each["name"]].inputs["taints"]}
+    assert [each for each in declared.violations(program) if each != FLANNEL] == []
 
 
 def test_the_gate_refuses_a_gpu_machine_without_its_taint() -> None:

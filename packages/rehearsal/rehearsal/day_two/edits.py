@@ -36,12 +36,14 @@ class Edit:
     """One change of the stack file's ``config``, in place, as a user would make it.
 
     ``batch``: edits with the same number are one update in a brief run; ``None``: not in a brief run.
+    ``of_slices``: whether a pool that is one slice of TPUs takes it. Its nodes are as many as the slice has.
     """
 
     id: str
     title: str
     change: Callable[[Config, Target], None]
     batch: int | None = None
+    of_slices: bool = True
 
 
 def _set(key: str, value: Callable[[Any], Any]) -> Callable[[Config, Target], None]:
@@ -68,7 +70,9 @@ def _raise_version(config: Config, target: Target) -> None:
 
 def _add_pool(config: Config, target: Target) -> None:
     """Add a pool like the job's, with its entry's first size only: more sizes cost time and show nothing new."""
-    added = {**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED, "maxNodes": 1}
+    added = {**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED}
+    if "topology" not in added:
+        added["maxNodes"] = 1
     if isinstance(sizes := added.get("gpusPerNode"), list):
         added["gpusPerNode"] = sizes[0]
     # A reservation belongs to one pool.
@@ -88,11 +92,13 @@ def _remove_pool(config: Config, target: Target) -> None:
 
 
 EDITS: Final = (
-    Edit("maximum-raised", "`maxNodes` of a pool raised", _set("maxNodes", lambda most: most + 1), batch=0),
+    Edit("maximum-raised", "`maxNodes` of a pool raised", _set("maxNodes", lambda most: most + 1), 0, of_slices=False),
     Edit("label", "a label in `labels` of a pool", _set("labels", lambda labels: {**(labels or {}), "day": "two"}), 0),
     Edit("tag", "a label in `labels` of the stack, for every cloud resource", _tag, batch=0),
     Edit("pool-added", "a GPU pool added", _add_pool, batch=0),
-    Edit("maximum-lowered", "`maxNodes` of a pool lowered", _set("maxNodes", lambda most: most - 1), batch=1),
+    Edit(
+        "maximum-lowered", "`maxNodes` of a pool lowered", _set("maxNodes", lambda most: most - 1), 1, of_slices=False
+    ),
     Edit("pool-renamed", "a GPU pool renamed", _rename_pool),
     Edit("pool-removed", "a GPU pool removed", _remove_pool, batch=1),
     Edit("version", "`kubernetes.version` raised by a minor", _raise_version),
@@ -100,13 +106,13 @@ EDITS: Final = (
 )
 
 
-def rounds(which: DayTwoSet, effects: Effects, *, protected: bool) -> list[tuple[Edit, ...]]:
+def rounds(which: DayTwoSet, effects: Effects, *, protected: bool, sliced: bool = False) -> list[tuple[Edit, ...]]:
     """The edits by update. ``all``: every edit in its own update. ``brief``: those that end no job, in two updates.
 
-    The engine refuses to replace or delete a pool of a ``protected`` stack.
+    The engine refuses to replace or delete a pool of a ``protected`` stack. ``sliced``: its pools are slices of TPUs.
     """
     refused = ("replace", "delete") if protected else ()
-    known = [(edit, effects[edit.id]) for edit in EDITS]
+    known = [(edit, effects[edit.id]) for edit in EDITS if edit.of_slices or not sliced]
     edits = [edit for edit, effect in known if not effect.preview.startswith(refused)]
     if which == "all":
         return [(edit,) for edit in edits]

@@ -283,7 +283,12 @@ class Rehearsal(Recorder[RunRecord]):
             or cloud.choices.kubernetes_versions.get(kubernetes.channel)
             or self._admin.version(),
             effects=effects,
-            edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
+            edits=rounds(
+                self._options.day_two,
+                effects,
+                protected=settings.security.deletion_protection,
+                sliced=all(pool.gpus.slice_nodes for pool in settings.gpu_pools),
+            ),
         )
         self._record.changes = play.changes
         for check in play.play(self._scenario_played):

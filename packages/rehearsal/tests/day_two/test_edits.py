@@ -39,7 +39,7 @@ def target(file: Path) -> Target:
     "stack",
     [
         *(name for name in available() if not name.endswith(("kubeadm.yaml", "kubeadm-ha.yaml", "existing.yaml"))),
-        *(name for name in one_stack.VARIANTS if name.endswith("ladder")),
+        *(name for name in one_stack.VARIANTS if name.endswith(("ladder", "slices"))),
     ],
 )
 def test_every_update_is_a_valid_stack_and_differs_from_the_last(stack: str, which: DayTwoSet, tmp_path: Path) -> None:
@@ -49,7 +49,11 @@ def test_every_update_is_a_valid_stack_and_differs_from_the_last(stack: str, whi
     about, before = target(file), load(file)
     settings = from_stack_file(file)
     effects = catalog.of(settings.cloud).changes[settings.autoscaler]
-    for edits in rounds(which, effects, protected=settings.security.deletion_protection):
+    sliced = all(pool.gpus.slice_nodes for pool in settings.gpu_pools)
+    assert sliced is stack.endswith("slices")
+    played = rounds(which, effects, protected=settings.security.deletion_protection, sliced=sliced)
+    assert {"label", "tag", "pool-added"} <= {edit.id for edits in played for edit in edits}
+    for edits in played:
         difference = edit_stack(file, edits, about)
         assert load(file) != before, edits
         assert any(line[:1] in "+-" for line in difference.splitlines())

@@ -25,7 +25,7 @@ def gpu_pools(recording: Recording) -> list[Registration]:
 @each_stack
 def test_gpu_pools_take_capacity_in_whichever_zone_has_some_and_count_over_all(file: Path) -> None:
     pools = gpu_pools(run_program(file))
-    assert pools
+    assert pools or all(spec.gpus.topology for spec in settings_of(file).gpu_pools)
     asked = {spec.name: spec.scaling.location_policy or "any" for spec in settings_of(file).gpu_pools}
     for pool in pools:
         assert pool.inputs["autoscaling"].keys() == {"totalMinNodeCount", "totalMaxNodeCount", "locationPolicy"}
