@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import pulumi
 
@@ -24,6 +25,8 @@ from components.settings.sections.cluster import ExistingCluster
 if TYPE_CHECKING:
     from components import looks
 
+# Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
+_JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
 _PLACEHOLDER: Final = "known-at-the-update"
 _REACH: Final = "Run Pulumi where the control plane answers: its network, its authorized networks, a VPN"
 
@@ -163,8 +166,8 @@ class GpuPools(pulumi.ComponentResource):
         existing = ExistingCluster.model_construct(name=cluster_name, node_identity=identity)
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
         settings = replace(self.settings, file=file)
-        view = await self._joining.look(settings, self)
-        problems, notes = [*view.problems, *self._taken(view)], [*view.notes]
+        view = await self._joining.look(settings, self._own_pools(), self)
+        problems, notes = [*view.problems, *self._taken(view), *self._joined_twice(view)], [*view.notes]
         if view.kubeconfig:
             reader, plan = ClusterReader(view.kubeconfig), await self._plan(settings)
             try:
@@ -183,6 +186,12 @@ class GpuPools(pulumi.ComponentResource):
             pulumi.warn(f"{self._name}: {note}", self)
         return view
 
+    def _own_pools(self) -> set[str]:
+        """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
+        token = self._joining.pool_token
+        deployed = [self._deployed.outputs(token, name) for name in self._deployed.names(token)]
+        return {*(pool.name for pool in self.settings.gpu_pools), *(str(pool.get("name")) for pool in deployed)}
+
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""
         for pool in self.settings.gpu_pools:
@@ -190,6 +199,14 @@ class GpuPools(pulumi.ComponentResource):
             if pool.name in view.pools and not (own.get("name") == pool.name and self._joining.has_pool(view, own)):
                 text = f"'{view.name}' has a pool '{pool.name}' already, which this stack did not make"
                 yield Problem(f"{pool.declared_at}.name", text, "Choose another name")
+
+    def _joined_twice(self, view: ClusterLookup) -> Iterator[Problem]:
+        """The names of objects in a cluster are those of one ``GpuPools``."""
+        others = _JOINED.setdefault(pulumi.runtime.settings.get_monitor(), {})
+        first = others.setdefault((view.location, view.name), self._name)
+        if view.location and first != self._name:
+            text = f"'{view.name}' has the pools of GpuPools '{first}' of this program already"
+            yield Problem("existingCluster.name", text, f"Add the pools of '{self._name}' there")
 
     async def _plan(self, settings: Settings) -> looks.Planned:
         """What is about to be added; the program has declared all of it by now."""

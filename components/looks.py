@@ -83,7 +83,8 @@ def look(reader: ClusterReader, plan: Planned) -> Looked:
         policies = threads.submit(lambda: (reader.find(_OPERATOR) or {}).get("items") or [])
         problems = [problem for each in tried for problem in each]
         problems += _plugins(daemons.result(), policies.result(), plan)
-        return Looked(problems=tuple(problems), notes=(*_gpu_pods(pods.result(), plan),))
+        notes = (*_gpu_pods(pods.result(), plan), *_guests(pods.result(), plan))
+        return Looked(problems=tuple(problems), notes=notes)
 
 
 def cluster_role(objects: Iterable[Manifest]) -> list[dict[str, Any]]:
@@ -265,6 +266,24 @@ def _gpu_pods(pods: Iterable[Object], plan: Planned) -> Iterator[str]:
             yield f"{_listed(waiting)} waiting for GPUs start nodes of {pool.name} at once, {usd}"
         if running:
             yield f"{_listed(running)} with GPUs of other nodes may move to {pool.name} when they start again, {usd}"
+
+
+def _guests(pods: Iterable[Object], plan: Planned) -> Iterator[str]:
+    """Pods without GPUs that tolerate everything: on a node of ours they would keep it. DaemonSets keep none."""
+    names = []
+    for each in pods:
+        phase = (each.get("status") or {}).get("phase")
+        owners = {owner.get("kind") for owner in each["metadata"].get("ownerReferences") or ()}
+        workload = _workload(each, each["spec"])
+        if phase not in ("Pending", "Running") or workload.gpus or owners & {"DaemonSet", "Node"}:
+            continue
+        if any(admits(workload, _group_of(pool, plan)) is True for pool in plan.settings.gpu_pools):
+            names.append(f"{workload.namespace}/{workload.name}")
+    if names:
+        yield (
+            f"{_listed(names)} without GPUs may run on the new nodes and keep them: remove the toleration of every taint, "
+            "or select other nodes"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ RESEARCH: Final[dict[str, Any]] = {
         }
     ],
 }
-CLUSTERS: Final[list[dict[str, Any]]] = [RESEARCH]
+CLUSTERS: Final[list[dict[str, Any]]] = [RESEARCH, {**RESEARCH, "name": "another"}]
 """The clusters of the project; a test may have others."""
 
 

@@ -6,7 +6,7 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -229,7 +229,8 @@ class JoinedCluster(Protocol):
 class Joining:
     """How a cloud adds pools to a cluster that somebody else made.
 
-    - ``look``: settings, and the resource whose providers it asks → what the cloud says of the cluster
+    - ``look``: settings, names of the stack's own pools, and the resource whose providers it asks → what the cloud says
+      of the cluster
     - ``cluster``: settings, what ``look`` will say, and what the stack has deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
     - ``pool_token``: the type of a pool's main resource
@@ -238,7 +239,7 @@ class Joining:
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
     """
 
-    look: Callable[[Settings, pulumi.Resource], Awaitable[ClusterLookup]]
+    look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
     cluster: Callable[[Settings, pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
     pool_token: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -11,6 +11,7 @@ from pulumi.errors import InputPropertiesError
 from pulumi.provider import ConstructResult, Provider
 
 from components.gpu_cluster import GpuCluster, GpuClusterArgs
+from components.gpu_pools import not_plain
 from components.package.schema import GPU_CLUSTER, package_schema
 from components.settings import Problem, Settings, SettingsError, of_running_stack
 from facts import catalog
@@ -48,23 +49,12 @@ class PackageProvider(Provider):
 
 def settings_of(inputs: Mapping[str, Any]) -> Settings:
     """Settings of the component's inputs, with the stack's name and account. Raises SettingsError with all problems."""
-    if problems := list(_unknown("", inputs)):
+    if problems := list(not_plain("", inputs)):
         raise SettingsError(problems, stack=pulumi.get_stack())
     if inputs.get("cloud") in catalog.OWN_MACHINES:
         problem = Problem("cloud", "only the program itself supports it", "Follow docs/own-machines.md")
         raise SettingsError([problem], stack=pulumi.get_stack())
     return of_running_stack(_integers(inputs))
-
-
-def _unknown(path: str, value: object) -> Iterator[Problem]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _unknown(f"{path}.{key}" if path else str(key), inner)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _unknown(f"{path}[{index}]", inner)
-    elif isinstance(value, pulumi.Output | pulumi.output.Unknown):
-        yield Problem(path, "is an output or a secret, and decides which resources there are", "Write a plain value")
 
 
 def _integers(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -135,6 +136,72 @@ def test_each_object_of_ours_goes_through_a_dry_run_and_so_does_each_pod(server:
     tried = [path for method, path in server.asked if method == "POST dry run"]
     assert len(tried) == len(objects) + 2
     assert tried.count(f"/api/v1/namespaces/{NAMESPACE}/pods") == 2, "of the reaper and of the driver installer"
+
+
+def test_what_is_recorded_of_the_cluster_changes_by_nothing_of_this_stack(server: ApiServer) -> None:
+    """Neither by a pool of it, nor by one that the same update removes, nor by the size of an autoscaled pool."""
+    two = {
+        **KEYS,
+        "gpucluster:gpuPools": [*KEYS["gpucluster:gpuPools"], {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 1}],
+    }
+    first = update(two)
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    theirs = {**cluster["nodePools"][0], "name": "web", "autoscalings": [{"minNodeCount": 1, "maxNodeCount": 5}]}
+    recorded = []
+    for count in (1, 4):
+        own = [{"name": name, "nodeConfigs": [{}]} for name in ("t4-1", "l4-1")]
+        cluster["nodePools"] = [gke_answers.RESEARCH["nodePools"][0], {**theirs, "nodeCount": count}, *own]
+        with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+            recorded.append(update(deployed=first).only(TYPE).inputs["cluster"])
+    assert recorded[0] == recorded[1]
+    assert [pool["name"] for pool in recorded[0]["nodePools"]] == ["default-pool", "web"]
+
+
+def policy(program: Recording, name: str) -> dict[str, Any]:
+    kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+    return program.called(kind, name).inputs["spec"]
+
+
+def test_admission_says_nothing_about_pods_for_other_nodes(server: ApiServer) -> None:
+    program = update()
+    spec = policy(program, "gpu-placement.gpucluster.dev")
+    assert spec["failurePolicy"] == "Ignore"
+    messages = " ".join(each["message"] for each in spec["validations"])
+    assert "matches no GPU pool" not in messages
+    assert "does not tolerate the taints of any pool" not in messages
+    assert "more GPUs per pod than any node" not in messages
+    assert messages, "but it warns about pods that reach one of ours"
+    values = {each["name"]: each["expression"] for each in spec["variables"]}
+    assert "labelKeys" not in values["selected"], "a label that no pool of ours has selects other nodes"
+    assert json.loads(values["labels"])["t4-1"]["cloud.google.com/gke-nodepool"] == "t4-1"
+
+
+def test_admission_refuses_only_where_the_namespaces_owner_wants_it(server: ApiServer) -> None:
+    program = update()
+    spec = policy(program, "gpu-isolation.gpucluster.dev")
+    assert spec["failurePolicy"] == "Ignore"
+    selector = spec["matchConstraints"]["namespaceSelector"]
+    assert selector["matchLabels"] == {"gpucluster.dev/isolation": "enforced"}
+    assert not [each.name for each in program.resources if "claims" in each.name or "mps" in each.name]
+
+
+def test_a_stack_with_a_cluster_of_its_own_refuses_everywhere_as_before() -> None:
+    spec = policy(run_program(STACK_FILES[0]), "gpu-isolation.gpucluster.dev")
+    assert spec["failurePolicy"] == "Fail"
+    assert "matchLabels" not in spec["matchConstraints"]["namespaceSelector"]
+
+
+def test_the_reaper_runs_on_any_node_without_gpus(server: ApiServer) -> None:
+    pod = update().only("kubernetes:batch/v1:CronJob").inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    absent = {each["key"] for each in term["matchExpressions"] if each["operator"] == "DoesNotExist"}
+    assert absent == {
+        "gpucluster.dev/pool",
+        "nvidia.com/gpu.present",
+        "cloud.google.com/gke-accelerator",
+        "cloud.google.com/gke-tpu-accelerator",
+    }
 
 
 def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
@@ -343,6 +410,24 @@ def test_gpu_pods_of_others_that_may_start_our_nodes_are_named_with_the_price(
     assert ("lab/train" in text) == bool(says)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "spec", "named"),
+    [
+        ({}, {"tolerations": EVERYTHING}, True),
+        ({}, {}, False),
+        ({}, {"tolerations": EVERYTHING, "nodeSelector": {"team": "theirs"}}, False),
+        ({"ownerReferences": [{"kind": "DaemonSet"}]}, {"tolerations": EVERYTHING}, False),
+    ],
+)
+def test_pods_without_gpus_that_would_keep_our_nodes_are_named(
+    server: ApiServer, metadata: dict[str, Any], spec: dict[str, Any], named: bool
+) -> None:
+    pod = {"containers": [{"name": "shell", "image": "shell"}], **spec}
+    status = {"phase": "Running"}
+    add(server, "/api/v1/namespaces/shop/pods/toolbox", metadata=metadata, spec=pod, status=status, kind="Pod")
+    assert ("1 pod (shop/toolbox) without GPUs may run on the new nodes" in warnings()) == named
+
+
 def test_an_api_server_that_does_not_answer_is_asked_at_the_update(server: ApiServer) -> None:
     server.silent = "timed out"
     assert "cannot be asked: timed out. The update asks it before it adds pools" in warnings(new=[])
@@ -370,6 +455,19 @@ def test_in_another_program_the_clusters_name_may_be_an_output(server: ApiServer
     assert made.only(POOL).inputs["cluster"] == "research"
     assert made.only(POOL).name == "gpu-t4-1-pool"
     assert '"cluster": "research"' in made.named("gpu-offer-pools").inputs["data"]["offer.json"]
+
+
+@pytest.mark.parametrize(("other", "refused"), [("research", True), ("another", False)])
+def test_a_program_may_have_several_but_not_on_one_cluster(server: ApiServer, other: str, refused: bool) -> None:
+    def run() -> None:
+        GpuPools("gpu", GpuPoolsArgs.of(PLAIN))
+        GpuPools("more", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": other}}))
+
+    if refused:
+        with pytest.raises(pulumi.RunError, match=r"'research' has the pools of GpuPools '(gpu|more)' of this program"):
+            run_with(ACCOUNT, "ml", run)
+    else:
+        assert {each.name for each in run_with(ACCOUNT, "ml", run).of_type(POOL)} == {"gpu-t4-1-pool", "more-t4-1-pool"}
 
 
 def test_a_cluster_that_is_not_there_yet_is_looked_at_by_the_update(server: ApiServer) -> None:

@@ -22,6 +22,7 @@ from components.settings.fields.problems import models_in
 from components.settings.read import NAMESPACE, load
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
+from tests.api_server import ApiServer
 from tests.one_stack import WORDS
 from tests.recorder import Registration
 from tests.stacks import run_with
@@ -130,7 +131,8 @@ def declared(config_json: str) -> Config | str:
     full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
     try:
         load(config, stack="every-key", project=account[1])
-        with mock.patch("secrets.token_urlsafe", return_value="generated"):
+        reader = mock.patch("components.cluster_reader.ClusterReader", ApiServer().reader)
+        with reader, mock.patch("secrets.token_urlsafe", return_value="generated"):
             recording = run_with(full_config, "every-key")
     except (SettingsError, pulumi.RunError) as error:
         return str(error)

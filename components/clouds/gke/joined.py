@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import pulumi
@@ -49,7 +49,7 @@ _OF_POOLS: Final = ("initialNodeCount", "name", "nodeLocations")
 _OF_NODES: Final = ("machineType", "spot", "preemptible", "serviceAccount", "imageType")
 
 
-async def look(settings: Settings, parent: pulumi.Resource) -> ClusterLookup:
+async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource) -> ClusterLookup:
     """What Google says of ``existingCluster``, wherever in the region it is."""
     name = settings.cluster_name
     places = [settings.region, *settings.known.regions[settings.region]]
@@ -59,7 +59,7 @@ async def look(settings: Settings, parent: pulumi.Resource) -> ClusterLookup:
     where = f"{settings.region} of project {settings.project}"
     list_them = f"gcloud container clusters list --project {settings.project}"
     if len(found) == 1:
-        return _view(settings, name, found[0])
+        return _view(settings, name, found[0], own)
     if found:
         locations = ", ".join(str(each["location"]) for each in found)
         text = f"{len(found)} clusters are called '{name}': in {locations} of project {settings.project}"
@@ -83,8 +83,8 @@ async def _ask(settings: Settings, name: str, location: str, parent: pulumi.Reso
     return cast("Mapping[str, Any]", answer)
 
 
-def _view(settings: Settings, name: str, answer: Mapping[str, Any]) -> ClusterLookup:
-    properties = _properties(settings, answer)
+def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collection[str]) -> ClusterLookup:
+    properties = _properties(answer, own)
     version, location = str(answer.get("masterVersion") or ""), str(answer["location"])
     accounts = dict.fromkeys(
         filter(None, (_first(pool, "nodeConfigs").get("serviceAccount") for pool in _pools(answer)))
@@ -186,20 +186,19 @@ def _autopilot_classes(gpu_pools: Sequence[Pool]) -> str:
     return "\n---\n".join(classes)
 
 
-def _properties(settings: Settings, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _properties(answer: Mapping[str, Any], own: Collection[str]) -> dict[str, Any]:
     """The answer in the words of ``gcp:container/cluster:Cluster``, as far as rules and pools use it.
 
     Without what changes by itself (versions, sizes of autoscaled pools) and by this stack: no preview shows a change
     that nobody made.
     """
-    own = [pool.name for pool in settings.gpu_pools]
     blocks = {key: _singular(_first(answer, name)) for key, name in _BLOCKS.items() if answer.get(name)}
     return {
         **{key: answer[key] for key in _PLAIN if answer.get(key) is not None},
         **blocks,
         "nodePools": [_pool_properties(pool) for pool in _pools(answer) if pool["name"] not in own],
         # Otherwise a cluster without pools has one by default.
-        "removeDefaultNodePool": not answer.get("nodePools"),
+        "removeDefaultNodePool": not [pool for pool in _pools(answer) if pool["name"] not in own],
     }
 
 
