@@ -281,8 +281,8 @@ def _guests(pods: Iterable[Object], plan: Planned) -> Iterator[str]:
             names.append(f"{workload.namespace}/{workload.name}")
     if names:
         yield (
-            f"{_listed(names)} without GPUs may run on the new nodes and keep them: remove the toleration of every taint, "
-            "or select other nodes"
+            f"{_listed(names)} without GPUs may run on the new nodes and keep them: remove the toleration of every "
+            "taint, or select other nodes"
         )
 
 

@@ -161,6 +161,9 @@ def cost(settings: Settings) -> dict[str, Any]:
         names = ", ".join(f"{counted(count, 'machine')} of {pool.name}" for pool, count in reserved)
         notes.append(f"idle includes {usd:.2f} for reserved machines ({names}), billed whether they are used or not")
     known = catalog.of(settings.cloud)
+    if settings.existing_cluster is not None:
+        notes.append("the GPU pools alone: the cluster and its other nodes are their owner's")
+        return _costs(settings, 0.0, notes)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
         notes.append("without the shared volume, which is billed by its content for as long as it exists")
     if fixed_fees := fees(known, settings.region, settings.kubernetes, settings.workloads, settings.network):
@@ -182,14 +185,19 @@ def cost(settings: Settings) -> dict[str, Any]:
         notes.append("without the services' minimum replicas: the price of their nodes is unknown")
     elif floor:
         notes.append(f"idle includes {floor:.2f} for the services' minimum replicas")
+    return _costs(settings, floor or 0.0, notes)
+
+
+def _costs(settings: Settings, floor: float, notes: Sequence[str]) -> dict[str, Any]:
+    """The output; ``floor`` is what services cost while nobody asks them."""
     idle = settings.cost_idle_hourly
     return {
-        "idleHourlyUsd": _cents(None if idle is None else idle + (floor or 0.0)),
+        "idleHourlyUsd": _cents(None if idle is None else idle + floor),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),
         "idleAtMost": settings.idle_at_most,
         "maxAtMost": settings.max_at_most,
-        "asOf": known.prices.control_plane.dated,
-        "notes": notes,
+        "asOf": settings.known.prices.control_plane.dated,
+        "notes": [*notes],
     }
 
 

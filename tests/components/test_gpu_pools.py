@@ -238,6 +238,16 @@ def test_a_cluster_that_cannot_have_the_pools_is_refused(
         assert says in refusal(keys, new=["none"])
 
 
+def test_a_project_that_may_not_be_read_is_no_missing_cluster(server: ApiServer) -> None:
+    said = 'googleapi: Error 403: Required "container.clusters.get" permission'
+    with mock.patch.dict(
+        gke_answers.CALLS, {"gcp:container/getCluster:getCluster": mock.Mock(side_effect=LookupError(said))}
+    ):
+        text = refusal()
+    assert said in text
+    assert "roles/container.clusterViewer" in text
+
+
 def test_two_clusters_of_one_name_are_told_apart_by_nobody(server: ApiServer) -> None:
     other = {**gke_answers.RESEARCH, "location": "us-central1"}
     with mock.patch.object(gke_answers, "CLUSTERS", [gke_answers.RESEARCH, other]):

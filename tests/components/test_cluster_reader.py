@@ -1,0 +1,125 @@
+"""The client that looks at a cluster of others: it logs in as its kubeconfig says, and changes nothing."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from typing_extensions import override
+
+from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
+from facts.concepts.kubeconfig import kubeconfig, plugin_user
+
+MANIFEST: Final[dict[str, Any]] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}}
+LOG_IN: Final = '#!/bin/sh\necho \'{"kind": "ExecCredential", "status": {"token": "secret"}}\'\n'
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers lists of two pages, and refuses what is called ``refused``."""
+
+    asked: list[tuple[str, str, dict[str, list[str]], str]]
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        url = urlsplit(self.path)
+        query = parse_qs(url.query)
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        assert isinstance(self.server, Server)
+        self.server.asked.append((self.command, url.path, query, self.headers["Authorization"]))
+        status, body = 200, {"status": {"allowed": True}, "items": [{"page": query.get("continue", ["first"])[0]}]}
+        if "continue" not in query:
+            body["metadata"] = {"continue": "second"}
+        if url.path.endswith("refused"):
+            status, body = 403, {"message": "exceeded quota"}
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_PATCH(self) -> None:
+        self._answer()
+
+    @override
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server(("127.0.0.1", 0), Answers)
+    running.asked = []
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+    thread.start()
+    yield running
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def reader(folder: Path, port: int, plugin: str = LOG_IN) -> ClusterReader:
+    file = folder / "plugin"
+    file.write_text(plugin)
+    file.chmod(0o700)
+    user = plugin_user(str(file), [], "Install it")
+    return ClusterReader(kubeconfig("c", {"server": f"http://127.0.0.1:{port}"}, user))
+
+
+def test_it_cannot_change_anything(server: Server, tmp_path: Path) -> None:
+    client = reader(tmp_path, server.server_port)
+    client.try_create("/api/v1/namespaces/a/configmaps", MANIFEST)
+    client.try_apply("/api/v1/namespaces/a/configmaps/it", MANIFEST)
+    assert client.may({"resource": "pods", "verb": "list"})
+    writes = [(path, query.get("dryRun")) for method, path, query, _ in server.asked if method != "GET"]
+    assert writes == [
+        ("/api/v1/namespaces/a/configmaps", ["All"]),
+        ("/api/v1/namespaces/a/configmaps/it", ["All"]),
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None),
+    ]
+    public = {name for name in vars(ClusterReader) if not name.startswith("_")}
+    assert public == {"get", "find", "items", "may", "try_create", "try_apply"}
+
+
+def test_it_shows_the_plugins_token_and_reads_all_pages(server: Server, tmp_path: Path) -> None:
+    client = reader(tmp_path, server.server_port)
+    assert [each["page"] for each in client.items("/api/v1/pods")] == ["first", "second"]
+    assert {authorization for *_, authorization in server.asked} == {"Bearer secret"}
+
+
+def test_a_refusal_is_the_servers_message(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(RefusedRequestError, match="exceeded quota") as error:
+        reader(tmp_path, server.server_port).try_create("/refused", MANIFEST)
+    assert error.value.status == 403
+
+
+@pytest.mark.parametrize(
+    ("plugin", "says"),
+    [
+        ("#!/bin/sh\necho trace >&2\necho 'no credentials' >&2\nexit 1\n", "cannot log in: no credentials"),
+        ("#!/bin/sh\necho '{}'\n", "prints no token"),
+        (LOG_IN, "no answer from http://127.0.0.1:1"),
+    ],
+)
+def test_why_nobody_answers(tmp_path: Path, plugin: str, says: str) -> None:
+    with pytest.raises(SilentServerError, match=says):
+        reader(tmp_path, 1, plugin).get("/version")
+
+
+def test_a_missing_plugin_is_named_with_what_installs_it() -> None:
+    user = plugin_user("no-such-plugin", [], "Install it: now")
+    client = ClusterReader(kubeconfig("c", {"server": "http://127.0.0.1:1"}, user))
+    with pytest.raises(SilentServerError, match=r"no-such-plugin is not on PATH\. Install it: now"):
+        client.get("/version")
