@@ -19,6 +19,9 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACES: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_NUMBERS: Final = re.compile(r"(?=.*\d)[-+.\deE]*\.\.[-+.\deE]*")
+"""Two dots with nothing but numbers around them."""
+_DASH: Final = re.compile(r"(\d+)-(\d+)")
 
 
 class SweepError(ValueError):
@@ -75,7 +78,7 @@ def unnamed(command: Sequence[str], sweep: Sweep | None) -> tuple[str, ...]:
 
 
 def parse(written: Iterable[str]) -> Sweep | None:
-    """``lr=1e-3,1e-4`` and ``seed=0..9``, one parameter each; ``None`` for none.
+    """``lr=1e-3,1e-4`` and ``seed=0..9,20``, one parameter each; ``None`` for none.
 
     Raises:
         SweepError: what is wrong, and an example.
@@ -99,16 +102,28 @@ def parse(written: Iterable[str]) -> Sweep | None:
 
 
 def _values(one: str, listed: str) -> tuple[str, ...]:
-    if match := _RANGE.fullmatch(listed):
-        first, last = int(match[1]), int(match[2])
-        if last < first:
-            raise SweepError(f"--sweep {one}: empty range; write the smaller number first ({last}..{first})")
-        if last - first >= MOST:
-            raise SweepError(f"--sweep {one}: more than {MOST} values, the maximum of one Job")
-        return tuple(map(str, range(first, last + 1)))
-    values = tuple(value.strip() for value in listed.split(","))
-    if not all(values):
+    written = [value.strip() for value in listed.split(",")]
+    if not all(written):
         raise SweepError(f"--sweep {one}: an empty value; write name=value,value")
+    values = tuple(value for each in written for value in _range(one, each))
+    if len(values) == 1 and (dash := _DASH.fullmatch(values[0])):
+        raise SweepError(f"--sweep {one}: one value with a dash; write {dash[1]}..{dash[2]} for all numbers between")
     if len(set(values)) < len(values):
         raise SweepError(f"--sweep {one}: duplicate value; write each once")
     return values
+
+
+def _range(one: str, value: str) -> Iterable[str]:
+    """The numbers of a range, or the value itself. A path may begin with ``..``, a number may not."""
+    match = _RANGE.fullmatch(value)
+    if match is None:
+        if _NUMBERS.fullmatch(value):
+            message = "a range has two whole numbers, as in 0..9; write other values one by one: 0.1,0.2"
+            raise SweepError(f"--sweep {one}: {value}: {message}")
+        return (value,)
+    first, last = int(match[1]), int(match[2])
+    if last < first:
+        raise SweepError(f"--sweep {one}: empty range; write the smaller number first ({last}..{first})")
+    if last - first >= MOST:
+        raise SweepError(f"--sweep {one}: more than {MOST} values, the maximum of one Job")
+    return map(str, range(first, last + 1))

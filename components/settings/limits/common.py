@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from functools import partial
 from ipaddress import IPv4Network
 from itertools import count
@@ -120,8 +121,24 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
 
 
 def warnings(settings: Settings) -> list[str]:
-    """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods."""
-    return [str(problem) for problem in _admin_room(settings, certain=False)]
+    """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods; a namespace
+    of ``access`` may be a misspelled team."""
+    return [str(problem) for problem in (*_admin_room(settings, certain=False), *_members(settings))]
+
+
+def _members(settings: Settings) -> Iterator[Problem]:
+    """A namespace of developers that is no team, and is called almost as a team without developers."""
+    named = [each for entry in settings.access if entry.role == "developer" for each in entry.namespaces]
+    empty = [team.name for team in settings.teams if team.name not in named]
+    for namespace in dict.fromkeys(named):
+        nearest = get_close_matches(namespace, empty, 1)
+        if nearest and namespace not in [team.name for team in settings.teams]:
+            yield Problem(
+                "access",
+                f"the namespace '{namespace}' is no team, so its pods have no GPU quota, and the team '{nearest[0]}' "
+                "has no developer",
+                f"Did you mean '{nearest[0]}'?",
+            )
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:

@@ -242,6 +242,26 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
     assert sweep.axes == {"x": ("-1", "0", "1")}
 
 
+NO_RANGES = ("0.1..0.5", "0..", "..9", "0...9", "1e-4..1e-3", "-1..+1")
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        ("seed=0..2,20", ("0", "1", "2", "20")),
+        ("seed=1,2,3..5", ("1", "2", "3", "4", "5")),
+        ("seed=1..2,8..9", ("1", "2", "8", "9")),
+        ("data=../a,..", ("../a", "..")),
+        ("data=s3://b/v1..v2", ("s3://b/v1..v2",)),
+        ("month=2026-01,2026-02", ("2026-01", "2026-02")),
+    ],
+)
+def test_values_and_ranges_stand_in_one_list(written: str, values: tuple[str, ...]) -> None:
+    sweep = parse([written])
+    assert sweep is not None
+    assert [*sweep.axes.values()] == [values]
+
+
 @pytest.mark.parametrize(
     ("written", "message"),
     [
@@ -256,6 +276,10 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
         (["PATH=1"], "already used"),
         (["seed=0..10000"], "10000"),
         (["a=0..200", "b=0..200"], "10000"),
+        *(([f"lr={value}"], "a range has two whole numbers, as in 0..9") for value in NO_RANGES),
+        (["lr=1,0.1..0.5"], "0.1..0.5: a range has two whole numbers"),
+        (["seed=0..3,2"], "duplicate"),
+        (["seed=0-9"], "one value with a dash; write 0..9"),
     ],
 )
 def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], message: str) -> None:

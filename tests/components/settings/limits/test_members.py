@@ -1,0 +1,55 @@
+"""A team and a namespace of ``access`` that are spelled differently are noted, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.settings import load
+from components.settings.limits.common import warnings
+from facts import catalog
+from tests.components.settings.test_clouds import account
+
+WHO = {
+    "gke": "group:vision@example.org",
+    "eks": "arn:aws:iam::123456789012:role/vision",
+    "aks": "11111111-2222-3333-4444-555555555555",
+}
+TYPO = "the namespace 'visoin' is no team, so its pods have no GPU quota, and the team 'vision' has no developer"
+
+
+def developers(cloud: str, *namespaces: str) -> dict[str, Any]:
+    return {"name": "people", "who": WHO[cloud], "role": "developer", "namespaces": [*namespaces]}
+
+
+@pytest.mark.parametrize(
+    ("teams", "namespaces", "note"),
+    [
+        (["vision"], ["visoin"], TYPO),
+        (["vision", "audio"], ["audio", "visoin"], TYPO),
+        (["vision"], ["vision"], ""),
+        (["vision"], ["vision", "visoin"], ""),
+        (["vision"], ["default"], ""),
+        (["vision"], ["audio"], ""),
+        (["vision", "vision2"], ["vision2"], ""),
+        ([], ["visoin"], ""),
+    ],
+)
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_a_namespace_spelled_almost_as_an_empty_team_is_noted(
+    cloud: str, teams: list[str], namespaces: list[str], note: str
+) -> None:
+    region = catalog.of(cloud).reference_region
+    written = {
+        "cloud": cloud,
+        "region": region,
+        "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
+        "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
+        "teams": [{"name": name, "gpus": 1} for name in teams],
+        "access": [developers(cloud, *namespaces)],
+    }
+    known = catalog.of(cloud)
+    project = region if known.account.key.endswith(":region") else account(cloud)
+    notes = [text for text in warnings(load(written, stack="dev", project=project)) if text.startswith("access")]
+    assert notes == ([f"access: {note}. Did you mean 'vision'?"] if note else [])
