@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components import node_reaper
+from components import ledger, node_reaper
 from components.clouds.base import AdminObjects, NodePools
 from components.cluster import Cluster, PoolsCluster
 from components.settings.limits.common import warnings
@@ -29,7 +29,7 @@ class ClusterAutoscalerArgs:
 class ClusterAutoscaler(pulumi.ComponentResource):
     """The autoscaler of a cluster; ``pools`` describes how each pool scales: the autoscaler, limits and delays.
 
-    ``node_pools`` declares these pools. With GPU pools, broken nodes are taken out of service.
+    ``node_pools`` declares these pools. With GPU pools, broken nodes are taken out of service, and costs are recorded.
     """
 
     node_pools: NodePools
@@ -48,6 +48,10 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         ]
         if cluster.settings.autoscaler != "none" and counted:
             node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated)
+        # A cluster of others has no namespace of ours for it.
+        own = args.admin_pool is not None
+        if own and cluster.settings.autoscaler != "none" and any(pool.role == "gpu" for pool in args.pools):
+            ledger.declare(objects)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

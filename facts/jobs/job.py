@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
+from facts.concepts.ledger import USER
 from facts.concepts.parts import FABRIC_CLAIM, NO_FABRIC, Fabric
 from facts.concepts.pool import KIND_LABELS, OPT_OUT_LABEL, SELECTED_LABELS, placement, with_mps
 from facts.jobs.fit import PodRequest
@@ -85,6 +86,7 @@ class JobRequest(PodRequest):
     env: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
     files: bytes = b""
+    secrets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
@@ -118,6 +120,7 @@ class TrainingJobSpec(JobRequest):
     - ``queue``: the Kueue queue of the namespace.
     - ``most_disk_mib`` and ``most_memory_mib``: of each pod, all that its pools leave. A pod that exceeds its limit has
       failed; one that exceeds its node without a limit is evicted as if the node were the reason, and starts again.
+    - ``user``: who submits it, an annotation; empty: nobody knows.
     - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
     """
 
@@ -140,6 +143,7 @@ class TrainingJobSpec(JobRequest):
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
 
 
 def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
@@ -176,7 +180,7 @@ def _job(job: TrainingJobSpec) -> dict[str, Any]:
 
 def _object(job: TrainingJobSpec, api_version: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
-    annotations = {**job.annotations, **({LOGS_ANNOTATION: logs} if (logs := _logs(job)) else {})}
+    annotations = {**job.annotations, **_user(job), **({LOGS_ANNOTATION: logs} if (logs := _logs(job)) else {})}
     return manifest(
         api_version, kind, job.name, job.namespace, labels=labels, annotations=annotations or None, spec=spec
     )
@@ -215,7 +219,7 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         ],
     }
     return {
-        "metadata": {"labels": labels, "annotations": _undisturbed(job)},
+        "metadata": {"labels": labels, "annotations": {**_undisturbed(job), **_user(job)}},
         "spec": with_mps(spec, job.kind),
     }
 
@@ -230,6 +234,10 @@ def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
     sources = [{"configMap": {"name": part["metadata"]["name"]}} for part in _parts(job)]
     volumes = [{"name": "files", "projected": {"sources": sources}}, {"name": "workspace", "emptyDir": {}}]
     return volumes if sources else []
+
+
+def _user(job: TrainingJobSpec) -> dict[str, str]:
+    return {USER: job.user} if job.user else {}
 
 
 def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
@@ -267,6 +275,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"command": list(command)} if command else {}),
         **({"workingDir": WORKSPACE} if job.files else {}),
         **({"env": variables} if variables else {}),
+        **({"envFrom": [{"secretRef": {"name": name}} for name in job.secrets]} if job.secrets else {}),
         "resources": {
             **({"requests": asked} if asked else {}),
             "limits": {job.resource: job.gpus, **most, **job.network.limits},

@@ -228,7 +228,7 @@ def test_a_condition_of_many_nodes_at_once_ends_none(broken: int, healthy: int, 
 @pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
 def test_it_looks_every_five_minutes_from_the_admin_pool(cloud: str) -> None:
     recording = run_program(one_stack.file(cloud))
-    spec = recording.only(CRON_JOB).inputs["spec"]
+    spec = recording.named("autoscaler-reaper-cronjob").inputs["spec"]
     pod = spec["jobTemplate"]["spec"]["template"]["spec"]
     assert (spec["schedule"], spec["concurrencyPolicy"]) == ("*/5 * * * *", "Forbid")
     karpenter = {"gke": "no", "eks": "yes", "aks": "no"}[cloud]

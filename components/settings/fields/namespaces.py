@@ -26,7 +26,10 @@ https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatc
 https://learn.microsoft.com/azure/aks/use-network-policies,
 https://learn.microsoft.com/azure/governance/policy/concepts/policy-for-kubernetes"""
 
-TOOLS: Final = ("dashboard", "keda", "kueue-system", "local-path-storage", "metallb-system", "monitoring", "notebook")
+TOOLS: Final = (
+    *("dashboard", "gpucluster-ledger", "keda", "kueue-system", "local-path-storage", "metallb-system", "monitoring"),
+    "notebook",
+)
 """Namespaces of tools that the program installs. A principal that creates pods there has the rights of the tool."""
 
 

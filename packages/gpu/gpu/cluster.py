@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, from_config_map
 from facts.concepts.rest import admission_warnings, failure, resource_path
+from facts.concepts.unknown import at
 from gpu.api.kubeconfig import IN_CLUSTER, KubeconfigError, Kubeconfigs, KubeContext, of_user, text
 
 if TYPE_CHECKING:
@@ -132,6 +133,21 @@ class ClusterClient:
                 404,
             )
         return from_config_map(config_map)
+
+    def user_name(self) -> str:
+        """Who the cluster takes this user for; empty where it does not say.
+
+        https://kubernetes.io/docs/reference/access-authn-authz/authentication/#self-subject-review
+        """
+        version = "authentication.k8s.io/v1"
+        review = {"apiVersion": version, "kind": "SelfSubjectReview"}
+        try:
+            answer = self._send("POST", resource_path(version, "selfsubjectreviews"), review).stored
+        except ClusterError as error:
+            if error.status in (403, 404):
+                return ""
+            raise
+        return text(at(answer, "status", "userInfo", "username")) or ""
 
     def get(self, path: str, **query: str) -> Object:
         """One object or a List. Raises ClusterError."""

@@ -7,7 +7,9 @@ import math
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
+from http import HTTPStatus
 from pathlib import Path, PurePath
 from string import Template
 from typing import Any, Final
@@ -21,6 +23,8 @@ from facts.jobs.job import LONGEST_NAME, MANAGED_BY, MANAGER, AskError, Training
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path
 
 _MIB: Final = 1024 * 1024
+_DECIMAL: Final = re.compile(r"([\d.]+) ?([mgt])b", re.IGNORECASE)
+"""A size as others write it: ``10GB``."""
 
 
 def create(cluster: ClusterClient, job: TrainingJobSpec, beside: Sequence[Object] = ()) -> tuple[str, ...]:
@@ -31,7 +35,7 @@ def create(cluster: ClusterClient, job: TrainingJobSpec, beside: Sequence[Object
     Raises:
         ClusterError: the name is taken, a permission is missing, or admission refuses the job.
     """
-    first, *others = [*manifests(job), *beside]
+    first, *others = [*manifests(replace(job, user=cluster.user_name())), *beside]
     try:
         reply = cluster.create(first)
     except ClusterError as error:
@@ -77,8 +81,14 @@ def name_for(command: Sequence[str], image: str | None) -> str:
 
 
 def mebibytes(option: str, text: str) -> int:
-    """``200Gi`` in MiB, rounded up. Raises AskError."""
-    return _positive(option, text, math.ceil(_amount(option, text, "200Gi") / _MIB))
+    """``200Gi`` in MiB, rounded up. Less than 1 MiB is a number without its unit. Raises AskError."""
+    if decimal := _DECIMAL.fullmatch(text):
+        raise AskError(f"{option} {text}: not a quantity; write {decimal[1]}{decimal[2].upper()}i")
+    amount = _amount(option, text, "200Gi")
+    if 0 < amount < _MIB:
+        unit = f"write the unit, as in {text}Gi" if text[-1:].isdigit() else "write at least 1Mi"
+        raise AskError(f"{option} {text}: is {amount.normalize():f} bytes; {unit}")
+    return _positive(option, text, math.ceil(amount / _MIB))
 
 
 def millicores(option: str, text: str) -> int:
@@ -124,6 +134,39 @@ def check_notify(cluster: ClusterClient, url: str) -> None:
             f"--notify: namespace {cluster.namespace} has no service account {NOTIFIER}. The stack makes one in "
             "`default` and in the namespaces of `teams` and `access`; an older stack needs `pulumi up`"
         )
+
+
+_LONGEST_SECRET: Final = 253
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_secrets(cluster: ClusterClient, names: Sequence[str]) -> None:
+    """Refuse Secrets that do not exist, or whose keys are no variables: Kubernetes would leave them out. No value is in
+    a message. Who may not read Secrets is not stopped.
+
+    Raises:
+        AskError: a Secret is missing, or has no key that is the name of a variable.
+        ClusterError: the cluster does not answer.
+    """
+    for name in names:
+        if "=" in name or not 0 < len(name) <= _LONGEST_SECRET:
+            raise AskError(
+                "--secret: write the name of a Secret; a value on the command line is in the shell's history"
+            )
+        try:
+            secret = cluster.find(resource_path("v1", "secrets", name, cluster.namespace))
+        except ClusterError as error:
+            if error.status == HTTPStatus.FORBIDDEN:
+                continue
+            raise
+        if secret is None:
+            make = f"kubectl create secret generic {name} -n {cluster.namespace} --from-file=NAME=/dev/stdin"
+            raise AskError(f"--secret {name}: no such Secret in {cluster.namespace}; create it: {make}")
+        keys = [*(secret.get("data") or {})]
+        if wrong := [key for key in keys if not _VARIABLE.fullmatch(key)]:
+            raise AskError(f"--secret {name}: {', '.join(wrong)}: no name of a variable; write letters, digits and _")
+        if not keys:
+            raise AskError(f"--secret {name}: it has no keys")
 
 
 def notify_manifests(job: TrainingJobSpec, url: str) -> list[dict[str, Any]]:

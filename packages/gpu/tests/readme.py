@@ -47,12 +47,14 @@ def comparable(command: str, printed: str) -> str:
     """The part of a command's output that does not depend on timing.
 
     Removed: trailing spaces, transient states, whether a node is up when a job is submitted, the random ends of pods'
-    names, and what grows while a job runs (hours, dollars and the width of their columns).
+    names, and what grows while a job is there (age, hours, dollars and the width of their columns).
     """
     lines = [line.rstrip() for line in printed.strip().splitlines() if not _TRANSIENT.fullmatch(line)]
     text = "\n".join(lines)
     if command.startswith("gpu cost"):
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
+    if command.startswith("gpu list"):
+        text = re.sub(r" \d+[smhd] ", " N ", re.sub(r" +", " ", text))
     if command.startswith(("gpu submit", "gpu dev")):
         text = re.sub(r"; (no node|\d+ nodes?) up.*", "", text)
     return re.sub(r"(pods?/?\S*/dev)-[a-z0-9]{5}\b", r"\1-…", text)

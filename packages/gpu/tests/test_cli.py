@@ -38,6 +38,9 @@ class FakeCluster(ClusterClient):
     def offer(self) -> Any:
         return offer(pool("t4-1", spot=True, notice_seconds=15), pool("t4-4", size=4))
 
+    def user_name(self) -> str:
+        return "ada"
+
     def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]] | None:
         return [{"metadata": {"labels": {"gpucluster.dev/pool": "t4-4"}}}] if self.sees_nodes else None
 
@@ -166,6 +169,10 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
         (["submit"], 2, "after --"),
         (["submit", "--image", "x", "--sweep", "lr=", "--", "a"], 2, "empty"),
         (["submit", "--image", "x", "--memory", "lots"], 2, "--memory"),
+        (["submit", "--image", "x", "--memory", "10", "--", "a"], 2, "is 10 bytes; write the unit, as in 10Gi"),
+        (["fit", "--disk", "50"], 2, "is 50 bytes; write the unit, as in 50Gi"),
+        (["submit", "--image", "x", "--sweep", "lr=0.1..0.5", "--", "a"], 2, "a range has two whole numbers"),
+        (["submit", "--", "python train.py --lr 3"], 2, "write it without quotes: -- python train.py --lr 3"),
         (["submit", "--image", "x", "--name", "No"], 2, "--name"),
         (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
         (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),

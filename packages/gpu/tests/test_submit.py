@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from facts.concepts.ledger import USER
 from facts.concepts.offer import CheckpointsOffer, TeamOffer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import AskError, JobRequest, manifests
 from facts.jobs.plan import NothingFits, limited, place, team_of, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import ClusterClient, ClusterError, Reply
-from gpu.submit import create, mebibytes, millicores, name_for
+from gpu.submit import check_secrets, create, mebibytes, millicores, name_for
+from packages.gpu.tests.api_server import kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
 
 SPOT = pool("t4-spot", spot=True, notice_seconds=15)
@@ -26,6 +29,10 @@ class FakeCluster(ClusterClient):
     def __init__(self, refused: str = "", status: int = 403) -> None:
         self.refused, self.status = refused, status
         self.objects: list[dict[str, Any]] = []
+        self.user = ""
+
+    def user_name(self) -> str:
+        return self.user
 
     def create(self, manifest: dict[str, Any]) -> Reply:
         if manifest["kind"] == self.refused:
@@ -79,6 +86,28 @@ def test_workers_have_a_service_that_goes_with_their_job() -> None:
     made, service = cluster.objects
     (owner,) = service["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("Job", made["metadata"]["name"], "u1")
+
+
+@pytest.mark.parametrize(("user", "annotations"), [("ada@example.org", {USER: "ada@example.org"}), ("", {})])
+def test_a_job_and_its_pods_say_who_submitted_them(user: str, annotations: dict[str, str]) -> None:
+    cluster = FakeCluster()
+    cluster.user = user
+    create(cluster, job())
+    made = cluster.objects[0]
+    for metadata in (made["metadata"], made["spec"]["template"]["metadata"]):
+        assert {key: text for key, text in (metadata.get("annotations") or {}).items() if key == USER} == annotations
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [({"status": {"userInfo": {"username": "ada"}}}, "ada"), (404, ""), (403, ""), ({"status": {}}, "")],
+)
+def test_the_cluster_says_who_a_user_is(
+    answer: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving({"/apis/authentication.k8s.io/v1/selfsubjectreviews": answer}) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url})))
+        assert ClusterClient().user_name() == name
 
 
 @pytest.mark.parametrize("refused", ["Job", "Service"])
@@ -229,11 +258,31 @@ def test_a_name_tells_what_runs_and_differs_each_time(command: list[str], image:
 
 
 def test_amounts_are_rounded_up() -> None:
-    assert (mebibytes("--memory", "1Gi"), mebibytes("--memory", "1"), mebibytes("--memory", "1048577")) == (1024, 1, 2)
+    assert (mebibytes("--memory", "1Gi"), mebibytes("--memory", "1Mi"), mebibytes("--memory", "1048577")) == (
+        1024,
+        1,
+        2,
+    )
     assert (millicores("--cpus", "4"), millicores("--cpus", "500m"), millicores("--cpus", "0.0001")) == (4000, 500, 1)
     for nothing in ("", "lots", "-1", "0"):
         with pytest.raises(AskError, match="--memory"):
             mebibytes("--memory", nothing)
+
+
+@pytest.mark.parametrize(
+    ("size", "remedy"),
+    [
+        ("10", "is 10 bytes; write the unit, as in 10Gi"),
+        ("16.5", "is 16.5 bytes; write the unit, as in 16.5Gi"),
+        ("500k", "is 500000 bytes; write at least 1Mi"),
+        ("10GB", "not a quantity; write 10Gi"),
+        ("10 gb", "not a quantity; write 10Gi"),
+        ("512MB", "not a quantity; write 512Mi"),
+    ],
+)
+def test_a_size_without_its_unit_is_read_back(size: str, remedy: str) -> None:
+    with pytest.raises(AskError, match=remedy):
+        mebibytes("--memory", size)
 
 
 @pytest.mark.parametrize(
@@ -254,3 +303,39 @@ def test_a_pod_may_use_all_that_the_largest_of_its_pools_leaves(
     assert (most.most_disk_mib, most.most_memory_mib) == (disk, memory)
     declared = manifests(training_job(asked(), fit, "x", there))[0]["spec"]["template"]["spec"]["containers"][0]
     assert declared["resources"] == {"limits": {"nvidia.com/gpu": 1}}, "a new limit would replace it"
+
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "message"),
+    [
+        ({"data": {"WANDB_API_KEY": "aHVzaA==", "HF_TOKEN": "aHVzaA=="}}, "wandb", ""),
+        (403, "wandb", ""),
+        (404, "wandb", "no such Secret in default; create it: kubectl create secret generic wandb -n default"),
+        ({"data": {"api-key": "aHVzaA=="}}, "wandb", "api-key: no name of a variable"),
+        ({"data": None}, "wandb", "it has no keys"),
+        (404, "WANDB_API_KEY=hush", "write the name of a Secret"),
+        (404, "", "write the name of a Secret"),
+    ],
+)
+def test_a_secret_is_named_and_its_values_are_in_no_message(
+    answer: Any, name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving({f"{SECRETS}/wandb": answer}) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url})))
+        cluster = ClusterClient(namespace="default")
+        if message:
+            with pytest.raises(AskError, match=message) as refused:
+                check_secrets(cluster, (name,))
+            assert "hush" not in str(refused.value)
+            assert "aHVzaA" not in str(refused.value)
+        else:
+            check_secrets(cluster, (name,))
+
+
+def test_a_job_names_its_secrets_and_has_no_value_of_them() -> None:
+    (container,) = manifests(job(secrets=("wandb", "hf")))[0]["spec"]["template"]["spec"]["containers"]
+    assert container["envFrom"] == [{"secretRef": {"name": "wandb"}}, {"secretRef": {"name": "hf"}}]
+    assert "envFrom" not in manifests(job())[0]["spec"]["template"]["spec"]["containers"][0]

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from facts.concepts.foreign_text import without_controls
+from gpu.cluster import ClusterClient
 
 EXIT_NO: Final = 1
 """No pool fits, or the job failed."""
@@ -61,6 +62,12 @@ def fail(message: str, code: int) -> NoReturn:
     """Print an error and exit with ``code``."""
     err().print(f"[bold red]error:[/] {escape(message)}")
     raise typer.Exit(code)
+
+
+def name_cluster(cluster: ClusterClient) -> None:
+    """Say on standard error which cluster answers, where the kubeconfig has several."""
+    if cluster.others:
+        err().print(f"[dim]context {escape(cluster.context)}, namespace {escape(cluster.namespace)}[/]")
 
 
 def dollars(amount: float | None, *, at_most: bool = False) -> str:

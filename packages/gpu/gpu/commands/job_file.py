@@ -50,7 +50,7 @@ def _value(where: str, name: str, value: Any) -> Any:
             raise AskError(f"{where}: write one value, not a mapping")
         lists = {key: each if isinstance(each, list) else [each] for key, each in value.items()}
         return [f"{key}={','.join(map(_text, each))}" for key, each in lists.items()]
-    return [value] if name in ("env", "sweep") and not isinstance(value, list) else value
+    return [value] if name in ("env", "sweep", "secret") and not isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:

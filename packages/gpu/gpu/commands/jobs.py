@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Annotated, Any
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -14,12 +16,24 @@ from rich.markup import escape
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import RESOURCES, gpu_limit
+from facts.concepts.ledger import USER
 from facts.concepts.unknown import at
 from gpu import why as reasons
 from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands import options
-from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_NO, dollars, err, fail, out, print_json, table_of
+from gpu.commands.common import (
+    EXIT_BAD_INPUT,
+    EXIT_CLUSTER,
+    EXIT_NO,
+    dollars,
+    err,
+    fail,
+    name_cluster,
+    out,
+    print_json,
+    table_of,
+)
 from gpu.commands.following import (
     OWNER_LABEL,
     JobState,
@@ -34,6 +48,7 @@ from gpu.commands.following import (
     state_of,
     view_of,
 )
+from gpu.commands.months import By, show_month
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
@@ -52,22 +67,76 @@ def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
 
 
-def list_jobs(team: options.Team = None, context: options.Context = None, json: options.Json = False) -> None:
-    """List the GPU jobs of a namespace, and what each waits for."""
+Mine = Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted with `gpu`.")]
+
+
+def list_jobs(
+    pattern: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Only jobs of this name, with * for any text: 'train-*'.")
+    ] = None,
+    mine: Mine = False,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Only jobs that have not ended.")] = False,
+    team: options.Team = None,
+    context: options.Context = None,
+    json: options.Json = False,
+) -> None:
+    """List the GPU jobs of a namespace with age and user, and what each waits for; those that ended come last."""
     cluster = ClusterClient(context, team)
-    jobs = _gpu_jobs(cluster)
+    name_cluster(cluster)
+    jobs = _chosen(cluster, pattern, mine=mine, unfinished=unfinished)
     pods = cluster.list(pod_path(cluster.namespace), labelSelector=OWNER_LABEL) if jobs else []
-    rows = [_row(job, reason) for job, _, reason in with_reasons(cluster, cluster.namespace, jobs, pods)]
+    now = datetime.now(timezone.utc)
+    rows = [_row(job, reason, now) for job, _, reason in with_reasons(cluster, cluster.namespace, jobs, pods)]
     if json:
         print_json(rows)
         return
     if not rows:
-        out().print(f"no GPU jobs in namespace {cluster.namespace}")
+        which = f" matching {pattern}" if pattern else ""
+        which += " of yours" if mine else ""
+        out().print(escape(f"no {'unfinished ' if unfinished else ''}GPU jobs{which} in namespace {cluster.namespace}"))
         return
-    table = table_of("job", "GPUs", "complete", "state", numbers=("GPUs", "complete"))
+    table = table_of("job", "user", "age", "GPUs", "complete", "state", numbers=("age", "GPUs", "complete"))
     for row in rows:
-        table.add_row(row["name"], str(row["gpus"]), f"{row['succeeded']}/{row['runs']}", escape(row["summary"]))
+        user, complete = escape(row["user"] or "–"), f"{row['succeeded']}/{row['runs']}"
+        cells = (row["name"], user, _age(row["ageSeconds"]), str(row["gpus"]), complete, escape(row["summary"]))
+        table.add_row(*cells)
     out().print(table)
+
+
+def _chosen(cluster: ClusterClient, pattern: str | None, *, mine: bool, unfinished: bool) -> list[Object]:
+    """Those GPU jobs of the namespace, the newest first, and those that ended last."""
+    me = cluster.user_name() if mine else ""
+    if mine and not me:
+        fail("--mine: the cluster does not say who you are; name the jobs", EXIT_NO)
+    jobs = [
+        job
+        for job in _gpu_jobs(cluster)
+        if (pattern is None or fnmatchcase(job["metadata"]["name"], pattern))
+        and (not mine or _user(job) == me)
+        and not (unfinished and _ended(job))
+    ]
+    newest = sorted(jobs, key=lambda job: str(job["metadata"].get("creationTimestamp")), reverse=True)
+    return sorted(newest, key=_ended)
+
+
+def _ended(job: Object) -> bool:
+    conditions = at(job, "status", "conditions") or ()
+    return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
+
+
+def _user(job: Object) -> str:
+    return str((job["metadata"].get("annotations") or {}).get(USER, ""))
+
+
+def _age(seconds: float | None) -> str:
+    """``4m``, ``3h`` or ``2d``, rounded down."""
+    if seconds is None:
+        return "–"
+    unit, size = next(((unit, size) for unit, size in _AGES if seconds >= size), ("s", 1))
+    return f"{int(seconds // size)}{unit}"
+
+
+_AGES: Final = (("d", 86_400), ("h", 3600), ("m", 60))
 
 
 def with_reasons(
@@ -92,6 +161,7 @@ def logs(
 ) -> None:
     """Show a job's output as it is written. Ctrl-C stops following; the job keeps running."""
     cluster = ClusterClient(context, team)
+    name_cluster(cluster)
     runs = job_of(cluster, name)["spec"].get("completions") or 1
     if index >= runs:
         fail(f"--index {index}: {name} has {counted(runs, 'run')}; write 0 to {runs - 1}", EXIT_BAD_INPUT)
@@ -116,6 +186,7 @@ def why(
 ) -> None:
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context, team)
+    name_cluster(cluster)
     state = state_of(cluster, name)
     reason, ahead, broken = state.reason, _ahead(cluster, state), _broken_nodes(cluster, state)
     if json:
@@ -140,12 +211,25 @@ def why(
 
 
 def stop(
-    names: Annotated[list[str], typer.Argument(metavar="JOB", help="Names of jobs.", autocompletion=job_names)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="JOB", help="Names of jobs.", autocompletion=job_names)
+    ] = None,
+    mine: Annotated[bool, typer.Option("--mine", help="All jobs that you submitted and that have not ended.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     team: options.Team = None,
     context: options.Context = None,
 ) -> None:
     """Stop jobs and delete them with their pods. Their nodes are removed after the scale-down delay."""
+    if bool(names) is mine:
+        fail("name the jobs, or write --mine for all of yours that have not ended", EXIT_BAD_INPUT)
     cluster = ClusterClient(context, team)
+    if mine:
+        names = [job["metadata"]["name"] for job in _chosen(cluster, None, mine=True, unfinished=True)]
+        if not names:
+            out().print(escape(f"no unfinished GPU jobs of yours in namespace {cluster.namespace}"))
+            return
+        _confirm_stop(cluster, names, yes=yes)
+    names = names or []
     missing = [name for name in names if cluster.find(job_path(cluster.namespace, name)) is None]
     if missing:
         nothing = "; no job was stopped" if len(names) > 1 else ""
@@ -158,20 +242,42 @@ def stop(
         err().print(escape(f"stopped {name}{cluster.among}"))
 
 
+def _confirm_stop(cluster: ClusterClient, names: Sequence[str], *, yes: bool) -> None:
+    what = f"{counted(len(names), 'job')} in {cluster.namespace}{cluster.among}: {', '.join(names)}"
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        fail(f"--mine would stop {what}; confirm it with --yes", EXIT_BAD_INPUT)
+    typer.confirm(f"stop {what}?", abort=True, err=True)
+
+
 def cost(
     name: Annotated[
         str | None,
         typer.Argument(metavar="JOB", help="A job's name. Default: all jobs of the team.", autocompletion=job_names),
     ] = None,
+    month: Annotated[
+        str | None, typer.Option("--month", metavar="MONTH", help="A whole month that the cluster recorded: 2026-11.")
+    ] = None,
+    by: Annotated[By | None, typer.Option("--by", help="With --month: the rows. Default: team.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="With --month: CSV with columns of FOCUS, a row a day.")] = False,
     team: options.Team = None,
     context: options.Context = None,
     json: options.Json = False,
 ) -> None:
-    """Show what jobs cost at list prices.
+    """Show what jobs cost at list prices: those that exist, or with --month all of a month.
 
     Running, provisioning of their nodes, and idle time before scale-down.
     """
     cluster = ClusterClient(context, team)
+    name_cluster(cluster)
+    if month is not None:
+        if name or (csv and json):
+            fail("--month: leave out JOB" if name else "write --csv or --json", EXIT_BAD_INPUT)
+        show_month(cluster, month, by or By.team, team=team, as_csv=csv, as_json=json)
+        return
+    if by is not None or csv:
+        fail(f"{'--csv' if csv else '--by'} needs --month", EXIT_BAD_INPUT)
     offer = cluster.offer()
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
     now = datetime.now(timezone.utc)
@@ -276,9 +382,14 @@ def _responsible(reason: Reason) -> str:
     return f"{who[reason.mended_by]}; {helps[reason.waiting_helps]}" if reason.mended_by else ""
 
 
-def _row(job: Object, reason: Reason) -> dict[str, Any]:
+def _row(job: Object, reason: Reason, now: datetime) -> dict[str, Any]:
+    created = job["metadata"].get("creationTimestamp")
+    age = (now - datetime.fromisoformat(created.replace("Z", "+00:00"))).total_seconds() if created else None
     return {
         "name": job["metadata"]["name"],
+        "user": _user(job),
+        "created": created,
+        "ageSeconds": None if age is None else max(0, int(age)),
         "gpus": gpus_per_pod(job),
         "runs": job["spec"].get("completions") or 1,
         "succeeded": (job.get("status") or {}).get("succeeded") or 0,

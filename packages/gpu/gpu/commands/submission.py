@@ -40,7 +40,7 @@ from gpu.commands.job_file import (
 from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
 from gpu.folder import IMAGE, FolderArchive, pack
-from gpu.submit import check_notify, create, name_for, notify_manifests, whole_seconds
+from gpu.submit import check_notify, check_secrets, create, name_for, notify_manifests, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
 
@@ -87,6 +87,12 @@ class SubmitOptions(WorkerOptions):
         typer.Option("--env", "-e", metavar="NAME=VALUE", help="Environment variable of the program: NAME=value."),
     ] = None
     env_file: EnvFileOption = None
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--secret", metavar="NAME", help="A Secret of the namespace: its keys are variables of the program."
+        ),
+    ] = None
     mount: MountOption = None
     timeout: Annotated[
         str | None,
@@ -205,6 +211,7 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     program = tuple(asked.command or ())
     if not program and asked.image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
+    refuse_quoted(program)
     build = _builds(asked.image, asked.registry, asked.sync)
     archive = _folder(asked, script_of(program), console, build=build)
     pods = request_of(asked)
@@ -212,6 +219,7 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     request = _job_request(asked, pods, program, target.namespace, archive)
     offer = target.offer()
     team_of(offer, request)  # before anything is built
+    check_secrets(target, request.secrets)
     fit = place(offer, request)
     if asked.image is None and not (build and Path("Dockerfile").is_file()):
         refuse_default_image(fit)
@@ -268,6 +276,7 @@ def _job_request(
         grace_seconds=asked.grace,
         env=variables(asked.env_file, asked.env or []),
         service_account=asked.service_account,
+        secrets=tuple(dict.fromkeys(asked.secret or ())),
         files=archive.content if archive else b"",
     )
 
@@ -401,6 +410,12 @@ def sweep_price(job: TrainingJobSpec, fit: Fit) -> SweepPrice | None:
         return None
     runs = job.sweep.runs
     return SweepPrice(runs, min(runs, job.at_once or runs), fit.hourly_usd, fit.pods_per_node)
+
+
+def refuse_quoted(command: Sequence[str]) -> None:
+    """Refuse a whole command line as the name of a program. Raises AskError."""
+    if len(command) == 1 and len(command[0].split()) > 1 and not Path(command[0]).exists():
+        raise AskError(f'"{command[0]}" would be the name of one program; write it without quotes: -- {command[0]}')
 
 
 def script_of(command: Sequence[str]) -> str | None:

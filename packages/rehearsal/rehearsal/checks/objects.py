@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final
 from unittest import mock
@@ -16,8 +17,20 @@ from unittest import mock
 from facts.concepts.broken_nodes import SINCE
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, NOTIFIER, uninterrupted_budget
-from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, OfferError, PoolOffer, from_config_map, written_pool
+from facts.concepts.ledger import EVERY_MINUTES, MONTHS
+from facts.concepts.offer import (
+    CONFIG_MAP,
+    KEY,
+    NAMESPACE,
+    Offer,
+    OfferError,
+    PoolOffer,
+    from_config_map,
+    to_config_map,
+    written_pool,
+)
 from facts.concepts.unknown import at
+from rehearsal.checks.ledger_cluster import LedgerCluster
 from rehearsal.cluster.api import Object, timestamp
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.scenario.check import Check
@@ -31,6 +44,12 @@ Right = tuple[str, str, str, str, str]
 _GLOBAL: Final = ("ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingAdmissionPolicy")
 # https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings
 _BUILT_IN: Final = re.compile("cluster-admin|admin|edit|view|system:.*")
+
+
+_OF_PODS: Final[frozenset[Right]] = frozenset({(NAMESPACE, "", "configmaps", CONFIG_MAP, "get")})
+"""The rights of all pods."""
+_BEGIN: Final = 1_764_417_600.0
+"""A day at noon, in Unix time."""
 
 
 def object_checks(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup], offer: Offer) -> list[Check]:
@@ -115,7 +134,7 @@ def granted(objects: Iterable[Object], *subjects: Reference) -> set[Right]:
 
 def _rights(objects: Sequence[Object]) -> Iterator[str]:
     groups = [("Group", "", name) for name in ("system:serviceaccounts", "system:authenticated")]
-    yield from _difference("a pod", {(NAMESPACE, "", "configmaps", CONFIG_MAP, "get")}, granted(objects, *groups))
+    yield from _difference("a pod", {*_OF_PODS}, granted(objects, *groups))
     for namespace in _of_users(objects):
         account = ("ServiceAccount", namespace, NOTIFIER)
         waiting = {(namespace, "batch", "jobs", "", "get"), (namespace, "", "pods", "", "list")}
@@ -155,12 +174,12 @@ def _nodes(pool: PoolOffer, devices: Mapping[str, int], broken: str) -> list[Obj
     ]
 
 
-def _requested(container: Mapping[str, Any], pools: Sequence[PoolOffer]) -> tuple[set[Right], list[str]]:
-    """The rights that the program of a ``container`` uses where a node of each of the ``pools`` has a broken device,
-    and why it does not end the node, and its slice."""
+def _reaping(container: Mapping[str, Any], offer: Offer) -> tuple[set[Right], list[str]]:
+    """The rights that the node reaper's ``container`` uses where a node of each pool has a broken device, and why it
+    does not end the node, and its slice."""
     used: set[Right] = set()
     problems: dict[str, None] = {}
-    for pool in pools:
+    for pool in offer.pools:
         fabric = pool.nodes.fabric
         devices = {pool.gpus.resource: pool.allocatable_gpus}
         if fabric is not None and not fabric.claimed:
@@ -191,6 +210,11 @@ def _ended(container: Mapping[str, Any], nodes: Sequence[Object], used: set[Righ
             ended.add(name)
         return {"items": nodes}
 
+    return ended, _run(container, send, lambda program: program["_main"]())
+
+
+def _run(container: Mapping[str, Any], send: Callable[..., Any], start: Callable[[dict[str, Any]], object]) -> str:
+    """The error of the program of a ``container``, which runs as declared, but sends its requests to ``send``."""
     variables = {each["name"]: each.get("value", "") for each in container.get("env") or ()}
     try:
         python, option, text = container["command"]
@@ -198,10 +222,57 @@ def _ended(container: Mapping[str, Any], nodes: Sequence[Object], used: set[Righ
         exec(text, program)  # what the CronJob would run
         program["_request"] = send
         with mock.patch.dict("os.environ", variables), redirect_stdout(io.StringIO()):
-            program["_main"]()
+            start(program)
     except Exception as error:  # whatever a wrong program raises
-        return ended, repr(error)
-    return ended, "" if (python, option) == ("python", "-c") else "it does nothing"
+        return repr(error)
+    return "" if (python, option) == ("python", "-c") else "it does nothing"
+
+
+_VERBS: Final = {"POST": "create", "PUT": "update", "DELETE": "delete"}
+
+
+def _recording(container: Mapping[str, Any], offer: Offer) -> tuple[set[Right], list[str]]:
+    """The rights that the ledger's ``container`` uses while a node of each pool runs a pod and goes, until their month
+    is one line; and of which pool it does not record the price."""
+    there = LedgerCluster(json.loads(to_config_map(offer)["data"][KEY])["pools"], now=_BEGIN)
+    prices: dict[str, float | None] = {}
+
+    def play(program: Mapping[str, Any]) -> None:
+        for pool in offer.pools:
+            there.add_node(pool.name, pool.name)
+            there.add_pod(pool.name, pool.name, resource=pool.gpus.resource)
+            there.run_pod(pool.name)
+        for _ in range(2):
+            there.now += 60 * EVERY_MINUTES
+            program["record"](int(there.now))
+        recorded = [day for day in there.days().values() if len(day.pods) == len(offer.pools)]
+        prices.update({node.pool: node.usd for day in recorded for node in day.nodes.values()})
+        for pool in offer.pools:
+            there.remove_node(pool.name)
+        for seconds in (60 * EVERY_MINUTES, MONTHS * 31 * 86_400):
+            there.now += seconds
+            program["record"](int(there.now))
+
+    error = _run(container, there.request, play)
+    wrong = [pool.name for pool in offer.pools if prices.get(pool.name, -1) != pool.nodes.hourly_usd]
+    problem = f"records nothing: {error}" if error else f"does not record the cost of {', '.join(wrong)}"
+    return {*map(_right, there.requests)}, [problem] if error or wrong else []
+
+
+def _right(request: tuple[str, str]) -> Right:
+    """The right that a request needs; of a ConfigMap that the program does not write, for its name."""
+    method, path = request
+    parts = re.findall(r"/apis?(?:/(?!v1/)([^/]+))?/v1(?:/namespaces/([^/]+))?/(\w+)/?(.*)", path)
+    group, namespace, resource, name = parts[0]
+    verb = _VERBS.get(method, "get" if name else "list")
+    return namespace, group, resource, name if namespace == NAMESPACE else "", verb
+
+
+_PROGRAMS: Final[Mapping[str, Callable[[Mapping[str, Any], Offer], tuple[set[Right], list[str]]]]] = {
+    "reaper": _reaping,
+    "ledger": _recording,
+}
+"""By the name of a CronJob's container: how its program is tried."""
 
 
 # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
@@ -226,13 +297,13 @@ def _cron_jobs(objects: Sequence[Object], groups: Sequence[SimulatedNodeGroup], 
         if kind != "CronJob":
             continue
         (container,) = pod["containers"]
-        used, problems = _requested(container, offer.pools)
+        used, problems = _PROGRAMS[container["name"]](container, offer)
         yield from (f"{name} {problem}" for problem in problems)
         account = ("ServiceAccount", namespace, pod.get("serviceAccountName", ""))
-        yield from _difference(name, used, granted(objects, account))
+        yield from _difference(name, used - _OF_PODS, granted(objects, account))
         if all(reasons := [refusal(pod, node) for node in lasting]):
             yield f"{name} never runs: it {reasons[0] if reasons else 'has no node'}"
-        minutes = re.match(r"\*/(\d+) ", each["spec"]["schedule"])
+        minutes = re.match(r"(?:\*|\d-59)/(\d+) ", each["spec"]["schedule"])
         if not minutes or job.get("activeDeadlineSeconds", 3600) >= 60 * int(minutes[1]):
             yield f"a run of {name} may last until the next one"
         if not all(at(container, "resources", *path) for path in (("requests", "cpu"), ("limits", "memory"))):

@@ -16,7 +16,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.pki import private_folder, write_private
 
 _SYSTEM: Final = "namespaces/kube-system"
-_SETTINGS: Final = ("KARPENTER", "POOLS")
+_SETTINGS: Final = ("KARPENTER", "POOLS", "RESOURCES")
 
 
 def run_all(api: Api, endpoint: str, ca_pem_base64: str, folder: Path, declared: Collection[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Wait
 from rehearsal.simulation import Night
-from rehearsal.work import maintenance, reclaim, repair, services, sweep
+from rehearsal.work import ledger, maintenance, reclaim, repair, services, sweep
 from rehearsal.work.jobs import Workplace
 
 __all__ = ["checks"]
@@ -57,4 +57,5 @@ def checks(
         results += sweep.play(there)
         results.append(reclaim.play(there, cloud.reclaim))
         results.append(repair.play(there, cloud.break_gpu, cloud.run_cron_jobs))
+        results.append(ledger.play(there, cloud.run_cron_jobs, repair.JOB))
     return results

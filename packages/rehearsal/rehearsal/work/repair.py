@@ -17,6 +17,7 @@ from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.work import reclaim
 from rehearsal.work.jobs import Workplace
 
+JOB: Final = "repaired-job"
 _TITLE: Final = "A node with a broken GPU is taken out of service and removed; its job continues without a failure"
 
 
@@ -50,6 +51,6 @@ def play(there: Workplace, break_gpu: Callable[[str], None], run_cron_jobs: Call
         )
         bill.append(f"{reason}; the dead node is paid for at most {minutes} minutes ({price})")
 
-    check = reclaim.play(there, take, name="repaired-job", title=_TITLE, noticed=False)
+    check = reclaim.play(there, take, name=JOB, title=_TITLE, noticed=False)
     details = [*wrong, check.detail] if wrong else [check.detail, *bill]
     return replace(check, passed=check.passed and not wrong, detail="; ".join(details))

@@ -1,0 +1,146 @@
+"""``gpu list`` shows age and user and takes filters; ``gpu stop --mine`` stops what is mine and has not ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from facts.concepts.ledger import USER
+from packages.gpu.tests.api_server import inventory, kubeconfig, serving
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_cli import Run, gpu
+
+__all__ = ["gpu"]
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+ME = {"status": {"userInfo": {"username": "ada"}}}
+
+
+def job(name: str, minutes: float, user: str = "", ended: str = "") -> dict[str, Any]:
+    """A job that is ``minutes`` old."""
+    created = (datetime.now(timezone.utc) - timedelta(minutes=minutes, seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": created}
+    metadata |= {"annotations": {USER: user}} if user else {}
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    conditions = [{"type": ended, "status": "True"}] if ended else []
+    status = {"conditions": conditions, "succeeded": int(ended == "Complete")}
+    return {"metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}, "status": status}
+
+
+EVERY = (
+    job("done", 1, "ada", "Complete"),
+    job("train-1", 90, "ada"),
+    job("train-2", 2, "eve"),
+    job("other", 3 * 1440),
+    job("failed", 30, "ada", "Failed"),
+)
+
+
+@pytest.fixture
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    with ExitStack() as stack:
+
+        def with_objects(me: Any = ME, jobs: tuple[dict[str, Any], ...] = EVERY) -> None:
+            named = {f"{JOBS}/{each['metadata']['name']}": each for each in jobs}
+            there = {**inventory(offer(pool())), JOBS: [*jobs], **named, REVIEW: me}
+            there |= {f"/api/v1/namespaces/default/{kind}": [] for kind in ("pods", "events")}
+            url = stack.enter_context(serving(there))
+            monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url})))
+
+        yield with_objects
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ([], ["train-2", "train-1", "other", "done", "failed"]),
+        (["--mine"], ["train-1", "done", "failed"]),
+        (["--unfinished"], ["train-2", "train-1", "other"]),
+        (["--mine", "--unfinished"], ["train-1"]),
+        (["train-*"], ["train-2", "train-1"]),
+        (["done"], ["done"]),
+        (["train-*", "--mine"], ["train-1"]),
+    ],
+)
+def test_the_newest_come_first_and_those_that_ended_last(
+    serve: Callable[..., None], gpu: Run, arguments: list[str], names: list[str]
+) -> None:
+    serve()
+    assert [row["name"] for row in json.loads(gpu("list", *arguments, "--json")[1])] == names
+
+
+def test_each_has_its_age_and_its_user(serve: Callable[..., None], gpu: Run) -> None:
+    serve()
+    _, out, _ = gpu("list")
+    head, *lines = out.splitlines()
+    assert head.split() == ["job", "user", "age", "GPUs", "complete", "state"]
+    assert [line.split()[:3] for line in lines] == [
+        ["train-2", "eve", "2m"],
+        ["train-1", "ada", "1h"],
+        ["other", "–", "3d"],
+        ["done", "ada", "1m"],
+        ["failed", "ada", "30m"],
+    ]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nothing-*"], "no GPU jobs matching nothing-* in namespace default"),
+        (
+            ["--mine", "--unfinished", "train-2"],
+            "no unfinished GPU jobs matching train-2 of yours in namespace default",
+        ),
+    ],
+)
+def test_nothing_found_says_what_was_looked_for(
+    serve: Callable[..., None], gpu: Run, arguments: list[str], text: str
+) -> None:
+    serve()
+    assert gpu("list", *arguments)[:2] == (0, f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "me", "code", "text"),
+    [
+        (["--mine", "--yes"], ME, 0, "stopped train-1"),
+        (["--mine"], ME, 2, "--mine would stop 1 job in default: train-1; confirm it with --yes"),
+        (["--mine", "--yes"], {"status": {"userInfo": {"username": "nobody"}}}, 0, "no unfinished GPU jobs of yours"),
+        (["--mine", "--yes"], 404, 1, "the cluster does not say who you are"),
+        (["train-1", "--mine"], ME, 2, "name the jobs, or write --mine"),
+        ([], ME, 2, "name the jobs, or write --mine"),
+        (["train-1"], ME, 0, "stopped train-1"),
+    ],
+)
+def test_mine_are_stopped_together_after_a_question(
+    serve: Callable[..., None], gpu: Run, arguments: list[str], me: Any, code: int, text: str
+) -> None:
+    serve(me)
+    got, out, err = gpu("stop", *arguments)
+    assert got == code
+    assert text in " ".join((out + err).split())
+    assert (out + err).count("stopped") <= 1, "nothing of others, and nothing that ended"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["cost"], ["why", "train-1"]], ids=" ".join)
+@pytest.mark.parametrize("several", [True, False])
+def test_with_several_contexts_a_command_names_its_cluster(
+    serve: Callable[..., None], gpu: Run, tmp_path: Path, arguments: list[str], several: bool
+) -> None:
+    serve()
+    if several:
+        config = tmp_path / "config"
+        url = yaml.safe_load(config.read_text())["clusters"][0]["cluster"]["server"]
+        kubeconfig(config, {"here": url, "there": url})
+    _, out, err = gpu(*arguments)
+    assert err.startswith("context here, namespace default\n") is several
+    assert "context" not in out

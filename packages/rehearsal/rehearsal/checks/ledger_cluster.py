@@ -1,0 +1,213 @@
+"""A cluster as the program of the ledger sees it, with a clock of its own, and what its nodes cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from io import BytesIO, StringIO
+from typing import Any
+from unittest import mock
+from urllib.error import HTTPError
+from urllib.parse import parse_qsl, urlsplit
+from zlib import crc32
+
+from facts.concepts import ledger
+
+Object = dict[str, Any]
+MOST_BYTES = 1024 * 1024
+"""Of a ConfigMap's data; the API server refuses more."""
+
+
+def at(moment: float) -> str:
+    """A time as Kubernetes writes it."""
+    return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pool(name: str, usd: float | None, gpus: int = 1, **more: Any) -> Object:
+    """A published pool."""
+    return {"name": name, "hourly_usd": usd, "allocatable_gpus": gpus, "spot": "spot" in name, **more}
+
+
+@dataclass
+class LedgerCluster:
+    """``now`` is Unix time. ``conflicts`` are called before a write, as another writer would act."""
+
+    pools: list[Object]
+    now: float = 0.0
+    nodes: dict[str, Object] = field(default_factory=dict)
+    pods: dict[str, Object] = field(default_factory=dict)
+    jobs: dict[str, Object] = field(default_factory=dict)
+    events: list[Object] = field(default_factory=list)
+    config_maps: dict[str, Object] = field(default_factory=dict)
+    before_write: list[Callable[[], object]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    usd: float = 0.0
+    """What the nodes that are gone cost."""
+
+    def add_node(self, name: str, pool: str) -> None:
+        """A node that is there from now on."""
+        labels = {"gpucluster.dev/pool": pool}
+        metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": at(self.now), "labels": labels}
+        self.nodes[name] = {"metadata": metadata}
+
+    def remove_node(self, name: str, event: bool = True) -> None:
+        """The node and its pods are gone, which Kubernetes notes."""
+        node = self.nodes.pop(name)
+        self.usd += self._usd(node)
+        self.pods = {key: pod for key, pod in self.pods.items() if pod["spec"].get("nodeName") != name}
+        if event:
+            about = {"kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
+            self.events.append({"reason": "RemovingNode", "firstTimestamp": at(self.now), "involvedObject": about})
+
+    def add_pod(
+        self,
+        name: str,
+        node: str,
+        gpus: int = 1,
+        *,
+        job: str = "",
+        user: str = "",
+        team: str = "ml",
+        resource: str = "nvidia.com/gpu",
+    ) -> None:
+        """A pod that was scheduled now, of the Job ``job``."""
+        metadata: Object = {"name": name, "namespace": team, "uid": f"uid-{name}", "creationTimestamp": at(self.now)}
+        metadata |= {"annotations": {ledger.USER: user}} if user else {}
+        if job:
+            metadata["ownerReferences"] = [{"kind": "Job", "name": job, "uid": job_uid(job), "controller": True}]
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at(self.now)}
+        spec = {"nodeName": node, "containers": [{"resources": {"limits": {resource: str(gpus)}}}]}
+        self.pods[name] = {
+            "metadata": metadata,
+            "spec": spec,
+            "status": {"phase": "Pending", "conditions": [condition]},
+        }
+
+    def run_pod(self, name: str) -> None:
+        """Its container starts."""
+        state = {"running": {"startedAt": at(self.now)}}
+        self.pods[name]["status"] |= {"phase": "Running", "containerStatuses": [{"state": state}]}
+
+    def end_pod(self, name: str) -> None:
+        """Its container ends; the pod stays."""
+        status = self.pods[name]["status"]
+        started = status["containerStatuses"][0]["state"]["running"]["startedAt"]
+        state = {"terminated": {"startedAt": started, "finishedAt": at(self.now)}}
+        status |= {"phase": "Succeeded", "containerStatuses": [{"state": state}]}
+
+    def add_job(
+        self, name: str, started: float, pool: str, *, gpus: int = 1, succeeded: int = 1, end: bool = True
+    ) -> None:
+        """A Job that ended now, of so many pods; ``end``: its times are known."""
+        spec = {
+            "nodeSelector": {"gpucluster.dev/pool": pool} if pool else {},
+            "containers": [{"resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
+        }
+        status: Object = {"succeeded": succeeded, "startTime": at(started)}
+        status["conditions"] = (
+            [{"type": "Complete", "status": "True", "lastTransitionTime": at(self.now)}] if end else []
+        )
+        self.jobs[name] = {
+            "metadata": {"name": name, "namespace": "ml", "uid": job_uid(name)},
+            "spec": {"template": {"metadata": {"annotations": {ledger.USER: "ada"}}, "spec": spec}},
+            "status": status,
+        }
+
+    @property
+    def bill(self) -> float:
+        """What all nodes cost until now, those that are gone included."""
+        return self.usd + sum(map(self._usd, self.nodes.values()))
+
+    def _usd(self, node: Object) -> float:
+        metadata = node["metadata"]
+        price = next(
+            each["hourly_usd"] for each in self.pools if each["name"] == metadata["labels"]["gpucluster.dev/pool"]
+        )
+        since = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
+        return float((self.now - since) / 3600 * (price or 0.0))
+
+    def run(self) -> None:
+        """One run of the program, with a request that this cluster answers."""
+        resources = json.dumps(["nvidia.com/gpu", "google.com/tpu"])
+        with self.answering(), mock.patch.dict("os.environ", {"RESOURCES": resources}), redirect_stdout(StringIO()):
+            ledger.record(int(self.now))
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """The program's requests come here."""
+        with mock.patch.object(ledger, "_request", self.request):
+            yield
+
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """The API server's answer."""
+        url = urlsplit(path)
+        query = dict(parse_qsl(url.query))
+        self.requests.append((method, url.path))
+        *_, kind = url.path.split("/")
+        if url.path.endswith("/gpucluster-pools"):
+            return {"data": {"offer.json": json.dumps({"pools": self.pools})}}
+        if "/configmaps" in url.path:
+            return self._config_map(method, "" if kind == "configmaps" else kind, query, body)
+        every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(self.events))}[
+            kind
+        ]
+        items, start, limit = [*every.values()], int(query.get("continue", 0)), int(query["limit"])
+        rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
+        return {"metadata": rest, "items": items[start : start + limit]}
+
+    def _config_map(self, method: str, name: str, query: dict[str, str], body: Any) -> Any:
+        if method == "GET" and not name:
+            items = [each for each in self.config_maps.values() if _selected(each, query["labelSelector"])]
+            return {"items": deepcopy(items)}
+        if method == "GET":
+            return deepcopy(self.config_maps[name]) if name in self.config_maps else self._refuse(404)
+        if method == "DELETE":
+            return self.config_maps.pop(name)
+        if self.before_write:
+            self.before_write.pop()()
+        name = body["metadata"]["name"]
+        stored = self.config_maps.get(name)
+        version = stored["metadata"]["resourceVersion"] if stored else None
+        if (method == "POST") is (stored is not None) or body["metadata"].get("resourceVersion") != version:
+            return self._refuse(409)
+        assert sum(len(text.encode()) for text in body["data"].values()) < MOST_BYTES
+        metadata = {**body["metadata"], "resourceVersion": str(int(version or 0) + 1)}
+        self.config_maps[name] = deepcopy({**body, "metadata": metadata})
+        return self.config_maps[name]
+
+    @staticmethod
+    def _refuse(code: int) -> Any:
+        raise HTTPError("https://cluster", code, "refused", None, BytesIO())  # type: ignore[arg-type]
+
+    def days(self) -> dict[str, ledger.Day]:
+        """What is recorded."""
+        recorded = [
+            each for each in self.config_maps.values() if ledger.DAY_LABEL in each["metadata"].get("labels", {})
+        ]
+        return ledger.by_day(recorded)
+
+    @property
+    def recorded_usd(self) -> float:
+        """What the ledger's days cost: pods and idle nodes."""
+        month = ledger.month_of(self.days().values())
+        return month["running"] + month["provisioning"] + month["idle"]
+
+
+def job_uid(name: str) -> str:
+    """A UID that is different in its first 8 characters."""
+    return f"{crc32(name.encode()):08x}-job-{name}"
+
+
+def _selected(config_map: Object, selector: str) -> bool:
+    """A selector of the forms that the program uses: ``a=b``, ``a in (b,c)`` and ``a,a notin (b,c)``."""
+    labels = config_map["metadata"].get("labels", {})
+    if "=" in selector:
+        key, _, value = selector.partition("=")
+        return bool(labels.get(key) == value)
+    keys, operator, values = selector.split(" ", 2)
+    key = keys.partition(",")[0]
+    return key in labels and (labels[key] in values.strip("()").split(",")) is (operator == "in")

@@ -1,0 +1,319 @@
+"""The ledger counts each node and pod once, whoever writes it and however often, and equals the bill to the cent."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from facts.concepts import ledger
+from rehearsal.checks.ledger_cluster import LedgerCluster, job_uid, pool
+
+POOLS = [pool("l4", 1.0), pool("h100", 98.0, gpus=8), pool("l4-spot", 0.4), pool("unpriced", None)]
+NOON = datetime(2026, 11, 29, 12, tzinfo=timezone.utc).timestamp()
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def cluster(now: float = NOON) -> LedgerCluster:
+    return LedgerCluster(pools=[dict(each) for each in POOLS], now=now)
+
+
+def passing(there: LedgerCluster, minutes: float, every: int = ledger.EVERY_MINUTES) -> None:
+    """Time passes, and the program runs."""
+    end = there.now + minutes * MINUTE
+    while there.now + every * MINUTE <= end:
+        there.now += every * MINUTE
+        there.run()
+    there.now = end
+
+
+def totals(there: LedgerCluster) -> dict[str, float]:
+    return ledger.month_of(there.days().values())
+
+
+def test_a_job_pays_for_its_share_while_it_runs_and_while_its_node_starts() -> None:
+    there = cluster()
+    there.run()
+    there.add_node("n", "h100")
+    there.add_pod("p", "n", gpus=2, job="train", user="ada@example.org", team="vision")
+    passing(there, 6)
+    there.run_pod("p")
+    passing(there, 60)
+    there.end_pod("p")
+    passing(there, 20)
+    (day,) = there.days().values()
+    (pod,) = day.pods.values()
+    assert (pod.namespace, pod.job, pod.user, pod.gpus) == ("vision", "train", "ada@example.org", 2)
+    share = 98.0 * 2 / 8
+    assert ledger.cost_of(pod) == pytest.approx((2.0, share, share / 10))
+    (node,) = day.nodes.values()
+    assert node.end - node.start == 86 * MINUTE, "until it was seen last"
+    assert ledger.idle_usd(day) == pytest.approx(98 * 86 / 60 - share * 1.1)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5])
+def test_writing_again_counts_nothing_twice(runs: int) -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    there.add_pod("p", "n")
+    there.run_pod("p")
+    there.now += 10 * MINUTE
+    for _ in range(runs):
+        there.run()
+    assert totals(there)["running"] == pytest.approx(1 / 6, abs=1e-4)
+    versions = {each["metadata"]["resourceVersion"] for each in there.config_maps.values()}
+    assert versions == {"1"}, "nothing is written that is known"
+
+
+def test_two_writers_at_the_same_time_lose_and_double_nothing() -> None:
+    there = cluster()
+    there.run()
+    for number in range(3):
+        there.add_node(f"n{number}", "l4")
+    there.now += 5 * MINUTE
+
+    def other() -> None:
+        there.now -= MINUTE  # its clock is behind, or it began earlier
+        there.run()
+        there.now += MINUTE
+
+    there.before_write.append(other)
+    there.run()
+    assert [len(day.nodes) for day in there.days().values()] == [3]
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+    there.before_write += [other] * 2
+    there.now += 5 * MINUTE
+    there.run()
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+
+
+def test_who_is_always_overtaken_gives_up_without_a_wrong_entry() -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    there.run()
+
+    def other() -> None:
+        for each in there.config_maps.values():
+            each["metadata"]["resourceVersion"] += "0"
+        there.before_write.append(other)
+
+    there.now += HOUR
+    there.before_write.append(other)
+    with pytest.raises(SystemExit, match="2026-11-29: others write all the time"):
+        there.run()
+    there.before_write.clear()
+    there.run()
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+
+
+@pytest.mark.parametrize("event", [True, False])
+def test_a_node_that_is_gone_ends_when_kubernetes_noted_it_or_was_last_seen(event: bool) -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    there.add_pod("p", "n")
+    there.run_pod("p")
+    passing(there, 10)
+    there.now += 3 * MINUTE
+    there.remove_node("n", event)
+    passing(there, 30)
+    (day,) = there.days().values()
+    (node,), (pod,) = day.nodes.values(), day.pods.values()
+    assert node.final
+    assert pod.final
+    assert node.end - node.start == pod.end - pod.start == (13 if event else 10) * MINUTE
+
+
+def test_each_day_has_its_part() -> None:
+    there = cluster(NOON + 11 * HOUR)
+    there.add_node("n", "l4")
+    there.add_pod("p", "n")
+    there.now += 30 * MINUTE
+    there.run_pod("p")
+    passing(there, 120)
+    there.remove_node("n")
+    passing(there, 10)
+    days = there.days()
+    assert {day: [round(node.end - node.start) for node in each.nodes.values()] for day, each in days.items()} == {
+        "2026-11-29": [HOUR],
+        "2026-11-30": [90 * MINUTE],
+    }
+    assert [round(sum(ledger.cost_of(pod).running for pod in each.pods.values()), 2) for each in days.values()] == [
+        0.5,
+        1.5,
+    ]
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+
+
+def test_a_price_that_changes_holds_for_new_nodes() -> None:
+    there = cluster(NOON + 11 * HOUR)
+    there.add_node("old", "l4")
+    passing(there, 30)
+    there.pools[0]["hourly_usd"] = 2.0
+    there.add_node("new", "l4")
+    passing(there, 90)
+    prices = {
+        node.name: {day.nodes[uid].usd for day in there.days().values()}
+        for uid, node in there.days()["2026-11-30"].nodes.items()
+    }
+    assert prices == {"old": {1.0}, "new": {2.0}}
+
+
+def test_a_pool_that_is_no_longer_published_goes_on_at_its_price() -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    passing(there, 10)
+    del there.pools[0]
+    passing(there, 10)
+    (node,) = there.days()["2026-11-29"].nodes.values()
+    assert (node.usd, node.final, node.end - node.start) == (1.0, False, 20 * MINUTE)
+
+
+def ended_while_down(there: LedgerCluster) -> None:
+    """A pod ran for an hour on a node that is gone, and is still there."""
+    there.add_node("n", "l4")
+    there.add_pod("p", "n", job="train")
+    there.pods["p"]["spec"]["nodeSelector"] = {"gpucluster.dev/pool": "l4"}
+    there.run_pod("p")
+    there.now += HOUR
+    there.end_pod("p")
+    pod = there.pods["p"]
+    there.remove_node("n")
+    there.pods["p"] = pod
+    there.add_job("train", there.now - HOUR, "l4")
+
+
+def gone_while_down(there: LedgerCluster) -> None:
+    """The pods are gone as well; their Job is there."""
+    started = there.now
+    there.now += HOUR
+    there.add_job("train", started, "l4")
+
+
+@pytest.mark.parametrize("happened", [ended_while_down, gone_while_down])
+def test_what_ended_while_the_program_was_down_is_counted_by_its_own_times(
+    happened: Callable[[LedgerCluster], None],
+) -> None:
+    there = cluster()
+    there.run()
+    happened(there)
+    there.now += 2 * HOUR
+    there.run()
+    there.run()
+    (pod,) = there.days()["2026-11-29"].pods.values()
+    assert (pod.job, pod.estimated, ledger.cost_of(pod).running) == ("train", True, pytest.approx(1.0))
+    assert there.days()["2026-11-29"].missing == {}
+
+
+@pytest.mark.parametrize(
+    ("job", "missing"),
+    [
+        ({"pool": "unpriced"}, 3),
+        ({"pool": ""}, 3),
+        ({"pool": "gone"}, 3),
+        ({"pool": "l4", "end": False}, None),
+    ],
+    ids=["no price", "any pool", "no such pool", "still running"],
+)
+def test_what_cannot_be_counted_is_listed(job: dict[str, Any], missing: int | None) -> None:
+    there = cluster()
+    there.run()
+    there.now += HOUR
+    there.add_job("train", NOON, succeeded=3, **job)
+    there.run()
+    assert there.days().get("2026-11-29", ledger.Day({}, {}, {})).missing == (
+        {job_uid("train"): missing} if missing else {}
+    )
+
+
+def test_pods_that_were_seen_are_not_counted_by_their_job_as_well() -> None:
+    there = cluster(NOON - 3 * DAY)
+    there.run()
+    started = there.now
+    for number in range(3):
+        there.add_node(f"n{number}", "l4")
+        there.add_pod(f"p{number}", f"n{number}", job="train")
+        there.run_pod(f"p{number}")
+        passing(there, 24 * 60, every=60)
+        there.end_pod(f"p{number}")
+        passing(there, 30)
+        there.remove_node(f"n{number}")
+    there.add_job("train", started, "l4", succeeded=3)
+    passing(there, 30)
+    assert not [pod for day in there.days().values() for pod in day.pods.values() if pod.estimated]
+
+
+def test_ten_thousand_pods_a_day_stay_below_the_size_limit() -> None:
+    there = cluster()
+    there.run()
+    long = "x" * 63
+    for number in range(50):
+        there.add_node(f"n{number}", "h100")
+    for number in range(10_000):
+        there.add_pod(f"p{number}", f"n{number % 50}", job=long, user="ü" * 200, team=long)
+    there.now += HOUR
+    there.run()  # the cluster refuses ConfigMaps above the limit
+    (day,) = there.days().values()
+    assert len(day.pods) == 10_000
+    assert len(there.config_maps) > 2
+
+
+def test_old_months_are_one_line_each() -> None:
+    there = cluster(datetime(2026, 6, 29, 12, tzinfo=timezone.utc).timestamp())
+    there.add_node("n", "l4")
+    there.run()
+    passing(there, 3 * 24 * 60, every=12 * 60)
+    there.remove_node("n")
+    there.run()
+    june = there.days()
+    there.now = datetime(2026, 9, 30, 23, 59, tzinfo=timezone.utc).timestamp()
+    there.run()
+    assert there.days() == june, "the limit is not reached"
+    there.now += 2 * MINUTE
+    there.run()
+    assert [*there.days()] == ["2026-07-01", "2026-07-02"]
+    lines = {key: value for key, value in there.config_maps[ledger.HEAD]["data"].items() if key != "until"}
+    assert lines == {"2026-06": '{"gpu_hours": 0.0, "running": 0.0, "provisioning": 0.0, "idle": 36.0}'}
+    there.now += 40 * DAY
+    there.run()
+    there.run()
+    assert there.days() == {}
+    assert there.config_maps[ledger.HEAD]["data"].keys() == {"until", "2026-06", "2026-07"}
+
+
+def test_a_month_equals_the_bill_to_the_cent() -> None:
+    """Nodes and jobs come and go at random for 30 days. The program is down for some hours, and sometimes two run."""
+    chance = random.Random(7)
+    there = cluster(datetime(2026, 11, 1, tzinfo=timezone.utc).timestamp())
+    there.run()
+    made, unseen = 0, set[str]()
+    for step in range(30 * 8):
+        there.now += chance.randrange(2 * HOUR, 4 * HOUR)
+        for name in [*there.nodes]:
+            phases = {key: pod["status"]["phase"] for key, pod in there.pods.items() if pod["spec"]["nodeName"] == name}
+            for key, phase in phases.items():
+                if phase == "Pending":
+                    there.run_pod(key)
+                elif phase == "Running" and chance.random() < 0.5:
+                    there.end_pod(key)
+            # Nobody knows of a node that came and went while the program was down.
+            if name not in unseen and {*phases.values()} <= {"Succeeded"} and chance.random() < 0.5:
+                there.remove_node(name)
+        if chance.random() < 0.7:
+            made += 1
+            of = chance.choice(POOLS[:3])
+            there.add_node(f"n{made}", of["name"])
+            unseen.add(f"n{made}")
+            for number in range(chance.choice([1, 1, 2, 8]) if of["name"] == "h100" else 1):
+                there.add_pod(f"p{made}-{number}", f"n{made}", job=f"j{made}")
+        if step % 20 == 5:
+            there.before_write.append(there.run)
+        if step % 20 < 17:
+            there.run()
+            unseen.clear()
+    there.run()
+    assert made > 100
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+    assert min(totals(there).values()) > 0
