@@ -67,7 +67,7 @@ def test_a_kubeconfig_s_command_is_run_for_nobody(whose: str, other_user: OtherU
 
 def test_the_cloud_of_a_cluster_autoscaler_answers_no_other_user(other_user: OtherUser) -> None:
     nothing: Any = None
-    server = NodeGroupServer(nothing, nothing)
+    server = NodeGroupServer(nothing, nothing, options_by_group=True)
     with grpc.insecure_channel(f"127.0.0.1:{other_user.relay(server.port).port}") as channel:
         call = channel.unary_unary("/clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroups")
         with pytest.raises(grpc.RpcError, match=DENIED):
