@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pulumi
+
 from components.clouds.base import AdminObjects
 from components.resources import documents
 from facts.concepts import ledger
@@ -25,11 +27,11 @@ def manifests() -> list[Any]:
     )
 
 
-def declare(objects: AdminObjects) -> None:
+def declare(objects: AdminObjects, admin_pool: pulumi.Resource) -> None:
     """Its objects; the pod runs on the admin pool."""
     namespace, *others = manifests()
     owner = objects.declare("ledger-namespace", namespace)
     for manifest in others:
         kind, where = manifest["kind"].lower(), manifest["metadata"].get("namespace")
         suffix = f"-{where}" if kind in ("role", "rolebinding") else ""
-        objects.declare(f"ledger-{kind}{suffix}", manifest, owner, objects.admin_pool)
+        objects.declare(f"ledger-{kind}{suffix}", manifest, owner, admin_pool)

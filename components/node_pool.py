@@ -48,10 +48,9 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         ]
         if cluster.settings.autoscaler != "none" and counted:
             node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated)
-        # A cluster of others has no namespace of ours for it.
-        own = args.admin_pool is not None
-        if own and cluster.settings.autoscaler != "none" and any(pool.role == "gpu" for pool in args.pools):
-            ledger.declare(objects)
+        gpus = any(pool.role == "gpu" for pool in args.pools)
+        if args.admin_pool is not None and cluster.settings.autoscaler != "none" and gpus:
+            ledger.declare(objects, args.admin_pool)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

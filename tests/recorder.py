@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, cast
 from unittest import mock
 
 import pulumi
@@ -167,12 +167,12 @@ class Cloud(mocks.Mocks):
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token == "gcp:compute/getSubnetwork:getSubnetwork":
             return gke_answers.subnetwork(args.args), []
-        answers: dict[str, Any] = {**gke_answers.CALLS, **eks_answers.CALLS, **aks_answers.CALLS}
+        answers = {**gke_answers.CALLS, **eks_answers.CALLS, **aks_answers.CALLS}
         if args.token not in answers:
             raise AssertionError(f"unexpected call of {args.token}")
         answer = answers[args.token]
         try:
-            return (answer(args.args) if callable(answer) else answer), []
+            return cast("Properties", answer(args.args) if callable(answer) else answer), []
         except LookupError as error:
             return {}, [("", str(error))]
 
