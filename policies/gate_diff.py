@@ -197,9 +197,8 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     budgets = {
         stack: ((config or {}).get("gpucluster:budget") or {}).get("maxHourlyUsd") for stack, config in stacks.items()
     }
-    return GateState(
-        _output(_LIST_RULES, tree), configs, budgets, gated_commands(tree), _refused(tree, programs or tree)
-    )
+    rules, refused = _judged(tree, programs or tree)
+    return GateState(rules, configs, budgets, gated_commands(tree), refused)
 
 
 def _output(script: str, tree: Path) -> Any:
@@ -257,18 +256,22 @@ def _title(command: str) -> str:
     return command.partition(": ")[0] if "\n" in command or command.partition(": ")[0].isidentifier() else command
 
 
-def _refused(tree: Path, programs: Path) -> Mapping[str, Sequence[str]] | None:
-    """What the gate of one checkout says to the test programs of another."""
-    if not (programs / _PROGRAMS).is_dir():
-        return {}
+def _judged(tree: Path, programs: Path) -> tuple[Any, Mapping[str, Sequence[str]] | None]:
+    """The rules of one checkout, and what they say to the test programs of another. Only what the gate is of is copied:
+    a module at the root would take the place of an installed package."""
     with tempfile.TemporaryDirectory() as folder:
-        for source, name in ((tree, "policies"), (tree, "facts"), (programs, "tests")):
+        copied = [(tree, "policies"), (tree, "facts")]
+        copied += [(programs, "tests")] if (programs / _PROGRAMS).is_dir() else []
+        for source, name in copied:
             shutil.copytree(source / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
+        rules = _output(_LIST_RULES, Path(folder))
+        if len(copied) < 3:
+            return rules, {}
         try:
             judged: Mapping[str, Sequence[str]] = _output(_JUDGE_PROGRAMS, Path(folder))
         except subprocess.CalledProcessError:
-            return None
-    return judged
+            return rules, None
+    return rules, judged
 
 
 def main(arguments: list[str]) -> int:

@@ -80,6 +80,13 @@ def test_a_table_cell_holds_a_few_words(page: str) -> None:
     assert long_cells((ROOT / page).read_text(encoding="utf-8")) == []
 
 
+def test_each_promise_of_security_is_held_by_a_test_that_exists() -> None:
+    rows = re.findall(r"^\|.*\| `?([\w./-]*)`? \|$", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    named = [row for row in rows if "test" in row]
+    assert len(named) == 15
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def _printed(command: str) -> list[str]:
     """What README shows below a command, without the lines that stand for others."""
     block = re.findall(rf"^```\n\$ {re.escape(command)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]

@@ -144,6 +144,14 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     # https://docs.stripe.com/keys, https://www.twilio.com/docs/sendgrid
     "a Stripe key": r"\b[rs]k_live_\w{20,}",
     "a SendGrid key": r"\bSG\.[\w-]{20,}\.[\w-]{20,}",
+    # https://grafana.com/docs/grafana/latest/administration/service-accounts, https://tailscale.com/kb/1085/auth-keys,
+    # https://docs.digitalocean.com/reference/api/create-personal-access-token, https://support.atlassian.com
+    "a Grafana token": r"\bgl(?:sa|c)_[\w+/=]{30,}",
+    "a Tailscale key": r"\btskey-[a-z]+-[\w-]{16,}",
+    "a DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}",
+    "an Atlassian token": r"\bATATT3[\w-]{20,}",
+    # https://console.groq.com, https://replicate.com/docs/reference/http, https://docs.runpod.io/get-started/api-keys
+    "a Groq, Replicate or RunPod key": r"\bgsk_[A-Za-z0-9]{40,}|\br8_[A-Za-z0-9]{30,}|\brpa_[A-Z0-9]{30,}",
 }
 _LIKELY: Final = (
     # Tokens that expire, and texts that may be something else.
@@ -151,7 +159,11 @@ _LIKELY: Final = (
     # https://developers.google.com/identity/protocols/oauth2
     r"\bya29\.[\w.-]+",
     r"\bgh[a-z]_\w{36,}",
-    r"\bhttps://hooks\.slack\.com/services/[\w/]+",
+    r"\bhttps://hooks\.slack\.com/services/[\w/]+|\bhttps://discord(?:app)?\.com/api/webhooks/[\w/-]+",
+    # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens, https://docs.k3s.io/cli/token
+    r"\b[a-z0-9]{6}\.(?=[a-z]{0,15}\d)[a-z0-9]{16}\b|\bK10[0-9a-f]{64}::[\w:.-]+",
+    # https://docs.wandb.ai/ref/cli/wandb-login
+    r"(?<=\bwandb login )[0-9a-f]{40}\b",
     r"\bsk-[\w-]{20,}",
     # https://core.telegram.org/bots/api, and by detect-secrets Square, Discord, Twilio, Mailchimp, Artifactory
     r"\b[rs]k_test_\w{20,}|\b\d{8,10}:[\w-]{35}\b|\bsq0csp-[\w-]{43}",
@@ -217,7 +229,7 @@ _HINTS: Final = (
         "dapi",
         "AGE-SECRET-",
     ),
-    *("k_live_", "SG.", "sig="),
+    *("k_live_", "SG.", "sig=", "tskey-", "_v1_", "ATATT3", "gsk_", "r8_", "rpa_"),
 )
 
 

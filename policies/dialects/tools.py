@@ -45,6 +45,8 @@ _REFERENCES: Final = {
     "resourceName": (("owner", "name"),),
 }
 # azurerm called it so before version 4.
+_ACKS_REGION: Final = "services.k8s.aws/region"
+"""https://aws-controllers-k8s.github.io/docs/guides/multi-region"""
 _OLD: Final = {"enableAutoScaling": "autoScalingEnabled", "enableNodePublicIp": "nodePublicIpEnabled"}
 # The readers' type → their names of fields that are called otherwise in all its spellings.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -72,7 +74,8 @@ def _spelled(type_token: str, body: Iterable[str]) -> Spelling:
             }
             own = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
             values |= {_OWN_NAME[type_token]: own} if type_token in _OWN_NAME else {}
-            known = {name: value for name, value in values.items() if value is not None}
+            region = coalesce(fields.get("region"), at(declared.properties, "metadata", "annotations", _ACKS_REGION))
+            known = {name: value for name, value in (*values.items(), ("region", region)) if value is not None}
             yield respelled(declared, type_token, {**fields, **known}, names)
 
     return spelled

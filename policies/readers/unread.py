@@ -22,6 +22,7 @@ from policies.readers.tables import rows
 _WORD: Final = re.compile(
     "|".join((r"(?<![a-z])gpus?(?![a-z])|nvidia", *map(re.escape, RESOURCES.values()))), re.IGNORECASE
 )
+_RESOURCE: Final = re.compile("|".join(map(re.escape, RESOURCES.values())))
 _NAMES: Final = re.compile(
     r"(?!.*(?:flavor|size|type|plan|shape)\w*$).*(?:name|prefix|description|tag|label|link|uri|\bid$)", re.IGNORECASE
 )
@@ -32,8 +33,8 @@ _MAKES_MACHINES: Final = re.compile(
 # What these hold says something about GPUs, and makes none: rights, limits, alarms, files, images, names.
 _HARMLESS: Final = re.compile(
     r"apigateway|appautoscaling|artifactregistry|authorization|bigquery|billing|budgets|cloudtrail|cloudwatch|config|"
-    r"costexplorer|dashboard|devops|dns|ecr|filestore|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|"
-    r"operationalinsights|organizations|orgpolicy|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
+    r"costexplorer|dashboard|datadog|devops|dns|ecr|filestore|github|gitlab|grafana|honeycombio|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|newrelic|"
+    r"operationalinsights|opsgenie|organizations|orgpolicy|pagerduty|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
     r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
 )
 _HARMLESS_GROUPS: Final = tuple(row["group"] for row in rows("readers", "harmless_groups"))
@@ -82,7 +83,9 @@ def _gpu_mention(resource: Declared) -> str:
                 continue  # a name says what people call it
             if match := pattern.search(text):
                 return match.group()
-    return _of_object(resource.properties) if kubernetes else ""
+        if match := _RESOURCE.search(text):
+            return match.group()
+    return _of_object(resource.properties, names=kubernetes)
 
 
 # What a key of a custom resource says of GPUs by itself, and what it names that may have some.
@@ -94,8 +97,9 @@ _CHOOSING_KEY: Final = re.compile(
 _NO_GPUS: Final = re.compile(r"(?:0|false|none|no|off|cpu|disabled|null|)", re.IGNORECASE)
 
 
-def _of_object(properties: Any) -> str:
-    """The first part of a custom resource that asks for GPUs; its name and status say nothing."""
+def _of_object(properties: Any, *, names: bool) -> str:
+    """The first part of a resource that asks for GPUs; its name and status say nothing. ``names``: also one that names
+    a model, a profile or a pool with GPUs."""
     body = {key: part for key, part in properties.items() if key not in ("metadata", "status", "kind", "apiVersion")}
     for path, value in _leaves(body):
         last, text = path[-1], str(value)
@@ -103,7 +107,7 @@ def _of_object(properties: Any) -> str:
             continue
         if any(each in path or each == text for each in RESOURCES.values()) or _GPU_KEY.search(last):
             return f"{last}: {text}"
-        within = _CHOOSING_KEY.search(last) or any(part.lower() in _CHOICES for part in path)
+        within = names and (_CHOOSING_KEY.search(last) or any(part.lower() in _CHOICES for part in path))
         if within and (_WORD.search(text) or MODEL.search(text) or only_gpu_nodes(last, [text])):
             return f"{last}: {text}"
     return ""

@@ -42,10 +42,12 @@ EXPORT: Final = ("--quiet", "--frozen", "--no-emit-workspace", "--no-header", "-
 
 OLDEST_PYTHON: Final = (3, 10)
 
-# Starts isolated: the folder that somebody works in may have modules called like ours.
+# Starts isolated: the folder that somebody works in may have modules called like ours. The project comes last: a module
+# at its root does not take the place of an installed package.
 _LAUNCHER: Final = """\
 #!/bin/sh
-start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from {package}.__main__ import main; main()'
+start='import sys; path, take = sys.path, sys.argv.pop; path.insert(0, take(1)); path.append(take(1)); '
+start="$start"'from {package}.__main__ import main; main()'
 exec '{python}' -I -c "$start" '{project}/packages/{folder}' '{project}' "$@"
 """
 

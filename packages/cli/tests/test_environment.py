@@ -150,6 +150,7 @@ def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
     (command / "__init__.py").touch()
     (command / "__main__.py").write_text("import facts, json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
     (project / "facts.py").touch()
+    (project / "json.py").write_text("raise RuntimeError\n")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     for module in ("json.py", "facts.py", f"{name}.py"):

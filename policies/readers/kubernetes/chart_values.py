@@ -35,7 +35,7 @@ _TOML_PAIR: Final = re.compile(r"\"([^\"]*)\"\s*=\s*\"([^\"]*)\"")
 # Words by which charts and add-ons call their DaemonSets: node-exporter, nodeAgent, fluent-bit, kube-proxy.
 _DAEMON: Final = re.compile(
     r"daemon|^node$|node-?(?:exporter|agent|plugin|driver|server|problem|local)|-agent$|^agents$|device-?plugin"
-    r"|fluent-?(?:bit|d)$|promtail|vpc-cni|kube-proxy|^speaker$",
+    r"|fluent-?(?:bit|d)$|promtail|vpc-cni|kube-proxy|^speaker$|^(?:cilium|falco)$",
     re.IGNORECASE,
 )
 _DOUBT: Final = UnknownReason(
@@ -104,13 +104,18 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _placements(part, (*path, str(number)))
-    if not isinstance(value, Mapping) or value.get("kind") in ("DaemonSet", "Both") or _DAEMON.search(path[-1]):
+    if not isinstance(value, Mapping) or _is_daemon(value) or _DAEMON.search(path[-1]):
         return
     if not asks(value):
         yield from ((path if key == "tolerations" else (*path, key), each) for key, each in _spelled(value))
     for key, part in value.items():
         if not any(word.search(str(key)) for word in _WORDS.values()):
             yield from _placements(part, (*path, str(key)))
+
+
+def _is_daemon(values: Mapping[str, Any]) -> bool:
+    """Whether values say that these pods are a DaemonSet's, as charts of agents let choose."""
+    return any(str(values.get(key)).lower() in ("daemonset", "both") for key in ("kind", "mode", "type"))
 
 
 def _in_text(text: str, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

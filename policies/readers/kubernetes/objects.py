@@ -17,6 +17,7 @@ from typing import Any, Final
 from facts.concepts.declared import PodScaler, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
+from policies.readers.kubernetes.chart_values import placed
 from policies.readers.kubernetes.parts import never_ends
 from policies.readers.kubernetes.workloads import (
     affinity_of,
@@ -86,11 +87,29 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         body, objects = whole_objects(body)
         for each in objects:
             yield from read_object(each, declared)
+        if _PLACING.fullmatch(f"{group}/{kind}"):
+            yield from _placed_anywhere(body, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         for workload in embedded_workloads(pods_of(body), kind, declared):
             yield replace(workload, always=0) if stopped else workload
         yield from _scaler(declared)
+
+
+# Their pods are made by an operator that adds the containers, and are no DaemonSet's:
+# https://argo-workflows.readthedocs.io/en/latest/fields/, https://prometheus-operator.dev/docs/api-reference/api/,
+# https://tekton.dev/docs/pipelines/podtemplates/
+_PLACING: Final = re.compile(
+    r"argoproj\.io/\w*Workflow\w*|monitoring\.coreos\.com/(?:Alertmanager|Prometheus|ThanosRuler)|tekton\.dev/(?:Pipeline|Task)\w*"
+)
+
+
+def _placed_anywhere(body: Any, declared: Declared) -> Iterator[Workload]:
+    """Pods that tolerate all taints, whatever they request."""
+    for pods in placed(body, declared.object_name, declared.namespace, declared.urn):
+        tolerations = () if pods.tolerations is UNKNOWN else pods.tolerations
+        if any(each.key is None and each.operator == "Exists" for each in tolerations):
+            yield replace(pods, kind=declared.kind, unknown_reason=None)
 
 
 def _scaler(declared: Declared) -> Iterator[PodScaler]:

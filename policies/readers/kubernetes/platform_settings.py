@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import UnknownReason
+from facts.concepts.declared import UnknownReason, Workload
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, mapping
 from policies.readers.kubernetes.chart_values import placed
 from policies.readers.kubernetes.objects import read_custom_resource
-from policies.readers.kubernetes.workloads import read_config_map
+from policies.readers.kubernetes.workloads import read_config_map, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 
 _COPIED: Final = UnknownReason(
@@ -48,10 +49,33 @@ def read_pod_default(declared: Declared) -> Iterable[Item]:
     yield from _copied(declared, at(declared.properties, "spec"))
 
 
+# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html, as in the chart's values
+_BY_OPERATOR: Final = (Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule"),)
+
+
+def read_gpu_operator(declared: Declared) -> Iterable[Item]:
+    """``ClusterPolicy`` and ``NVIDIADriver``, by which NVIDIA's operator makes its DaemonSets.
+
+    https://github.com/NVIDIA/gpu-operator/blob/main/api/nvidia/v1/clusterpolicy_types.go
+    """
+    spec = declared.properties.get("spec")
+    tolerations = at(spec, "daemonsets", "tolerations") if declared.kind == "ClusterPolicy" else at(spec, "tolerations")
+    yield Workload(
+        name=declared.object_name,
+        namespace=declared.namespace,
+        kind="DaemonSet",
+        tolerations=_BY_OPERATOR if tolerations is None else tolerations_of(tolerations),
+        device_plugin=True,
+        resource=declared.urn,
+    )
+
+
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:core/v1:ConfigMap": read_settings,
     "kubernetes:core/v1:PodTemplate": read_pod_template,
     "kubernetes:kubeflow.org/*:PodDefault": read_pod_default,
+    "kubernetes:nvidia.com/*:ClusterPolicy": read_gpu_operator,
+    "kubernetes:nvidia.com/*:NVIDIADriver": read_gpu_operator,
 }
 
 
