@@ -94,14 +94,14 @@ def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 
 def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
-    claims = _grows_for_claims(settings)
+    claims = grows_for_claims(settings)
     yield from pod_rules(settings.user_namespaces, claims=claims, daemon_sets=_may_have_daemon_sets(settings))
     yield from user_rules(settings.user_namespaces, _high(settings))
     if claims:
         yield from claim_rules(settings.user_namespaces)
 
 
-def _grows_for_claims(settings: Settings) -> bool:
+def grows_for_claims(settings: Settings) -> bool:
     """Whether a pool grows from zero for claims of devices."""
     planned = catalog.of(settings.cloud).labels.gpu_claims.items()
     return bool(planned) and any(planned <= pool.nodes.labels.items() for pool in settings.pools)
@@ -120,7 +120,7 @@ def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterat
     A workload is listed for its pods. Pods of DaemonSets may tolerate anything where no Karpenter scales. Whether their
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
-    high, claims, daemon_sets = _high(settings), _grows_for_claims(settings), _may_have_daemon_sets(settings)
+    high, claims, daemon_sets = _high(settings), grows_for_claims(settings), _may_have_daemon_sets(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:

@@ -9,6 +9,7 @@ import pytest
 
 from components.settings.sections.teams import Priority, Team
 from components.teams import manifests
+from components.user_admission import grows_for_claims
 from facts.concepts.offer import CONFIG_MAP
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
@@ -84,6 +85,20 @@ def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
     written = load_stack("gke", teams=[team(migSlices={"1g.10gb": 7, "1g.10gb.me": 1})]).teams[0]
     [hard] = [one["spec"]["hard"] for one in manifests(written) if one["metadata"]["name"] == "team"]
     assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
+
+
+def test_devices_that_pods_claim_count_where_pools_grow_for_claims() -> None:
+    driver = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
+    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "drivers": "none", "labels": driver}]
+    for changes, expected in (({"gpuPools": pools}, "2"), ({}, None)):
+        settings = load_stack("gke", teams=[team()], **changes)
+        claims = grows_for_claims(settings)
+        [hard] = [
+            one["spec"]["hard"]
+            for one in manifests(settings.teams[0], claims=claims)
+            if one["metadata"]["name"] == "team"
+        ]
+        assert hard.get("gpu.nvidia.com.deviceclass.resource.k8s.io/devices") == expected
 
 
 @pytest.mark.parametrize(
