@@ -17,7 +17,7 @@ import yaml
 from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.credentials import hidden
-from rehearsal.providers.resource import recorded_types
+from rehearsal.providers.resource import recorded_machines, recorded_types
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.tools.modules import KARPENTER, KARPENTER_AWS
@@ -150,9 +150,20 @@ def scope_of(
     if settings.unpriced:
         prices += f", unknown for {', '.join(pool.name for pool in settings.unpriced)}"
     sizes = "resources that nodes reserve and system pods request, from formulas and samples"
+    if without := _without_recording(settings):
+        sizes += f"; no real node of these machines was compared: {', '.join(without)}"
     limits = _SENTENCES["limited"] if limited else {}
     not_rehearsed = {**_SENTENCES["always"], **limits, **_SENTENCES["day-two"][day_two], **own, **_charts(settings)}
     return Scope(not_rehearsed, {"sizes": sizes, "prices": prices, **_answers(settings.cloud)})
+
+
+def _without_recording(settings: Settings) -> list[str]:
+    """The machine types of rented GPU pools that nobody recorded a node of, each once."""
+    if settings.cloud not in catalog.clouds():
+        return []
+    recorded = recorded_machines(settings.cloud)
+    types = (machine for pool in settings.gpu_pools for machine in pool.nodes.machine_types)
+    return [machine for machine in dict.fromkeys(types) if machine not in recorded]
 
 
 def _answers(cloud: str) -> Mapping[str, str]:

@@ -223,6 +223,15 @@ def test_the_verdict_counts_the_types_that_nobody_recorded(stack: str, subject: 
     assert "NodePool," not in sentence
 
 
+def test_a_machine_without_a_recorded_node_is_named() -> None:
+    """examples/eks-t4.yaml has g4dn.xlarge, of which a node was recorded, and larger ones."""
+    sizes = scope_of(resolve("examples/eks-t4.yaml").settings).estimates["sizes"]
+    listed = sizes.partition("no real node of these machines was compared: ")[2].split(", ")
+    assert listed
+    assert "g4dn.xlarge" not in listed
+    assert "no real node" not in scope_of(resolve("examples/kubeadm.yaml").settings).estimates["sizes"]
+
+
 def test_charts_that_are_not_here_are_named_the_users_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = resolve("examples/research-lab.yaml").settings
     assert "kueue 0.19.2" in scope_of(settings).not_rehearsed["charts"]
