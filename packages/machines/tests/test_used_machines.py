@@ -224,6 +224,42 @@ def test_a_gpus_name_is_compared_by_its_model(declared: str, name: str, called: 
     assert is_called(declared, name) is called
 
 
+PCI_IDS = """# a list
+10dd  Somebody else
+\t2204  Another thing
+10de  NVIDIA Corporation
+\t1b06  GP102 [GeForce GTX 1080 Ti]
+\t2204  GA102 [GeForce RTX 3090]
+\t\t10de 147d  A board
+10df  Emulex Corporation
+\t1b06  No GPU
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "ids", "names"),
+    [
+        ("exit 9", "0x2204 0x2204", "GA102 [GeForce RTX 3090]"),
+        ("exit 9", "0x2204 0x1b06", "GA102 [GeForce RTX 3090]|GP102 [GeForce GTX 1080 Ti]"),
+        ("exit 9", "0x9999", ""),
+        ("echo NVIDIA GeForce RTX 3090; echo NVIDIA GeForce RTX 3090", "0x2204", "NVIDIA GeForce RTX 3090"),
+        ("echo NVIDIA-SMI has failed; exit 9", "0x1b06", "GP102 [GeForce GTX 1080 Ti]"),
+    ],
+)
+def test_gpus_are_named_by_the_driver_or_the_list_of_pci_devices(
+    driver: str, ids: str, names: str, machine: Path
+) -> None:
+    program(machine, "nvidia-smi", driver)
+    known = machine / "pci.ids"
+    known.write_text(PCI_IDS)
+    text = (FOLDER / "facts.sh").read_text().replace("/usr/share/misc/pci.ids", str(known))
+    assert run_common(f"PATH=$PATH:/usr/bin:/bin\n{text}\nids='{ids}'; gpu_names", machine) == names
+    known.unlink()
+    text = text.replace("/usr/share/hwdata/pci.ids", str(known))
+    output = run_common(f"PATH=$PATH:/usr/bin:/bin\n{text}\nids='{ids}'; gpu_names", machine)
+    assert output == (names if "exit" not in driver else "")
+
+
 def candidate(gpu: str = "nvidia-rtx-3090", **facts: Any) -> Candidate:
     gpus = {"gpus": 2, "gpuIds": "0x2204 0x2204", "hostname": "gpu1", "machineId": "m1", "time": 0}
     return Candidate("gpu1", "worker", 2, {**FACTS, **gpus, **facts}, driver="580", gpu=gpu)
