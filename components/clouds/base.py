@@ -198,9 +198,9 @@ class ClusterLookup:
     """What the cloud says of a cluster that somebody else made.
 
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
-    could look up, with the reason. ``pools`` are the names of its node pools. ``node_identity`` is what new nodes log
-    in as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what
-    the owner of the pools should know.
+    could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense. ``pools`` are the
+    names of its node pools. ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the cloud's
+    names. ``problems`` are reasons not to add pools, ``notes`` what the owner of the pools should know.
     """
 
     name: str

@@ -238,6 +238,12 @@ def test_a_cluster_that_cannot_have_the_pools_is_refused(
         assert says in refusal(keys, new=["none"])
 
 
+def test_an_autopilot_cluster_is_not_asked_what_else_it_refuses(server: ApiServer) -> None:
+    with mock.patch.object(gke_answers, "CLUSTERS", [{**gke_answers.RESEARCH, "enableAutopilot": True}]):
+        assert "1 problem" in refusal()
+    assert server.asked == []
+
+
 def test_a_project_that_may_not_be_read_is_no_missing_cluster(server: ApiServer) -> None:
     said = 'googleapi: Error 403: Required "container.clusters.get" permission'
     with mock.patch.dict(
@@ -396,6 +402,15 @@ def warnings(**more: Any) -> str:
     with mock.patch.object(pulumi, "warn") as warn:
         update(**more)
     return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+
+
+def test_an_owner_with_terraform_is_told_before_a_pool_is_added_and_not_again(server: ApiServer) -> None:
+    assert "lifecycle { ignore_changes = [node_pool] }" in warnings(new=[])
+    first = update()
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    cluster["nodePools"].append({"name": "t4-1", "nodeConfigs": [{}]})
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        assert warnings(deployed=first) == ""
 
 
 @pytest.mark.parametrize(

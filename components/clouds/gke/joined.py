@@ -100,11 +100,13 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
     if written is None and len(accounts) > 1 and not answer.get("enableAutopilot"):
         text = f"the nodes of '{name}' have several identities: {', '.join(accounts)}"
         problems.append(Problem("existingCluster.nodeIdentity", text, "Write the one that the GPU nodes should have"))
+    # A cluster that can have no pools refuses their objects, too, for no other reason.
+    hopeless = any(problem.path == _NAME for problem in problems)
     return ClusterLookup(
         name=name,
         location=location,
         version=version,
-        kubeconfig=kubeconfig(f"gke_{settings.project}_{location}_{name}", entry, user),
+        kubeconfig="" if hopeless else kubeconfig(f"gke_{settings.project}_{location}_{name}", entry, user),
         authority=authority,
         node_identity=identity,
         network={key: str(answer[key]) for key in ("network", "subnetwork") if answer.get(key)},
