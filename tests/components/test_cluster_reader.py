@@ -27,7 +27,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    def _answer(self) -> None:
+    def answer(self) -> None:
         url = urlsplit(self.path)
         query = parse_qs(url.query)
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -44,18 +44,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_PATCH(self) -> None:
-        self._answer()
-
     @override
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
+
+
+for method in ("GET", "POST", "PATCH"):
+    setattr(Answers, f"do_{method}", Answers.answer)
 
 
 @pytest.fixture
