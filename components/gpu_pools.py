@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
 _PLACEHOLDER: Final = "known-at-the-update"
+_LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _REACH: Final = "Run Pulumi where the control plane answers: its network, its authorized networks, a VPN"
 
 
@@ -161,7 +162,7 @@ class GpuPools(pulumi.ComponentResource):
 
     async def _look(self, cluster_name: str, identity: str | None) -> ClusterLookup:
         from components import looks  # few stacks look at a cluster
-        from components.cluster_reader import ClusterReader, SilentServerError
+        from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
 
         existing = ExistingCluster.model_construct(name=cluster_name, node_identity=identity)
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
@@ -173,6 +174,9 @@ class GpuPools(pulumi.ComponentResource):
             try:
                 looked = await asyncio.get_running_loop().run_in_executor(None, looks.look, reader, plan)
                 problems, notes = [*problems, *looked.problems], [*notes, *looked.notes]
+            except RefusedRequestError as error:
+                text = f"the API server of '{view.name}' refuses to be looked at ({error.status}): {error}"
+                problems.append(Problem("existingCluster.name", text, _LOG_IN))
             except SilentServerError as error:
                 text = f"the API server of '{view.name}' cannot be asked: {error}"
                 if pulumi.runtime.is_dry_run():

@@ -13,6 +13,7 @@ import pulumi
 import pytest
 import yaml
 
+from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.looks import cluster_role
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE
@@ -287,6 +288,11 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(server: ApiServer) -
     assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in text
     assert "patch nodes" in text, "nobody grants what they may not do"
     assert '"kind": "ClusterRole"' in text
+
+
+def test_a_user_whom_the_api_server_does_not_know_is_told(server: ApiServer) -> None:
+    with mock.patch.object(server, "get", side_effect=RefusedRequestError(401, "Unauthorized")):
+        assert "the API server of 'research' refuses to be looked at (401): Unauthorized" in refusal()
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Pod", "ValidatingAdmissionPolicy"])
