@@ -33,7 +33,7 @@ tools: ## Install all the binaries (each command installs what it needs); the la
 engine: ## Install the Pulumi CLI that the program is tested with; the last line is its folder
 	$(BEFORE) rehearsal.tools pulumi pulumi-python
 
-rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR, CLUSTER_AUTOSCALER=PROGRAM; BASE=commit that is deployed: the update from it while a job runs; PROGRAM=DIR: a Pulumi program of yours)
+rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, CLUSTER=DIR, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR, CLUSTER_AUTOSCALER=PROGRAM; BASE=commit that is deployed: the update from it while a job runs; PROGRAM=DIR: a Pulumi program of yours)
 	$(GPUCLUSTER) rehearse
 
 rehearse-changed: setup-rehearsal ## Rehearse the stacks that differ from BASE=

@@ -24,8 +24,11 @@ CONTROL_PLANES = ROOT / "examples" / "kubeadm-ha.yaml"
 """The one with three control planes: tests/program/test_own_machines.py."""
 EXISTING = ROOT / "examples" / "existing.yaml"
 """The one on a cluster that somebody else made: tests/program/test_existing.py."""
+POOLS_ALONE = ROOT / "examples" / "gke-existing-cluster.yaml"
+"""The one whose cluster another program makes: components/test_gpu_pools.py, and a rehearsal."""
 STACK_FILES = sorted(
-    {*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")} - {OWN_MACHINES, CONTROL_PLANES, EXISTING}
+    {*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")}
+    - {OWN_MACHINES, CONTROL_PLANES, EXISTING, POOLS_ALONE}
 )
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 VARIABLES: Final = (
-    "ACCOUNT", "ALL", "APPLY", "ARGS", "BASE", "CASE", "CHARTS", "CLIENT", "CLUSTER_AUTOSCALER", "DAYTWO", "EVENTS",
-    "FROM", "JOBS", "KEEP", "N", "NODES", "OBJECTS", "PACK", "PLUGINS", "PROGRAM", "PYTHON", "REFRESH", "SECONDS",
-    "SECRETS", "SEED", "STACK", "STACKS", "TRACE", "UPDATE", "VERSION", "WORKERS",
+    "ACCOUNT", "ALL", "APPLY", "ARGS", "BASE", "CASE", "CHARTS", "CLIENT", "CLUSTER", "CLUSTER_AUTOSCALER", "DAYTWO",
+    "EVENTS", "FROM", "JOBS", "KEEP", "N", "NODES", "OBJECTS", "PACK", "PLUGINS", "PROGRAM", "PYTHON", "REFRESH",
+    "SECONDS", "SECRETS", "SEED", "STACK", "STACKS", "TRACE", "UPDATE", "VERSION", "WORKERS",
 )  # fmt: skip
 """Those that an option of a command reads, and ``PYTHON``, which the Makefile itself reads."""
 

@@ -15,6 +15,10 @@ from facts.concepts.parts import Nodes, Scaling
 MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
 """Annotation of a node whose machine has GPUs, usable or not: how many."""
 
+OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
+"""Labels that Karpenter's kwok provider sets on new nodes, and the fleet removes a moment later:
+https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
+
 Advertiser = Literal[
     "cloud", "daemonset", "partitioner", "device-plugin", "installer-and-plugin", "neuron-plugin", "amd-plugin"
 ]

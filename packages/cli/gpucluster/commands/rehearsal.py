@@ -66,6 +66,15 @@ class RehearseOptions:
             "--account", help="A file with your account's quotas, reservations, keys and permissions.", envvar="ACCOUNT"
         ),
     ] = None
+    cluster: Annotated[
+        Path | None,
+        typer.Option(
+            "--cluster",
+            help="The Pulumi program in Python that makes the existing cluster: its folder, or a stack file in it.",
+            envvar="CLUSTER",
+            show_default="a cluster of the stack file's name, as in examples/clusters-of-others",
+        ),
+    ] = None
     day_two: Annotated[
         DayTwo | None,
         typer.Option(
@@ -119,6 +128,7 @@ def rehearse(asked: RehearseOptions) -> None:
     from rehearsal.run.options import Options
     from rehearsal.run.program import rehearse_program
     from rehearsal.run.rehearsal import Rehearsal
+    from rehearsal.run.their_cluster import OnTheirCluster
     from rehearsal.run.upgrade import deployed
     from rehearsal.scenario.manifests import ManifestsError, read
     from rehearsal.tools.own_autoscaler import own_autoscaler
@@ -140,6 +150,9 @@ def rehearse(asked: RehearseOptions) -> None:
     if autoscaler is not None and (chosen.own_machines or chosen.settings.autoscaler in KARPENTERS):
         terminal.print(f"No cluster-autoscaler scales {chosen.name}: {autoscaler.path} does not run.", markup=False)
         autoscaler = None
+    existing = chosen.settings.existing_cluster is not None
+    if asked.cluster is not None and not existing:
+        bad_input(f"--cluster: {chosen.file.name} has no existingCluster, so the stack makes its own cluster")
     if asked.account is not None:
         account_limits.read(asked.account, [quota.name for quota in quotas(chosen.settings)])
     if chosen.own_machines:
@@ -153,6 +166,7 @@ def rehearse(asked: RehearseOptions) -> None:
             keep=asked.keep,
             apply=asked.apply,
             account=asked.account,
+            cluster=asked.cluster,
             # What the account lacks fails every job: the first failure is enough.
             fail_fast=asked.account is not None,
             seed=asked.seed,
@@ -160,7 +174,7 @@ def rehearse(asked: RehearseOptions) -> None:
             inside=chosen.only_from_inside if asked.place is None else asked.place == "inside",
             autoscaler=autoscaler,
         )
-        finished = Rehearsal(chosen, options, terminal).run()
+        finished = (OnTheirCluster if existing else Rehearsal)(chosen, options, terminal).run()
     if finished.retained is not None:
         terminal.print()
         for line in finished.retained.next_steps():

@@ -53,5 +53,5 @@ def cluster_checks(
         cluster.back_to_zero(timeline, played),
         *workloads.again_checks(timeline, scenario, played),
         *workloads.shortage_checks(timeline, scenario, played),
-        cluster.admin_stays(timeline, pools, played),
+        *(() if pools.admin is None else (cluster.admin_stays(timeline, pools, played),)),
     ]

@@ -134,10 +134,12 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
 
 def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     """The admin pool had at least its minimum of nodes from the first GPU pod to the end."""
+    admin = pools.admin
+    assert admin is not None
     start = played.first_gpu_submission
     end = played.ended or timeline.now()
-    lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
-    minimum = pools.admin.scaling.min_nodes
+    lowest = timeline.lowest(admin.name, start, end) if start is not None else 0
+    minimum = admin.scaling.min_nodes
     return Check(
         "admin-stays",
         "The admin pool keeps its nodes while GPU nodes start and stop",

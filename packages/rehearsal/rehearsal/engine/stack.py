@@ -66,10 +66,10 @@ class Stack:
 
     @property
     def with_existing(self) -> Path | None:
-        """The file, if it names something that must already exist: a network, a key, a reservation, data."""
+        """The file, if it names something that must already exist: a cluster, a network, a key, a reservation, data."""
         settings = self.settings
         reserved = any(pool.scaling.reservation is not None for pool in settings.gpu_pools)
-        named = settings.network.existing is not None or settings.security.disk_key is not None
+        named = settings.network.existing or settings.security.disk_key or settings.existing_cluster
         data = settings.workloads.pull_from or any(account.read or account.write for account in settings.identities)
         return self.file if named or reserved or data else None
 

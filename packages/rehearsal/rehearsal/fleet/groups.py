@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,10 @@ def write_report(
     draft.replace(path)
 
 
-def read_report(path: Path) -> list[SimulatedNodeGroup]:
-    """The groups of a report; none where nothing was written."""
-    return [_group(each) for each in (json.loads(path.read_text())["groups"] if path.exists() else [])]
+def read_report(path: Path, others: Collection[str] = ()) -> list[SimulatedNodeGroup]:
+    """The groups of a report, without those of the names ``others``; none where nothing was written."""
+    written = json.loads(path.read_text())["groups"] if path.exists() else []
+    return [_group(each) for each in written if each["name"] not in others]
 
 
 def _group(read: Mapping[str, Any]) -> SimulatedNodeGroup:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
 from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate, repeating_labels
-
-OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
-"""https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
+from rehearsal.simulation import OF_NO_CLOUD
 
 
 @dataclass(frozen=True)

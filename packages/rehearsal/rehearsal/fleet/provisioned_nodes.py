@@ -13,9 +13,8 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.machine_types import CAPACITY_TYPE, ZONE
 from rehearsal.fleet.node_pools import pool_path
-from rehearsal.fleet.node_watch import OF_NO_CLOUD
 from rehearsal.fleet.nodes import INSTANCE_TYPE, PREFIX, REGION, ClusterFacts, NodeTemplate, repeating_labels
-from rehearsal.simulation import ManagedKarpenter
+from rehearsal.simulation import OF_NO_CLOUD, ManagedKarpenter
 
 _POOL: Final = "karpenter.sh/nodepool"
 # Karpenter puts the startup taints on a node that joins, together with this label.

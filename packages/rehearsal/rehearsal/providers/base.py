@@ -113,6 +113,10 @@ class Provider(ABC):
         """Everything that exists in the simulated account, as text; empty without an account."""
         return []
 
+    def found(self, request: CallContext, inputs: Properties) -> Created:
+        """Create what was there before the stack."""
+        return self.create(request, inputs, 0)
+
     def reserve(self, pools: Sequence[Pool]) -> None:  # noqa: B027 - optional
         """Create the reservations that ``pools`` name, if this provider records reservations."""
 

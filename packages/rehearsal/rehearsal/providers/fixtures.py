@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,13 +14,15 @@ from facts import catalog
 from rehearsal.providers.base import CallContext, Created, Properties, Provider, ProviderError
 
 
-def create_fixtures(stack_file: Path, provider: Provider) -> None:
-    """Create the network, the reservations and so on that ``stack_file`` names, in the cloud of ``provider``.
+def create_fixtures(stack_file: Path, provider: Provider, *, with_cluster: bool = True) -> None:
+    """Create the cluster, network, reservations and so on that ``stack_file`` names, in the cloud of ``provider``.
 
-    A cloud's ``fixtures.resources`` yields the resources; each ``send`` returns the created one. Raises ProviderError:
-    the cloud refuses it.
+    Without ``with_cluster`` another program makes the cluster. A cloud's ``fixtures.resources`` yields the resources;
+    each ``send`` returns the created one. Raises ProviderError: the cloud refuses it.
     """
     settings = from_stack_file(stack_file)
+    if not with_cluster:
+        settings = replace(settings, file=settings.file.model_copy(update={"existing_cluster": None}))
     provider.reserve(settings.gpu_pools)
     module = f"rehearsal.providers.{settings.cloud}.fixtures"
     if find_spec(module) is None:
@@ -38,4 +41,4 @@ def create_fixtures(stack_file: Path, provider: Provider) -> None:
         checked, failures = there.check(request, {}, inputs)
         if failures:
             raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
-        created = there.create(request, checked, 0)
+        created = there.found(request, checked)

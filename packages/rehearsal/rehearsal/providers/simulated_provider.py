@@ -146,6 +146,17 @@ class SimulatedProvider(Vendor[CloudT]):
         return Created(existing.id, existing.state)
 
     @override
+    def found(self, request: CallContext, inputs: Properties) -> Created:
+        row = self.row(request.type)
+        if row.lifecycle is None or self._cloud.fleet is not None:
+            return super().found(request, inputs)
+        # A preview has no machines, and reads what there is.
+        for each in (NestedResource(row.token, inputs), *row.nested(inputs)):
+            inner = self.row(each.token)
+            self._cloud.store.put(self.recorded(inner, self.new_resource(inner, without_none(each.inputs))))
+        return self.read(request, self.new_resource(row, inputs).id, inputs, {})
+
+    @override
     def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         row = self.row(request.type)
         with self._cloud.store.held():

@@ -28,6 +28,7 @@ class Options:
     ``apply`` is a folder of the user's own manifests; ``seed`` shuffles the order of jobs.
     ``day_two`` changes settings while a job runs: in two updates a few that end no job, or all of them one by one.
     ``account`` is a file with the account's quotas and permissions; without one, nothing is limited.
+    ``cluster`` is the program of an existing cluster (a folder or a stack file in it); by default one of the examples.
     ``base`` is the version that is deployed first, and then updated to ``project``.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
     ``autoscaler`` takes the place of the simulated cluster-autoscaler.
@@ -43,6 +44,7 @@ class Options:
     keep: bool = False
     apply: Path | None = None
     account: Path | None = None
+    cluster: Path | None = None
     seed: int = 0
     day_two: DayTwoSet = "none"
     inside: bool = False

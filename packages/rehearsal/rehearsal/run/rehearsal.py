@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from rich.console import Console
 
 from facts import catalog
+from facts.catalog.changes import Effects
 from facts.concepts.counts import counted
 from facts.concepts.rest import short_message
 from rehearsal import checks, work
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.day_two.edits import rounds
+from rehearsal.day_two.edits import Edit, rounds
 from rehearsal.day_two.job import NEVER_RAN, RunningJob
 from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine
@@ -53,12 +55,16 @@ class Rehearsal(Recorder[RunRecord]):
     """Rehearses a stack against simulated clouds."""
 
     expected = (*Recorder.expected, DiskFull, ManifestsError)
+    own_nodes_only: ClassVar[bool] = False
+    """Whether the cluster has nodes of others, which no check is about."""
+    not_checked: ClassVar[frozenset[str]] = frozenset()
+    """Checks of what only a stack with a cluster of its own decides."""
 
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
         """Nothing is started yet. Raises StackError: the stack cannot be updated from the version in ``options``."""
         if options.base is not None:
             options.base.require_updatable(stack)
-        settings, timeline = stack.settings, Timeline()
+        settings, timeline = stack.settings, Timeline(own_nodes_only=self.own_nodes_only)
         self._limited = options.account is not None
         self._pools = pools_of(settings)
         record = RunRecord(
@@ -78,11 +84,14 @@ class Rehearsal(Recorder[RunRecord]):
         self._scenario_played: Scenario | None = None
         self._watcher: Watcher | None = None
         self._sandbox: SandboxHandle | None = None
+        self._packages: Mapping[str, str] = {}
+        self._others = frozenset[str]()  # groups of machines that are not the stack's
 
     def _stages(self) -> None:
         require_room(self.run_dir)
         with self._stage("start the sandbox"):
             engine, kubeconfig = self._start()
+        self._prepare(engine)
         if self._options.base is not None:
             with self._stage(f"pulumi up of {self._options.base.name}"):
                 self._deploy(engine, self._options.base)
@@ -117,6 +126,7 @@ class Rehearsal(Recorder[RunRecord]):
             inside=options.inside,
             existing=stack.with_existing,
             account=options.account,
+            packages=self._packages,
         )
         # In parallel with the start of the sandbox, because the engine's first start is slow.
         engine = Engine.create(
@@ -138,6 +148,9 @@ class Rehearsal(Recorder[RunRecord]):
         self._watcher = Watcher(self._admin, self._timeline)
         first = () if options.plugins is None else (options.plugins.resolve(),)
         return replace(engine, home=facts.pulumi_home, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
+
+    def _prepare(self, engine: Engine) -> None:
+        """What is there before the stack, besides its fixtures: nothing."""
 
     def _deploy(self, engine: Engine, base: DeployedVersion) -> None:
         # Without the gate: what runs has passed that of its own version.
@@ -176,12 +189,15 @@ class Rehearsal(Recorder[RunRecord]):
         )
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
-        groups = read_report(self.run_dir / "fleet.json")
+        groups = read_report(self.run_dir / "fleet.json", self._others)
         if self._pools.in_groups:
             self._record.checks.append(checks.groups_as_declared(groups, self._pools, limited=self._limited))
         declared = (each.properties for each in stack_change(result.events).after.declared)
         objects = [dict(each) for each in declared if {"kind", "metadata"} <= each.keys()]
-        self._record.checks += checks.object_checks(objects, groups, offer_of(self._stack.settings))
+        # CronJobs may run on nodes of others.
+        every = read_report(self.run_dir / "fleet.json")
+        found = checks.object_checks(objects, every, offer_of(self._stack.settings))
+        self._record.checks += [each for each in found if each.id not in self.not_checked]
         return result
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
@@ -215,10 +231,13 @@ class Rehearsal(Recorder[RunRecord]):
         outputs = engine.outputs()
         self._record.declared_cost = outputs["cost"]
         developer = self._developer()
-        let_in(self._deployer(engine), developer, self._wait)
+        self._let_in(engine, developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         seed, fabric = self._options.seed, outputs.get("fabricTest")
         return User(developer), derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, seed, fabric)
+
+    def _let_in(self, engine: Engine, developer: Api) -> None:
+        let_in(self._deployer(engine), developer, self._wait)
 
     def _developer(self) -> Api:
         assert self._control_plane is not None
@@ -242,16 +261,24 @@ class Rehearsal(Recorder[RunRecord]):
         self._user, self._scenario_played = user, scenario
         calls = autoscaler_messages.read(self.run_dir / "logs")
         messages = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
-        self._record.checks += checks.cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
+        found = checks.cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
+        self._record.checks += [each for each in found if each.id not in self.not_checked]
         self._record.checks += checks.autoscaler_rights(self._admin)
         self._record.checks += checks.calls_allowed(calls)
         self._record.checks += checks.account_checks(self._sandbox.problems())
         if self._stack.settings.autoscaler == "cluster-autoscaler":
-            groups, planned = read_report(self.run_dir / "fleet.json"), groups_of(self._stack.settings)
+            groups = read_report(self.run_dir / "fleet.json", self._others)
+            planned = groups_of(self._stack.settings)
             self._record.checks.append(checks.groups_as_declared(groups, planned, limited=self._limited))
             self._record.checks.append(checks.groups_as_planned(groups, planned))
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
+        self._ask()
+
+    def _ask(self) -> None:
+        """Questions to the cluster whose answers the stack decides."""
+        assert self._admin is not None
+        assert self._sandbox is not None
         self._record.checks += checks.admission_checks(self._admin, self._pools)
         if access := self._stack.settings.access:
             self._record.checks += checks.people_checks(self._admin, access, self._sandbox.people())
@@ -283,17 +310,21 @@ class Rehearsal(Recorder[RunRecord]):
             or cloud.choices.kubernetes_versions.get(kubernetes.channel)
             or self._admin.version(),
             effects=effects,
-            edits=rounds(
-                self._options.day_two,
-                effects,
-                protected=settings.security.deletion_protection,
-                sliced=all(pool.gpus.slice_nodes for pool in settings.gpu_pools),
-            ),
+            edits=self._edits(effects),
         )
         self._record.changes = play.changes
         for check in play.play(self._scenario_played):
             self._record.checks.append(check)
             self._say(f"{check.title}: {check.detail}")
+
+    def _edits(self, effects: Effects) -> list[tuple[Edit, ...]]:
+        settings = self._stack.settings
+        return rounds(
+            self._options.day_two,
+            effects,
+            protected=settings.security.deletion_protection,
+            sliced=all(pool.gpus.slice_nodes for pool in settings.gpu_pools),
+        )
 
     def _idempotence(self, engine: Engine) -> None:
         nodes = {node.name for node in self._timeline.gpu_nodes_now()}

@@ -50,7 +50,7 @@ class Sandbox:
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
         ``existing`` is a stack file whose existing network is created in the simulated cloud first, ``account`` a file
         of what the account may create and do. ``packages`` are the plugins of another program, name → version: then
-        resource types that are not simulated get a default (``providers/echo.py``).
+        resource types that are not simulated get a default (``providers/echo.py``), and the program makes the cluster.
         """
         self._run_dir = run_dir
         self._tools = Path(tools) if tools else None
@@ -244,7 +244,7 @@ class Sandbox:
         # The program's package may be of another version than what is simulated.
         ports |= {each: self._ports[name] for name, each in others.items()}
         if self._existing is not None:
-            create_fixtures(self._existing, providers[0])
+            create_fixtures(self._existing, providers[0], with_cluster=not self._packages)
             self._fixtures = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
         self._providers = [*providers, *(each for each in defaults.values() if each is not None)]

@@ -31,14 +31,15 @@ class Check:
 class Pools:
     """The pools that the stack declares on its ``cloud``.
 
-    ``storage``: pool → MiB of ephemeral storage on its nodes, where known; ``memory``: machine type → MiB for pods, by
-    which jobs are planned. ``room``: GPU pool → what its nodes leave for pods, where known, of the largest type.
-    ``in_groups``: the cloud has a group of machines for each of them, and resizes it itself.
+    On a cluster of others ``admin`` is ``None``. ``storage``: pool → MiB of ephemeral storage on its nodes, where
+    known; ``memory``: machine type → MiB for pods, by which jobs are planned. ``room``: GPU pool → what its nodes leave
+    for pods, where known, of the largest type. ``in_groups``: the cloud has a group of machines for each of them, and
+    resizes it itself.
     """
 
     gpu: tuple[Pool, ...]
     cpu: tuple[Pool, ...]
-    admin: Pool
+    admin: Pool | None
     storage: Mapping[str, int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
     room: Mapping[str, Resources] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Pools:
     @property
     def all(self) -> tuple[Pool, ...]:
         """Every pool, the admin pool first."""
-        return (self.admin, *self.cpu, *self.gpu)
+        return (*(() if self.admin is None else (self.admin,)), *self.cpu, *self.gpu)
 
     @property
     def maxima(self) -> dict[str, int]:
@@ -82,13 +83,14 @@ def offer_of(settings: Settings) -> Offer:
     """What the stack's users should read of its pools. CPU and memory are those of a node without its system pods."""
     known = catalog.of(settings.cloud)
     command = known.log_command and known.log_command.replace("{project}", settings.project or "")
+    logs = known.log_addon is None or known.log_addon in settings.addons
     return Offer(
         stack=settings.stack,
         cloud=settings.cloud,
         region=settings.region,
         cluster=settings.cluster_name,
         pools=tuple(_pool_offer(settings, pool) for pool in settings.gpu_pools),
-        log_command=command if known.log_addon is None or known.log_addon in settings.addons else None,
+        log_command=command if settings.existing_cluster is None and logs else None,
     )
 
 
@@ -122,4 +124,5 @@ def _pools(settings: Settings) -> Pools:
             room[pool.name] = Resources(
                 milli_cpu=max(each.milli_cpu for each in most), memory_mib=max(each.memory_mib for each in most)
             )
-    return Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool, room=room, cloud=settings.cloud)
+    admin = None if settings.existing_cluster is not None else settings.admin_pool
+    return Pools(settings.gpu_pools, settings.cpu_pools, admin, room=room, cloud=settings.cloud)

@@ -15,7 +15,15 @@ from typing import Any, Final, Literal, TypeVar
 
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, RESOURCES, gpu_limit, pod_requests, quantity
 from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
-from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
+from rehearsal.simulation import (
+    MACHINE_GPUS,
+    NO_DEVICE_PLUGIN,
+    NO_DRIVER,
+    NO_NODE,
+    NOT_SCALED,
+    OF_NO_CLOUD,
+    PROGRAM_FAILED,
+)
 
 Kind = Literal["Node", "Pod", "Event"]
 _Record = TypeVar("_Record")
@@ -153,9 +161,10 @@ class EventRecord:
 class Timeline:
     """The record of one rehearsal. Thread-safe."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin now."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, own_nodes_only: bool = False) -> None:
+        """Begin now. ``own_nodes_only``: leave out nodes without the label of a pool, which others may have made."""
         self._clock = clock
+        self._own_nodes_only = own_nodes_only
         self._zero = clock()
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeRecord] = {}
@@ -188,6 +197,8 @@ class Timeline:
     def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
         """Record one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
         moment, key = self.now(), str(item["metadata"]["uid"])
+        if kind == "Node" and self._own_nodes_only and POOL_LABEL not in (item["metadata"].get("labels") or {}):
+            return
         with self._lock:
             if kind == "Node":
                 self._record(self._nodes, key, _node(self._nodes.get(key), change, item, moment))
@@ -347,7 +358,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         size=int(labels.get(SIZE_KEY, node.size)),
         gpu_pool=node.gpu_pool or GPU_PRESENT_LABEL in labels or SIZE_KEY in labels or MACHINE_GPUS in annotations,
         machine_type=labels.get("node.kubernetes.io/instance-type", node.machine_type),
-        labels=dict(labels),
+        labels={key: value for key, value in labels.items() if key not in OF_NO_CLOUD},
         taints=tuple(f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints),
         ready=moment if ready and node.ready is None else node.ready,
         cpus=float(quantity((status.get("capacity") or {}).get("cpu", "0"))),

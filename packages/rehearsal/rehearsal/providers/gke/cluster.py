@@ -8,6 +8,7 @@ and RBAC knows them by their address) and https://cloud.google.com/kubernetes-en
 
 from __future__ import annotations
 
+import base64
 import copy
 import zlib
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
 from rehearsal.simulation import Balancing, Night, UserInfo
 
+_NOWHERE: Final = "127.0.0.1:9"  # the port "discard"
+_NOBODYS_CERTIFICATE: Final = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
 PROTECTED: Final = (
     "Cannot destroy cluster because deletion_protection is set to true. "
     "Set it to false to proceed with cluster deletion."
@@ -238,6 +241,12 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
         "privateClusterConfig": {**cluster.outputs["privateClusterConfig"], **addresses},
     }
     return replace(cluster, outputs={**cluster.outputs, **reached})
+
+
+def unreachable(cluster: Record) -> Record:
+    """A cluster at an address where nobody answers."""
+    auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": _NOBODYS_CERTIFICATE}
+    return replace(cluster, outputs={**cluster.outputs, "endpoint": _NOWHERE, "masterAuth": auth})
 
 
 def _access(inputs: Properties) -> tuple[Any, ...]:

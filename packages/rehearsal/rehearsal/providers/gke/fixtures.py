@@ -1,4 +1,4 @@
-"""What exists before the stack: the network that its file names, as another program would create it."""
+"""What exists before the stack: the network or the cluster that its file names, as another program would create it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,39 @@ from collections.abc import Generator
 from components.settings import Settings
 from facts.catalog.gke.networks import EXISTING_NETWORK
 from rehearsal.providers.base import Properties
+from rehearsal.providers.gke.cluster import CLUSTER
+from rehearsal.providers.gke.iam import ACCOUNT
 from rehearsal.providers.gke.network import NETWORK, ROUTER, SUBNETWORK
+from rehearsal.providers.gke.nodes import GRANT
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """Type and inputs of each resource; empty if the stack creates its own network.
+    """Type and inputs of each resource; empty if the stack creates its own network and cluster.
 
-    Ranges of common sizes: 4,000 nodes, and pods of 1,024 nodes.
+    Ranges of common sizes: 4,000 nodes, and pods of 1,024 nodes. A cluster is regional, with private nodes of their
+    own identity, and its control plane admits an office.
     """
+    if settings.existing_cluster is not None:
+        account = f"platform-nodes@{settings.project}.iam.gserviceaccount.com"
+        yield ACCOUNT, {"project": settings.project, "accountId": "platform-nodes"}
+        role = {"role": "roles/container.defaultNodeServiceAccount", "member": f"serviceAccount:{account}"}
+        yield GRANT, {"project": settings.project, **role}
+        office = [{"cidrBlock": "203.0.113.0/24", "displayName": "office"}]
+        yield (
+            CLUSTER,
+            {
+                "project": settings.project,
+                "location": settings.region,
+                "name": settings.existing_cluster.name,
+                "nodeLocations": [*settings.zones],
+                "initialNodeCount": 1,
+                "nodeConfig": {"serviceAccount": account},
+                "privateClusterConfig": {"enablePrivateNodes": True},
+                "masterAuthorizedNetworksConfig": {"cidrBlocks": office, "gcpPublicCidrsAccessEnabled": False},
+                "workloadIdentityConfig": {"workloadPool": f"{settings.project}.svc.id.goog"},
+                "deletionProtection": False,
+            },
+        )
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
     if existing is None or written is None:

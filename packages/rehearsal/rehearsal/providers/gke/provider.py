@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import Record, SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
@@ -203,6 +203,14 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         if row.token == cluster.CLUSTER:
             return node_pool.with_all_pools(self._cloud, record)
         return node_pool.as_answered(record) if row.token == node_pool.POOL else record
+
+    @override
+    def found(self, request: CallContext, inputs: Properties) -> Created:
+        created = super().found(request, inputs)
+        record = self._cloud.find(created.id, request.type)
+        if request.type == cluster.CLUSTER and record is not None and not record.outputs["endpoint"]:
+            self._cloud.store.put(cluster.unreachable(record))
+        return created
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:

@@ -1,4 +1,4 @@
-"""A network of another project: looked up, used by a cluster, and refused where it is not there."""
+"""What is there before a stack: a network of another project, and a cluster, looked up as the program does."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from packages.rehearsal.tests.providers.gke.account import CLUSTER, NETWORK, SUB
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.fixtures import create_fixtures
+from rehearsal.providers.gke import GcpProvider
 
 LOOK_UP = "gcp:compute/getSubnetwork:getSubnetwork"
 HOST = "https://www.googleapis.com/compute/v1/projects/host"
@@ -94,3 +95,27 @@ def test_the_network_default_can_be_used_and_not_be_made_again(google: Google) -
 def test_only_a_known_region_has_a_subnetwork_default(google: Google, wrong: dict[str, str]) -> None:
     with pytest.raises(ProviderError, match="404"):
         google.provider.invoke(LOOK_UP, {"region": "us-central1", "name": "default", **wrong})
+
+
+CLUSTER_OF_OTHERS = ROOT / "examples" / "gke-existing-cluster.yaml"
+GET_CLUSTER = "gcp:container/getCluster:getCluster"
+
+
+@pytest.mark.parametrize("machines", [True, False])
+def test_a_cluster_that_a_stack_names_exists_with_its_pool_and_without_machines_nobody_answers(
+    tmp_path: Path, machines: bool
+) -> None:
+    google = Google(tmp_path)
+    provider = google.provider if machines else GcpProvider(tmp_path, None)
+    create_fixtures(CLUSTER_OF_OTHERS, provider)
+    asked = {"project": "my-gcp-project", "location": "us-central1", "name": "research"}
+    answer = provider.invoke(GET_CLUSTER, asked)
+    assert [pool["name"] for pool in answer["nodePools"]] == ["default-pool"]
+    assert answer["privateClusterConfigs"][0]["enablePrivateNodes"] is True
+    assert (answer["endpoint"] == "127.0.0.1:9") is not machines
+    assert answer["masterAuths"][0]["clusterCaCertificate"]
+
+
+def test_of_a_cluster_that_another_program_makes_there_is_nothing_before(google: Google) -> None:
+    create_fixtures(CLUSTER_OF_OTHERS, google.provider, with_cluster=False)
+    assert not [each for each in google.provider.inventory() if "clusters/research" in each]

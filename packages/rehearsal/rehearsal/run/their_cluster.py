@@ -1,0 +1,174 @@
+"""One rehearsal on a cluster of others: their program makes it, then the stack comes, scales, changes and goes.
+
+All that was there before must be there afterwards, unchanged, and what its owner writes must be answered as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import yaml
+from rich.console import Console
+from typing_extensions import override
+
+from facts import catalog
+from facts.catalog.changes import Effects
+from facts.concepts.counts import counted
+from rehearsal import checks
+from rehearsal.checks import untouched
+from rehearsal.cluster.api import Api, Object
+from rehearsal.day_two.edits import Edit
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.program import open_program
+from rehearsal.engine.stack import ROOT, Stack, stack_name
+from rehearsal.fleet.groups import read_report
+from rehearsal.run.options import Options
+from rehearsal.run.recorder import StageFailed
+from rehearsal.run.rehearsal import Rehearsal
+from rehearsal.scenario.plan import Scenario
+from rehearsal.scenario.player import CHANCE_SECONDS, PATIENCE_SECONDS
+from rehearsal.scenario.user import User, let_in
+
+PROGRAMS: Final = ROOT / "examples" / "clusters-of-others"
+"""A folder for each cloud, with the program that makes the cluster unless ``Options.cluster`` names another."""
+
+
+Objects = Mapping[untouched.Key, Object]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was there before the stack: objects, the answers to what the owner writes, cloud resources."""
+
+    objects: Objects
+    answers: Mapping[untouched.Key, untouched.DryRun]
+    resources: tuple[str, ...]
+
+
+OF_CLUSTER: Final = "version"
+"""The edit that only the cluster's owner makes."""
+
+
+class OnTheirCluster(Rehearsal):
+    """Rehearses a stack on a cluster that another program makes first."""
+
+    own_nodes_only = True
+    # Namespaces, their users' rights, and the system's pods are the owner's.
+    not_checked = frozenset({"account-rights", "namespaces", "system-pods-off-gpu"})
+
+    def __init__(self, stack: Stack, options: Options, console: Console) -> None:
+        """Nothing is started yet. Raises StackError: their program cannot be rehearsed, and why."""
+        super().__init__(stack, options, console)
+        place = options.cluster or PROGRAMS / stack.settings.cloud
+        folder, name = (place.parent, stack_name(place)) if place.is_file() else (place, stack.name)
+        self._program = open_program(folder, name)
+        self._packages = self._program.packages
+        self._found = Found({}, {}, ())
+        self._theirs: Engine | None = None
+
+    @override
+    def _prepare(self, engine: Engine) -> None:
+        assert self._admin is not None
+        assert self._sandbox is not None
+        with self._stage("their cluster"):
+            self._theirs = self._their_stack(engine)
+            made = self._theirs.up(name="their-up", skip_preview=True)
+            if not made.ok:
+                reason = self._program.cause(made.outcome.errors) or made.reason
+                raise StageFailed(f"`pulumi up` of {self._program.folder} failed: {reason}")
+            # Its owner lets a developer in.
+            let_in(self._admin, self._developer(), self._wait)
+            objects = self._looked(lambda before, now: before == now, PATIENCE_SECONDS)
+            self._found = Found(
+                objects,
+                untouched.answers(self._admin, objects),
+                self._sandbox.inventory(),
+            )
+            self._others = frozenset(group.name for group in read_report(self.run_dir / "fleet.json"))
+
+    def _looked(self, until: Callable[[Objects, Objects], bool], seconds: float) -> Objects:
+        """The objects, looked at again and again until the last two looks are as they should be."""
+        assert self._admin is not None
+        admin = self._admin
+        looks: list[Objects] = [{}]
+
+        def done() -> bool:
+            untouched.collect(admin)
+            looks.append(untouched.objects(admin))
+            return until(looks[-2], looks[-1])
+
+        self._wait(done, seconds)
+        return looks[-1]
+
+    def _their_stack(self, engine: Engine) -> Engine:
+        """Their program with its own stack file, or with one that names the cluster and its place."""
+        program, folder = self._program, self.run_dir / "stack" / "theirs"
+        folder.mkdir()
+        file = program.file
+        if not file.is_file():
+            settings, project = self._stack.settings, yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
+            values = {"name": settings.cluster_name, "region": settings.region, "zones": list(settings.zones)}
+            config = {f"{project['name']}:{key}": value for key, value in values.items()}
+            config[catalog.of(settings.cloud).account.key] = settings.project
+            file = folder / "config.yaml"
+            file.write_text(yaml.safe_dump({"config": config}))
+        beside = engine.another(program.folder, program.stack, file, folder)
+        own = self._options.cluster is None
+        return replace(beside, path=(*engine.path, program.environment / "bin"), bytecode=own)
+
+    @override
+    def _let_in(self, engine: Engine, developer: Api) -> None:
+        """The owner has done that."""
+
+    @override
+    def _planned(self, engine: Engine) -> tuple[User, Scenario]:
+        user, scenario = super()._planned(engine)
+        # What follows from the pools alone is the same on every cluster, and pods that reach too much are not refused.
+        once = {"unschedulable": (), "refused": (), "fragment": None, "again": {}, "shortages": ()}
+        return user, replace(scenario, **once, burst=replace(scenario.burst, extra=None, fallback=None))
+
+    @override
+    def _idempotence(self, engine: Engine) -> None:
+        """Meanwhile their cluster works: what they write is answered as before, but for warnings."""
+        assert self._admin is not None
+        assert self._theirs is not None
+        super()._idempotence(engine)
+        title = "While GPU nodes run, what the owner writes is accepted and stored as before"
+        now = untouched.answers(self._admin, self._found.objects)
+        self._record.checks.append(
+            untouched.answered("their-answers-now", title, self._found.answers, now, warned=True)
+        )
+        title = "`pulumi refresh` of their program finds no drift"
+        self._engine_check("their-drift-now", title, self._theirs.drift("their-refresh-now"))
+
+    @override
+    def _ask(self) -> None:
+        """Of what the stack decides for others there is nothing here."""
+
+    @override
+    def _edits(self, effects: Effects) -> list[tuple[Edit, ...]]:
+        return [edits for edits in super()._edits(effects) if all(edit.id != OF_CLUSTER for edit in edits)]
+
+    @override
+    def _destroy(self, engine: Engine) -> None:
+        assert self._admin is not None
+        assert self._sandbox is not None
+        assert self._theirs is not None
+        admin, found = self._admin, self._found
+        self._engine_check("destroy", "`pulumi destroy` succeeds", engine.destroy())
+        # Agents leave our nodes, and controllers notice it.
+        objects = self._looked(lambda _, now: now == found.objects, CHANCE_SECONDS)
+        self._record.checks.append(untouched.untouched(found.objects, objects))
+        title = "What the owner writes is answered as before"
+        now = untouched.answers(admin, found.objects)
+        self._record.checks.append(untouched.answered("their-answers", title, found.answers, now, warned=False))
+        nodes, resources = [f"node {each.name}" for each in self._timeline.living_nodes()], self._sandbox.inventory()
+        left = [*nodes, *(each for each in resources if each not in found.resources)]
+        self._record.checks += checks.leftover_checks(left, frozenset())
+        gone = [each for each in found.resources if each not in resources]
+        detail = f"deleted: {', '.join(gone)}" if gone else counted(len(found.resources), "resource")
+        self._check("their-resources", "Every cloud resource of theirs is there", not gone, detail)
+        title = "`pulumi refresh` of their program finds no drift after it"
+        self._engine_check("their-drift", title, self._theirs.drift("their-refresh"))
