@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.counts import counted
 from facts.concepts.rest import resource_path
+from facts.concepts.unknown import at
 from rehearsal.cluster.api import Api, ApiError, Object, pod_path
 from rehearsal.fleet.nodes import GROUP_LABEL
 from rehearsal.scenario.check import Check
@@ -64,6 +65,8 @@ def _lasting(item: Object) -> Object:
     result = copy.deepcopy(item)
     for path in CHANGES_BY_ITSELF:
         _drop(result, path)
+    if isinstance(conditions := at(result, "status", "conditions"), list):
+        conditions.sort(key=lambda each: each["type"])  # a controller appends the one that it sets again
     # Who has written the object, but for its status; each entry has a time.
     written = {each["manager"] for each in result["metadata"].pop("managedFields", ()) if "subresource" not in each}
     return {**result, "written by": sorted(written)}

@@ -116,6 +116,14 @@ def _merge(item: Any, change: Any) -> None:
             item[key] = value
 
 
+def test_the_order_of_conditions_does_not_count(server: Any) -> None:
+    conditions = server.there[PODS][0]["status"]["conditions"]
+    conditions.append({"type": "PodScheduled", "status": "True"})
+    before = untouched.objects(server)
+    conditions.reverse()
+    assert untouched.untouched(before, untouched.objects(server)).passed
+
+
 def test_new_and_deleted_objects_are_reported_and_events_are_not(server: Any) -> None:
     before = untouched.objects(server)
     assert untouched.untouched(before, before).detail == "3 objects of 3 kinds"
