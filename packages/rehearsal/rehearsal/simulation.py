@@ -72,7 +72,8 @@ class Packing:
 
     ``gpus_below`` is the share of a node's ``devices`` in use, if it has some; ``others_below`` the share of another's
     CPU or memory, of what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of ``kube-system``, and those
-    with a local volume on disk, keep their node unless they are moved as well.
+    with a local volume on disk, keep their node unless they are moved as well. No node goes for ``delay_minutes`` after
+    a node was added to any group, or ``delay_by_group`` to its own.
     """
 
     gpus_below: float
@@ -82,6 +83,9 @@ class Packing:
     ignores_daemon_sets: bool = False
     # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/utils/gpu/gpu.go
     devices: tuple[str, ...] = ("nvidia.com/gpu", "amd.com/gpu")
+    # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/config/flags/flags.go
+    delay_minutes: float = 10
+    delay_by_group: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ class SimulatedNodeGroup:
     where the cloud renews no node of the group by itself. ``removal`` is what it does with a machine that its
     autoscaler or a reclaim removes. An ``atomic`` group has all its nodes or none: they start together, and end when
     none is needed or one of them ends. ``autoscaler_flags`` (``--name=value``) are declared by the stack, where it runs
-    the autoscaler: a real one gets them.
+    the autoscaler: a real one gets them. One that ``plans_whole`` takes the whole machine for what an empty group
+    offers to pods; the simulated one never does.
     """
 
     name: str
@@ -128,6 +133,7 @@ class SimulatedNodeGroup:
     removal: Literal["delete", "deallocate"] = "delete"
     atomic: bool = False
     autoscaler_flags: tuple[str, ...] = ()
+    plans_whole: bool = False
 
     @property
     def gpus(self) -> int:

@@ -14,7 +14,7 @@ from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPen
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.timeline import Timeline
 
-_FULL: Final = ("exceed limits", "limits have been exhausted")
+_FULL: Final = ("exceed limits", "limits have been exhausted", "max node group size reached")
 
 
 def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:

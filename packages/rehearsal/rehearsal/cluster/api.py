@@ -300,10 +300,24 @@ def timestamp() -> str:
 def warn(
     api: Api, about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None
 ) -> None:
-    """Create a Warning about a Node or a Pod, in that object's namespace (a Node's are in ``default``).
+    """Create a Warning about a Node or a Pod, by the machines.
 
-    The machines' own reasons are in ``rehearsal/simulation.py``, for those who read them.
+    Their reasons are in ``rehearsal/simulation.py``, for those who read them.
     """
+    report_event(api, about, reason, message, labels)
+
+
+def report_event(
+    api: Api,
+    about: Mapping[str, Any],
+    reason: str,
+    message: str,
+    labels: Mapping[str, str] | None = None,
+    *,
+    type: str = "Warning",
+    source: str = _SOURCE,
+) -> None:
+    """Create an event about a Node or a Pod, in that object's namespace (a Node's are in ``default``)."""
     now = timestamp()
     metadata = about["metadata"]
     namespace = metadata.get("namespace")
@@ -317,11 +331,11 @@ def warn(
             "namespace": namespace or "default",
             "labels": dict(labels or {}),
         },
-        "type": "Warning",
+        "type": type,
         "reason": reason,
         "message": message[:_LONGEST_MESSAGE],
         "involvedObject": subject,
-        "source": {"component": _SOURCE},
+        "source": {"component": source},
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,

@@ -45,6 +45,7 @@ _ENVIRONMENT: Final = {
 
 _NODE_CLASS_VARIABLES: Final = ("NODE_CLASS_GROUP", "NODE_CLASS_VERSION", "NODE_CLASS_KIND")
 _ZONE_LABELS: Final = "ZONE_LABELS"
+_AS_CLUSTER_AUTOSCALER: Final = {"AS_CLUSTER_AUTOSCALER": "true"}
 """Of the edited Karpenter: ``rehearsal/tools/karpenter/module.json``."""
 
 
@@ -210,7 +211,13 @@ class KarpenterSupervisor:
                 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
                 f"--preference-policy={'Respect' if own else 'Ignore'}",
             ],
-            env={**_ENVIRONMENT, **own, _ZONE_LABELS: self._zone_labels, "KUBECONFIG": str(kubeconfig)},
+            env={
+                **_ENVIRONMENT,
+                **own,
+                **({} if own else _AS_CLUSTER_AUTOSCALER),
+                _ZONE_LABELS: self._zone_labels,
+                "KUBECONFIG": str(kubeconfig),
+            },
         )
         deadline = time.monotonic() + _START_SECONDS
         while _STARTED not in child.output():

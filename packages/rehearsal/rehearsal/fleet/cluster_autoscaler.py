@@ -19,7 +19,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.processes import Child
 from rehearsal.fleet.external_grpc import ONLY_EMPTY, NodeGroupServer, new_node, served_groups
 from rehearsal.fleet.groups import Groups
-from rehearsal.fleet.nodes import NodeTemplate
+from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
 from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.tools.own_autoscaler import NAME, AutoscalerProgram
 
@@ -58,6 +58,9 @@ def flags(group: SimulatedNodeGroup) -> Iterator[str]:
         if name not in _LEFT_OUT:
             # A minute of the cloud's is a second here.
             yield flag if seconds is None else f"--{name}={seconds / 60:g}s"
+    if not any(flag.startswith("--balancing-label=") for flag in group.autoscaler_flags):
+        # No cloud's nodes have it.
+        yield f"--balancing-ignore-label={GROUP_LABEL}"
 
 
 class ClusterAutoscalerProcess:

@@ -21,6 +21,7 @@ from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.proportional import Proportional, targets
 from rehearsal.fleet.provisioned_nodes import ProvisionedNodes, offers_of, remove_nodes
+from rehearsal.fleet.scale_up_events import ScaleUpEvents
 from rehearsal.fleet.slices import SliceWatcher
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.fleet.volumes import Volumes
@@ -106,8 +107,9 @@ class Controllers:
             self._start(Drivers, self._groups.report_missing)
         if group.scaling.autoscaled:
             self.watch_nodes()
-        if group.packing is not None and isinstance(self._autoscaler, KarpenterSupervisor):
+        if group.scaling.autoscaled and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(Packer, self._groups.template)
+            self._start(ScaleUpEvents, self._groups.templates)
         if group.atomic and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(SliceWatcher, self._groups.templates)
         if group.not_scaled_because:

@@ -91,14 +91,21 @@ def new_node(template: NodeTemplate, zone: str) -> Object:
     return manifest
 
 
-def _planned(template: NodeTemplate) -> bytes:
-    """The node that the autoscaler plans with while there is none, serialised."""
+def planned_node(template: NodeTemplate) -> Object:
+    """The node that the autoscaler plans with while there is none."""
     group = replace(template.group, late_labels={}, late_taints=())
-    node = new_node(replace(template, group=group), group.nodes.zones[0])
-    sizes = {"capacity": capacity(group.machine), "allocatable": allocatable(group.machine)}
+    whole = capacity(group.machine)
+    sizes = {"capacity": whole, "allocatable": whole if group.plans_whole else allocatable(group.machine)}
+    status = {name: size.resources() for name, size in sizes.items()}
+    return {**new_node(replace(template, group=group), group.nodes.zones[0]), "status": status}
+
+
+def _planned(template: NodeTemplate) -> bytes:
+    """The same, serialised."""
+    node = planned_node(template)
     quantities = {
-        name: [{"key": key, "value": {"string": value}} for key, value in size.resources().items()]
-        for name, size in sizes.items()
+        name: [{"key": key, "value": {"string": value}} for key, value in size.items()]
+        for name, size in node["status"].items()
     }
     labels = [{"key": key, "value": value} for key, value in node["metadata"]["labels"].items()]
     status = {**quantities, "conditions": [{"type": "Ready", "status": "True"}]}

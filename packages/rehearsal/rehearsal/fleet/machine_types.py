@@ -129,12 +129,19 @@ class InstanceTypes:
 
     def __init__(self) -> None:
         self._names: dict[_Machine, str] = {}
+        self._machines: dict[str, _Machine] = {}
         self._offerings: dict[_Machine, dict[Offering, float]] = {}
         self._exhausted: frozenset[tuple[str, str, str]] = frozenset()
 
     def add(self, group: SimulatedNodeGroup) -> bool:
         """Make the group's machine available in its zones; returns whether that changed the catalogue."""
         machine = _machine(group)
+        before = self._machines.get(group.name, machine)
+        self._machines[group.name] = machine
+        if machine not in self._names and before[0] == machine[0] and before not in self._machines.values():
+            # What is known of the group's machine has changed, as after another tag: it is the same type.
+            self._names[machine] = self._names.pop(before, machine[0])
+            self._offerings.pop(before, None)
         self._names.setdefault(machine, self._new_name(machine))
         offerings = self._offerings.setdefault(machine, {})
         prices = {(zone, capacity_type(group)): group.nodes.hourly_usd or 0.0 for zone in group.nodes.zones}

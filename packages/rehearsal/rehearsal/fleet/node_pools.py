@@ -176,7 +176,8 @@ def _node_pool(
             "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(room)},
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
-                "consolidateAfter": "Never" if group.atomic else "1s",
+                # ``rehearsal/fleet/packing.py`` removes nodes.
+                "consolidateAfter": "Never",
                 # A change of the group must not replace nodes that run pods: the fleet updates them in place.
                 "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "0", "reasons": ["Drifted"]}],
             },

@@ -1,11 +1,12 @@
-"""Scale-down of underused nodes, as by a cluster-autoscaler.
+"""Scale-down, as by a cluster-autoscaler.
 
 Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
-node is drained if its utilisation is below a threshold and all its pods fit on other nodes. Utilisation is the share of
-its allocatable resources that pods request; on nodes with NVIDIA's GPUs only these count. A pod prevents it that has no
-controller of Kubernetes' own, is annotated as not safe to evict, or is protected by a disruption budget. Karpenter,
-which creates the nodes, only removes empty ones (``node_pools``), so this thread chooses a node and Karpenter drains
-it, one at a time. It keeps Karpenter from an empty node whose DaemonSets alone reach the threshold.
+node goes if it was unneeded for its group's time, and no node was added lately. Unneeded is a node whose utilisation is
+below a threshold and whose pods all fit on other nodes. Utilisation is the share of its allocatable resources that pods
+request; on nodes with NVIDIA's GPUs only these count. A pod prevents it that has no controller of Kubernetes' own, is
+annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the nodes, removes none
+by itself (``node_pools``): this thread chooses nodes, and Karpenter drains them, one at a time, or some empty ones
+together. A minute of the cloud's is a second.
 
 Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
@@ -14,11 +15,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final
 
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
+from facts.concepts.kubernetes import RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
 from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.node_pools import claim_path
@@ -27,8 +29,17 @@ from rehearsal.fleet.pod_placement import matches, refusal
 from rehearsal.simulation import Packing
 
 _POLL_SECONDS: Final = 1.0
-_UNNEEDED_SECONDS: Final = 15.0
-"""A cloud's minutes, compressed: idle nodes are removed after about the same time."""
+_UNNEEDED_MINUTES: Final = 10
+"""``--scale-down-unneeded-time``, where nothing declares it; a minute of the cloud's is a second here."""
+
+_AT_ONCE: Final = 10
+"""``--max-scale-down-parallelism``: empty nodes that go together."""
+
+_GOING: Final = "ToBeDeletedByClusterAutoscaler"
+"""Taint of a node that goes:
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go"""
+
+_DEFAULTS: Final = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=False)
 
 _NODES: Final = "/api/v1/nodes"
 _PODS: Final = "/api/v1/pods"
@@ -38,7 +49,7 @@ _SYSTEM: Final = "kube-system"
 _BUDGETS: Final = f"/apis/policy/v1/namespaces/{_SYSTEM}/poddisruptionbudgets"
 _ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/"
 _REPLICATED: Final = frozenset({"Job", "ReplicaSet", "ReplicationController", "StatefulSet"})
-_LEAST_PRIORITY: Final = -10
+LEAST_PRIORITY: Final = -10
 """Pods below it are expendable: ``--expendable-pods-priority-cutoff``."""
 
 Amounts = Mapping[str, Decimal]
@@ -46,20 +57,28 @@ Amounts = Mapping[str, Decimal]
 
 @dataclass(frozen=True)
 class Used:
-    """A node and its pods that have not ended. ``free``: resources that they do not request."""
+    """A node and its pods that have not ended."""
 
     node: Object
     pods: Sequence[Object]
-    offered: Amounts = field(init=False)
-    free: Amounts = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def offered(self) -> Amounts:
+        """What the node has for pods."""
         allocatable = self.node.get("status", {}).get("allocatable") or {}
-        offered = {key: quantity(allocatable.get(key, "0")) for key in (*_REQUESTED, "pods")}
+        return {key: quantity(allocatable.get(key, "0")) for key in (*_REQUESTED, "pods")}
+
+    @cached_property
+    def free(self) -> Amounts:
+        """What its pods do not request."""
         taken = [requests(pod) for pod in self.pods]
-        left = {key: offered[key] - sum((each[key] for each in taken), Decimal()) for key in _REQUESTED}
-        object.__setattr__(self, "offered", offered)
-        object.__setattr__(self, "free", {**left, "pods": offered["pods"] - len(self.pods)})
+        left = {key: self.offered[key] - sum((each[key] for each in taken), Decimal()) for key in _REQUESTED}
+        return {**left, "pods": self.offered["pods"] - len(self.pods)}
+
+    @property
+    def empty(self) -> bool:
+        """Whether no pod needs another node when this one goes."""
+        return not any(map(moves, self.pods))
 
     @property
     def name(self) -> str:
@@ -91,6 +110,8 @@ class Packer(PollingThread):
         self._pods = Informer("packer-pods", api, _PODS)
         self._template_of = template_of
         self._unneeded: dict[str, float] = {}
+        self._grown: dict[str, float] = {}
+        self._known: set[str] = set()
         self._budgets: list[Object] = []
 
     def run(self) -> None:
@@ -105,41 +126,64 @@ class Packer(PollingThread):
             self._nodes.close()
 
     def look(self) -> None:
-        """Remove the first node that has been unneeded for long enough."""
-        nodes = used_nodes(self._nodes.items(), self._pods.items())
-        for each in filter(self._stays, nodes):
-            self._api.merge_if_there(f"{_NODES}/{each.name}", {"metadata": {"annotations": {DO_NOT_DISRUPT: "true"}}})
-        now, self._budgets = time.monotonic(), self._api.list(_BUDGETS)
+        """Remove the nodes that have been unneeded for long enough: some empty ones, or else one that is not."""
+        now, listed = time.monotonic(), self._nodes.items()
+        self._note_growth(listed, now)
+        nodes = used_nodes(listed, self._pods.items(), cordoned=True)
+        self._budgets = self._api.list(_BUDGETS)
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
+        due = [each for each in nodes if self._is_due(each, now)]
+        chosen = [each.name for each in due if each.empty][:_AT_ONCE] or [each.name for each in due][:1]
+        # New lists: watches report new pods late while the API server is busy.
+        nodes = used_nodes(self._api.list(_NODES), self._api.list(_PODS), cordoned=True) if chosen else []
         for each in nodes:
-            if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._still_may_go(each.name):
-                for claim in self._api.list(claim_path()):
-                    if claim.get("status", {}).get("nodeName") == each.name:
-                        self._api.delete(claim_path(claim["metadata"]["name"]))
-                # Its pods may move to the other nodes.
-                self._unneeded.clear()
-                return
+            if each.name in chosen and self._may_go(each, nodes) and self._budgets_allow(each):
+                self._remove(each)
 
-    def _packing(self, used: Used) -> Packing | None:
-        labels = used.node["metadata"].get("labels", {})
-        template = self._template_of(labels.get(GROUP_LABEL, ""))
-        return None if template is None or "karpenter.sh/nodepool" not in labels else template.group.packing
+    def _remove(self, used: Used) -> None:
+        taints = used.node["spec"].get("taints") or []
+        going = {"key": _GOING, "value": str(int(time.time())), "effect": "NoSchedule"}
+        path = f"{_NODES}/{used.name}"
+        self._api.merge_if_there(path, {"spec": {"taints": [*taints, going]}})
+        placed = filter(_runs, self._api.list(_PODS, fieldSelector=f"spec.nodeName={used.name}"))
+        if used.empty and any(map(moves, placed)):
+            # A pod was placed before the taint was there.
+            self._api.merge_if_there(path, {"spec": {"taints": taints}})
+            return
+        for claim in self._api.list(claim_path()):
+            if claim.get("status", {}).get("nodeName") == used.name:
+                self._api.delete(claim_path(claim["metadata"]["name"]))
+        if not used.empty:
+            # Its pods may move to the other nodes.
+            self._unneeded.clear()
 
-    def _stays(self, used: Used) -> bool:
-        packing, annotations = self._packing(used), used.node["metadata"].get("annotations") or {}
-        if packing is None or DO_NOT_DISRUPT in annotations or any(map(moves, used.pods)):
+    def _note_growth(self, nodes: Sequence[Object], now: float) -> None:
+        """Remember when each group got its newest node."""
+        names = {node["metadata"]["name"]: _group(node) for node in nodes}
+        self._grown |= {group: now for name, group in names.items() if name not in self._known and group}
+        self._known = {*names}
+
+    def _is_due(self, used: Used, now: float) -> bool:
+        template = self._template_of(_group(used.node))
+        if template is None or used.name not in self._unneeded:
             return False
-        return not used.below(packing)
+        minutes, packing = template.group.scaling.unneeded_minutes, template.group.packing or _DEFAULTS
+        grown = (
+            self._grown.get(_group(used.node)) if packing.delay_by_group else max(self._grown.values(), default=None)
+        )
+        idle = now - self._unneeded[used.name] >= (_UNNEEDED_MINUTES if minutes is None else minutes)
+        return idle and (grown is None or now - grown >= packing.delay_minutes)
 
     def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
-        packing, others = self._packing(used), [each for each in nodes if each is not used]
-        return packing is not None and unneeded(used, others, packing, self._budgets)
-
-    def _still_may_go(self, name: str) -> bool:
-        """Uses new lists: watches report new pods late while the API server is busy."""
-        nodes = used_nodes(self._api.list(_NODES), self._api.list(_PODS))
-        return any(each.name == name and self._may_go(each, nodes) and self._budgets_allow(each) for each in nodes)
+        template = self._template_of(_group(used.node))
+        # Karpenter's own nodes, once they have their devices: a pod may wait for these.
+        if template is None or used.node["metadata"]["labels"].get("karpenter.sh/initialized") != "true":
+            return False
+        group = template.group
+        others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
+        scaled = group.scaling.autoscaled and not group.atomic
+        return scaled and unneeded(used, others, group.packing, self._budgets)
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server, which knows the disruption budgets, would evict every pod."""
@@ -151,13 +195,22 @@ class Packer(PollingThread):
         return True
 
 
+def _group(node: Object) -> str:
+    group: str = (node["metadata"].get("labels") or {}).get(GROUP_LABEL, "")
+    return group
+
+
 def used_nodes(nodes: Sequence[Object], pods: Sequence[Object], *, cordoned: bool = False) -> list[Used]:
     """Every usable node with its pods; with ``cordoned`` also those that take no pod."""
     placed: dict[str, list[Object]] = {}
     for pod in pods:
-        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+        if pod["spec"].get("nodeName") and _runs(pod):
             placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
     return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node, cordoned)]
+
+
+def _runs(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
 
 
 def usable(node: Object, cordoned: bool = False) -> bool:
@@ -167,19 +220,20 @@ def usable(node: Object, cordoned: bool = False) -> bool:
     return not going and condition(node, "Ready")
 
 
-def unneeded(used: Used, others: Sequence[Used], packing: Packing, budgets: Sequence[Object] = ()) -> bool:
-    """Whether to drain a node: it is underused, and its pods may be evicted and fit elsewhere.
+def unneeded(used: Used, others: Sequence[Used], packing: Packing | None, budgets: Sequence[Object] = ()) -> bool:
+    """Whether nobody needs a node: it is underused, and its pods may be evicted and fit elsewhere.
 
-    ``budgets``: the PodDisruptionBudgets of ``kube-system``.
+    Without ``packing`` it only has to be empty. ``budgets``: the PodDisruptionBudgets of ``kube-system``.
     """
+    if (used.node["metadata"].get("annotations") or {}).get(f"{_ANNOTATION}scale-down-disabled") == "true":
+        return False
+    if packing is None:
+        return used.empty
     # Expendable pods are not there, for this question.
-    pods = [pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= _LEAST_PRIORITY]
+    pods = [pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= LEAST_PRIORITY]
     counted = used if len(pods) == len(used.pods) else replace(used, pods=pods)
     moving = [pod for pod in counted.pods if moves(pod)]
-    if not any(map(moves, used.pods)) or not counted.below(packing):
-        return False
-    disabled = (used.node["metadata"].get("annotations") or {}).get(f"{_ANNOTATION}scale-down-disabled") == "true"
-    if disabled or any(keeps_node(pod, packing, budgets) for pod in moving):
+    if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in moving):
         return False
     free = {each.name: dict(each.free) for each in others}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))

@@ -17,14 +17,14 @@ def refusal(pod_spec: Spec, node: Spec) -> str | None:
     reasons = [
         *(
             f"does not tolerate the taint {taint['key']}={taint.get('value', '')}:{taint['effect']}"
-            for taint in _untolerated(pod_spec, node)
+            for taint in untolerated(pod_spec, node)
         ),
         *_unselected(pod_spec, node["metadata"].get("labels", {})),
     ]
     return " and ".join(reasons) or None
 
 
-def _untolerated(pod_spec: Spec, node: Spec) -> list[Spec]:
+def untolerated(pod_spec: Spec, node: Spec) -> list[Spec]:
     """Taints that keep a DaemonSet's pod off; Kubernetes adds tolerations for ``node.kubernetes.io/…`` itself."""
     tolerations = pod_spec.get("tolerations", [])
     return [

@@ -100,8 +100,8 @@ def labelled(api: Api, group: str, key: str) -> list[Object]:
     return [node for node in nodes(api, group) if key in node["metadata"]["labels"]]
 
 
-def from_karpenter(api: Api) -> list[Object]:
-    return [event for event in events(api, "FailedScheduling") if event["source"].get("component") == "karpenter"]
+def not_triggered(api: Api) -> list[str]:
+    return [event["message"] for event in events(api, "NotTriggerScaleUp")]
 
 
 def instance_type(api: Api, group: str) -> str:

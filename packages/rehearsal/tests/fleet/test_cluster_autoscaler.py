@@ -222,7 +222,9 @@ def test_flags_are_those_of_the_groups_cloud_then_the_stacks_compressed() -> Non
     declared = ("--scale-down-unneeded-time=5m", "--max-node-provision-time=15m", "--v=4", "--cloud-provider=aws")
     group = gpu_group("t4", packing=PACKING, unneeded_minutes=7, autoscaler_flags=declared)
     own = [*cluster_autoscaler.flags(group)]
-    assert own[-2:] == ["--scale-down-unneeded-time=5s", "--max-node-provision-time=15m"]
+    ours = "--balancing-ignore-label=rehearsal.gpucluster.dev/group"
+    assert own[-3:] == ["--scale-down-unneeded-time=5s", "--max-node-provision-time=15m", ours]
+    assert ours not in cluster_autoscaler.flags(gpu_group("t4", autoscaler_flags=("--balancing-label=team",)))
     assert {"--scale-down-unneeded-time=7s", "--scale-down-gpu-utilization-threshold=0.4"} < set(own)
     assert "--scale-down-unneeded-time=10s" in cluster_autoscaler.flags(gpu_group("t4"))
 

@@ -15,9 +15,9 @@ from packages.rehearsal.tests.fleet.facts import (
     UNCLAIMED,
     Running,
     all_registered,
-    from_karpenter,
     instance_type,
     labelled,
+    not_triggered,
     preferred,
     ready_gpus,
     ready_pools,
@@ -177,8 +177,8 @@ def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running:
     late: dict[str, Any] = {"late_labels": unseen, "late_taints": (SPOT_TAINT,)}
     running.fleet.apply_group(gpu_group("hidden", max_nodes=1, hourly_usd=1, **late))
     running.api.create(PODS, pod("selects", gpus=1, seconds=60, nodeSelector=unseen))
-    refusals = eventually("the autoscaler refuses", lambda: from_karpenter(running.api))
-    assert refusals
+    refusals = eventually("the autoscaler refuses", lambda: not_triggered(running.api))
+    assert refusals == ["pod didn't trigger scale-up: 1 node(s) didn't match Pod's node affinity/selector"]
     assert nodes(running.api, "hidden") == []
     running.api.create(PODS, pod("intolerant", gpus=1, seconds=60))
     (node,) = eventually("the node is complete", lambda: labelled(running.api, "hidden", "team"))
@@ -199,7 +199,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
     assert not fleet.had_nodes(CLUSTER, "t4")
 
-    scaled = replace(fixed, autoscaled=True, not_scaled_because="")
+    scaled = changed(fixed, autoscaled=True, not_scaled_because="")
     fleet.apply_group(scaled)
     eventually("a node comes", lambda: group_of(api, "first") == "t4")
     assert fleet.had_nodes(CLUSTER, "t4")
@@ -217,7 +217,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     eventually("nothing comes for the third", lambda: "third" in without_node())
     assert group_of(api, "third") is None
 
-    fleet.apply_group(replace(scaled, rank=1, max_nodes=2))
+    fleet.apply_group(changed(scaled, rank=1, max_nodes=2))
     eventually("now it does", lambda: group_of(api, "third") == "t4")
     assert node["metadata"]["name"] in [each["metadata"]["name"] for each in nodes(api, "t4")]
 
@@ -266,10 +266,10 @@ def test_pods_beyond_the_maximum_stay_pending_with_a_reason(running: Running) ->
     running.fleet.apply_group(gpu_group("t4", max_nodes=2))
     running.api.create(JOBS, job("burst", pods=4, seconds=8))
     eventually("2 nodes", lambda: len(nodes(running.api, "t4")) == 2)
-    reasons = eventually(
-        "a reason", lambda: [e["message"] for e in from_karpenter(running.api) if "exceed" in e["message"]]
-    )
-    assert "limits" in reasons[0]
+    reasons = eventually("a reason", lambda: not_triggered(running.api))
+    assert reasons[0] == "pod didn't trigger scale-up: 1 max node group size reached"
+    started = {event["message"] for event in events(running.api, "TriggeredScaleUp")}
+    assert started == {"pod triggered scale-up: [{t4 0->2 (max: 2)}]"}
     most = 2
 
     def done() -> bool:

@@ -26,7 +26,7 @@ from packages.rehearsal.tests.tables import cases
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
-from rehearsal.simulation import NodeShape, Packing
+from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 
 PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
 HELD = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
@@ -101,6 +101,124 @@ def test_a_look_at_a_large_fleet_examines_each_node_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(packer, "_nodes", SimpleNamespace(items=lambda: fleet))
     packer.look()
     assert examined == fleet
+
+
+@pytest.mark.parametrize(
+    ("unneeded_minutes", "delay", "by_group", "other_grew_at", "goes_at"),
+    [
+        (None, 0, False, 0, 10),
+        (3, 0, False, 0, 3),
+        (20, 0, False, 0, 20),
+        (3, 10, False, 0, 10),
+        (3, 10, False, 8, 18),
+        (3, 10, True, 8, 10),
+    ],
+)
+def test_an_idle_node_goes_after_its_groups_time_and_the_delay_after_a_scale_up(
+    monkeypatch: pytest.MonkeyPatch,
+    unneeded_minutes: int | None,
+    delay: float,
+    by_group: bool,
+    other_grew_at: int,
+    goes_at: int,
+) -> None:
+    packing = replace(PACKING, delay_minutes=delay, delay_by_group=by_group)
+    group = gpu_group("t4", 4, packing=packing, unneeded_minutes=unneeded_minutes)
+    packer, api = packer_of(monkeypatch, group)
+    api.nodes = [started("idle", "t4")]
+    for second in range(goes_at):
+        api.second = second
+        if second == other_grew_at:
+            api.nodes = [*api.nodes, started("other", "other")]
+        packer.look()
+        assert api.deleted == [], second
+    api.second = goes_at
+    packer.look()
+    assert api.deleted == ["claim-idle"]
+
+
+@pytest.mark.parametrize(("stays", "gone"), [(False, ["claim-idle"]), (True, [])])
+def test_an_idle_node_out_of_service_goes_and_takes_nobodys_pods(
+    monkeypatch: pytest.MonkeyPatch, stays: bool, gone: list[str]
+) -> None:
+    packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
+    api.nodes = [started("idle", "t4"), started("used", "t4")]
+    api.nodes[0]["spec"]["unschedulable"] = True
+    if stays:
+        api.nodes[0]["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+    api.pods = [running(1, nodeName="used")]
+    for api.second in (0, 10):
+        packer.look()
+    assert api.deleted == gone
+
+
+def test_a_node_that_waits_for_its_devices_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
+    api.nodes = [started("idle", "t4")]
+    api.nodes[0]["metadata"]["labels"].pop("karpenter.sh/initialized")
+    for api.second in (0, 1000):
+        packer.look()
+    assert api.deleted == []
+
+
+@pytest.mark.parametrize(("phase", "saved"), [("Running", True), ("Succeeded", False)])
+def test_a_pod_that_is_placed_before_the_taint_saves_its_node(
+    monkeypatch: pytest.MonkeyPatch, phase: str, saved: bool
+) -> None:
+    packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
+    api.nodes, api.late = [started("idle", "t4")], [{**running(1), "status": {"phase": phase}}]
+    for api.second in (0, 10):
+        packer.look()
+    declared, going = "nvidia.com/gpu", "ToBeDeletedByClusterAutoscaler"
+    expected = [[declared, going], [declared]] if saved else [[declared, going]]
+    assert [[taint["key"] for taint in taints] for taints in api.taints] == expected
+    assert api.deleted == ([] if saved else ["claim-idle"])
+
+
+class Idle:
+    """An ``Api`` with nodes of Karpenter's; ``late`` are pods that were placed since they were listed."""
+
+    def __init__(self) -> None:
+        self.second = 0
+        self.nodes: list[Object] = []
+        self.pods: list[Object] = []
+        self.late: list[Object] = []
+        self.deleted: list[str] = []
+        self.taints: list[list[Object]] = []
+
+    def list(self, path: str, **query: str) -> list[Object]:
+        if path == "/api/v1/nodes":
+            return self.nodes
+        names = [node["metadata"]["name"] for node in self.nodes] if path.endswith("nodeclaims") else []
+        claims = [{"metadata": {"name": f"claim-{name}"}, "status": {"nodeName": name}} for name in names]
+        return claims or (self.late if query else self.pods if path == "/api/v1/pods" else [])
+
+    def create(self, path: str, body: Object) -> None:
+        """Every eviction is allowed."""
+
+    def merge_if_there(self, path: str, body: Object) -> None:
+        self.taints.append(body["spec"]["taints"])
+
+    def delete(self, path: str) -> None:
+        self.deleted.append(path.rpartition("/")[2])
+
+
+def packer_of(monkeypatch: pytest.MonkeyPatch, group: SimulatedNodeGroup) -> tuple[Packer, Idle]:
+    """With the group's nodes as ``Idle`` has them, at its second."""
+    template, api = NodeTemplate(group, ClusterFacts("c", "us-central1", "1.34.4")), Idle()
+    packer = Packer(cast(Api, api), lambda name: template if name == group.name else None)
+    monkeypatch.setattr(packer, "_nodes", SimpleNamespace(items=lambda: api.nodes))
+    monkeypatch.setattr(
+        "rehearsal.fleet.packing.time", SimpleNamespace(monotonic=lambda: float(api.second), time=lambda: 0)
+    )
+    return packer, api
+
+
+def started(name: str, group: str) -> Object:
+    """A node of a group that has its devices."""
+    made = node(name, 4)
+    made["metadata"]["labels"] |= {"karpenter.sh/initialized": "true", "rehearsal.gpucluster.dev/group": group}
+    return made
 
 
 @pytest.fixture

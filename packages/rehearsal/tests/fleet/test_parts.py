@@ -77,6 +77,18 @@ def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
     assert [entry["name"] for entry in json.loads(types.document())] == [types.name(g) for g in (one, two)]
 
 
+def test_a_group_whose_machine_is_known_better_keeps_the_name_of_its_type() -> None:
+    types, unknown = InstanceTypes(), gpu_group("one")
+    unknown = replace(unknown, machine=replace(unknown.machine, disk_mib=0))
+    assert types.add(unknown)
+    known = replace(unknown, machine=replace(unknown.machine, disk_mib=100))
+    assert types.add(known)
+    assert [types.name(known)] == ["n1-standard-4"] == [entry["name"] for entry in json.loads(types.document())]
+    assert types.add(replace(unknown, name="two"))
+    # Two shapes that are there together cannot have one name.
+    assert types.name(unknown) != types.name(known) == "n1-standard-4"
+
+
 def test_only_a_new_shape_zone_or_way_of_buying_is_news() -> None:
     types = InstanceTypes()
     group = gpu_group("one")

@@ -1,34 +1,41 @@
 """What a real cluster-autoscaler does in many situations, from its own texts, beside what the rehearsal's does.
 
-Those in which groups grow are played at once on one cluster, each with groups and pods of its own.
+Those in which groups grow were played with a real one: ``recorded_situations.yaml`` has what it did and said.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 
-from packages.rehearsal.tests.fleet.facts import Running, running_fleet
+from packages.rehearsal.tests.fleet.facts import Running
+from packages.rehearsal.tests.fleet.situations import (
+    GROWS,
+    RECORDED,
+    agents_of_row,
+    group_of_row,
+    outcome,
+    played,
+    pod_of_row,
+)
 from packages.rehearsal.tests.fleet.test_packing import PACKING, node, running
-from packages.rehearsal.tests.simulated_cluster import PODS, daemon_set, eventually, gpu_group, group_of, nodes, pod
+from packages.rehearsal.tests.simulated_cluster import CLUSTER
 from packages.rehearsal.tests.tables import beside
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.fleet.node_pools import ExhaustedPools
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded
-from rehearsal.simulation import NodeShape
+from rehearsal.fleet.scale_up_events import not_triggered, states
 
 TABLE = beside(__file__)
-GROWS = {f"s{number}": each for number, each in enumerate(TABLE["grows"])}
+REAL = yaml.safe_load(RECORDED.read_text("utf-8"))["grows"]
 ALL = [each for kind in ("grows", "empties", "elsewhere") for each in TABLE[kind]]
 REHEARSAL = Path(__file__).parents[2]
 PAGE = (REHEARSAL / "docs" / "autoscaler.md").read_text("utf-8")
-QUIET_SECONDS = 5.0
-PRIORITIES = {"expendable": -20, "low": -1}
 
 
 def test_there_are_forty_with_sources_and_the_page_has_every_difference() -> None:
@@ -71,84 +78,55 @@ def test_a_budget_without_room_saves_the_node() -> None:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """All situations of growth, played until nothing changes any more."""
-    with running_fleet(tmp_path_factory.mktemp("situations")) as played:
-        api = played.api
-        for name, value in PRIORITIES.items():
-            kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-            api.apply_manifest({**kind, "value": value})
-        exhausted = set[str]()
-        for lane, each in GROWS.items():
-            for name, fields in each["groups"].items():
-                played.fleet.apply_group(_group(lane, name, **fields))
-            exhausted |= {f"{lane}-{name}" for name in each.get("exhausted", ())}
-            if "daemon_cpu" in each:
-                agents = daemon_set(lane, nodeSelector={"lane": lane}, tolerations=[{"operator": "Exists"}])
-                agents["spec"]["template"]["spec"]["containers"][0]["resources"] = {
-                    "requests": {"cpu": each["daemon_cpu"]}
-                }
-                api.apply_manifest(agents)
-        played.fleet.settle()
-        ExhaustedPools().exhaust(api, exhausted)
-        for lane, each in GROWS.items():
-            for name, fields in each["pods"].items():
-                api.create(PODS, _pod(lane, name, **fields))
-        eventually("what should run runs", lambda: all(_runs(api, lane) for lane in GROWS))
-        eventually("nothing changes any more", lambda: _quiet(api))
-        yield played
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with played(tmp_path_factory.mktemp("situations")) as running:
+        yield running
 
 
 @pytest.mark.rehearsal
 @pytest.mark.parametrize("lane", GROWS, ids=lambda lane: GROWS[lane]["situation"])
-def test_groups_grow(played: Running, lane: str) -> None:
-    each, api = GROWS[lane], played.api
-    sizes = {name: len(nodes(api, f"{lane}-{name}")) for name in each["groups"]}
-    if "together" in each:
-        assert sum(sizes.values()) == each["together"]
-        return
-    assert sizes == each["nodes"]
+def test_groups_grow(everything: Running, lane: str) -> None:
+    each, actual = GROWS[lane], outcome(everything.api, lane)
+    assert actual["nodes"] == each["nodes"]
     if "runs" in each:
-        assert {name: group_of(api, f"{lane}-{name}") for name in each["pods"]} == {
-            name: f"{lane}-{each['runs'][name]}" if name in each["runs"] else None for name in each["pods"]
-        }
+        assert actual["runs"] == each["runs"]
+    if "differs" not in each:
+        # Counts are of the groups that are there at that moment.
+        reasons = {name: _reasons(text) for name, text in actual["said"].items()}
+        assert reasons == {name: _reasons(text) for name, text in REAL[each["situation"]]["said"].items()}
 
 
-def _group(lane: str, name: str, gpus: int = 1, disk_mib: int = 100 * 1024, **fields: Any) -> Any:
-    full = f"{lane}-{name}"
-    labels = {"gpucluster.dev/pool": full, "lane": lane, **fields.pop("labels", {})}
-    machine = NodeShape(4, 15, gpus, "nvidia-tesla-t4" if gpus else "", disk_mib=disk_mib)
-    lists = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-    return gpu_group(full, gpus, machine=machine, labels=labels, **lists)
+@pytest.mark.parametrize("each", TABLE["grows"], ids=lambda each: each["situation"])
+def test_what_the_rehearsals_autoscaler_does_is_what_the_real_one_did(each: dict[str, Any]) -> None:
+    recorded = REAL[each["situation"]]
+    assert (each["nodes"] == recorded["nodes"]) is ("differs" not in each)
+    if "runs" in each and "differs" not in each:
+        assert each["runs"] == recorded["runs"]
 
 
-def _pod(lane: str, name: str, gpus: int = 1, **fields: Any) -> Object:
-    asked = {"cpu": fields.pop("cpu", None), "ephemeral-storage": fields.pop("disk", None)}
-    port, labels = fields.pop("port", None), fields.pop("labels", {})
-    selector = {"lane": lane, **fields.pop("nodeSelector", {})}
-    manifest = pod(f"{lane}-{name}", gpus, seconds=900, nodeSelector=selector, **fields)
-    manifest["metadata"]["labels"] = labels
-    (container,) = manifest["spec"]["containers"]
-    container["resources"]["requests"] = {key: value for key, value in asked.items() if value}
-    container["ports"] = [{"containerPort": port, "hostPort": port}] if port else []
-    return manifest
+def test_what_it_says_is_what_the_real_one_said() -> None:
+    """With the nodes that there were in the end, and an attempt to grow that is long past."""
+    cluster = ClusterFacts(CLUSTER, "us-central1", "1.34.4")
+    groups = {f"{lane}-{name}": group_of_row(lane, name) for lane, each in GROWS.items() for name in each["groups"]}
+    sizes = {
+        f"{lane}-{name}": count for lane in GROWS for name, count in REAL[GROWS[lane]["situation"]]["nodes"].items()
+    }
+    agents = [agents_of_row(lane)["spec"]["template"]["spec"] for lane in GROWS if "daemon_cpu" in GROWS[lane]]
+    known = states([NodeTemplate(group, cluster) for group in groups.values()], sizes, agents)
+    compared = 0
+    for lane, each in GROWS.items():
+        for name, text in REAL[each["situation"]]["said"].items():
+            spec = pod_of_row(lane, name)["spec"]
+            # As the API server's plugin ExtendedResourceToleration does.
+            spec["tolerations"] = [*spec.get("tolerations", ()), {"key": "nvidia.com/gpu", "operator": "Exists"}]
+            assert not_triggered(spec, known) == text, each["situation"]
+            compared += 1
+    assert compared >= 10
 
 
-def _quiet(api: Api) -> bool:
-    """Whether no node, claim or pod's place changes for a while: by then a node too many has come, or is gone again."""
-
-    def there() -> tuple[set[str], set[str], dict[str, Any]]:
-        claims = {each["metadata"]["name"] for each in api.list("/apis/karpenter.sh/v1/nodeclaims")}
-        pods = {each["metadata"]["name"]: each["spec"].get("nodeName") for each in api.list(PODS)}
-        return {each["metadata"]["name"] for each in api.list("/api/v1/nodes")}, claims, pods
-
-    before = there()
-    time.sleep(QUIET_SECONDS)
-    return there() == before
+def _reasons(text: str) -> set[str]:
+    return {part.partition(" ")[2] for part in text.partition(": ")[2].split(", ")} - PASSING
 
 
-def _runs(api: Api, lane: str) -> bool:
-    each = GROWS[lane]
-    expected = each.get("nodes") or {}
-    grown = all(len(nodes(api, f"{lane}-{name}")) >= count for name, count in expected.items())
-    return grown and all(group_of(api, f"{lane}-{name}") is not None for name in each.get("runs", ()))
+PASSING = {"in backoff after failed scale-up", "not ready for scale-up"}
+"""Of other groups, for some seconds."""

@@ -195,6 +195,8 @@ def node_group(
         gpus_advertised_by=_advertiser(machine, pool),
         offered_gpus=machine.gpus * MIG_SLICES.get(slices or "", 1) if slices or planned != machine.gpus else None,
         packing=_packing(cluster) if autoscaled else None,
+        # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/cloudprovider/azure/azure_template.go
+        plans_whole=True,
         renewal=_renewal(pool) if renews_images(cluster) else "",
         # Such nodes stay registered: https://learn.microsoft.com/azure/aks/scale-down-mode
         removal="deallocate"
@@ -213,6 +215,9 @@ def _renewal(pool: Mapping[str, Any]) -> Renewal:
     return "cordon" if at(pool, "upgradeSettings.undrainableNodeBehavior") == "Cordon" else "schedule"
 
 
+_DELAY_SECONDS: Final = 600
+
+
 def _packing(cluster: Properties) -> Packing:
     """How the autoscaler packs, by the cluster's profile; of GPUs the profile says nothing, so it is upstream's half.
 
@@ -224,6 +229,7 @@ def _packing(cluster: Properties) -> Packing:
         others_below=float(profile.get("scaleDownUtilizationThreshold") or 0.5),
         moves_system_pods=profile.get("skipNodesWithSystemPods") == "false",
         moves_local_storage=profile.get("skipNodesWithLocalStorage") != "true",
+        delay_minutes=(durations.seconds(profile.get("scaleDownDelayAfterAdd") or "") or _DELAY_SECONDS) / 60,
     )
 
 

@@ -100,6 +100,8 @@ def parse(command_line: Sequence[str], image: str = "") -> Flags:
             moves_system_pods=not on("skip-nodes-with-system-pods", "true"),
             moves_local_storage=not on("skip-nodes-with-local-storage", "true"),
             ignores_daemon_sets=on("ignore-daemonsets-utilization", "false"),
+            delay_minutes=(durations.seconds(_last(values, "scale-down-delay-after-add", "10m")) or 0.0) / 60,
+            delay_by_group=on("scale-down-delay-type-local", "false"),
         ),
         written=tuple(f"--{name}={value}" for name, each in values.items() for value in each),
     )

@@ -1,0 +1,151 @@
+"""What a cluster-autoscaler says to pods: which groups it grew for them, or why none of them helps.
+
+Karpenter, which stands for it, says nothing. The words and their order are those of
+https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
+and of the scheduler's filters. Volumes and other pods as a reason are not simulated: such a pod hears nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from facts.concepts.kubernetes import pod_requests, quantity
+from rehearsal.cluster.api import Api, Object, condition, report_event
+from rehearsal.cluster.threads import Informer, PollingThread
+from rehearsal.fleet.external_grpc import planned_node, served_groups
+from rehearsal.fleet.node_pools import claim_path, pools_of
+from rehearsal.fleet.nodes import NodeTemplate
+from rehearsal.fleet.packing import LEAST_PRIORITY
+from rehearsal.fleet.pod_placement import refusal, untolerated
+from rehearsal.tools.own_autoscaler import NAME
+
+_POLL_SECONDS: Final = 1.0
+_MOST_PODS: Final = 200
+"""Of very many that wait, as the oldest hear first."""
+
+_POOL: Final = "karpenter.sh/nodepool"
+
+
+@dataclass(frozen=True)
+class GroupState:
+    """A group as the autoscaler sees it. ``node``: what it plans with, ``free`` what its agents leave of that;
+    ``size`` counts nodes that are starting; ``exhausted``: the last attempt to grow failed."""
+
+    id: str
+    node: Object
+    free: Mapping[str, Decimal]
+    size: int
+    most: int
+    exhausted: bool = False
+
+    def reasons(self, pod_spec: Mapping[str, Any]) -> list[str]:
+        """Why it does not grow for a pod; empty if it would."""
+        if self.exhausted:
+            return ["in backoff after failed scale-up"]
+        if self.size >= self.most:
+            return ["max node group size reached"]
+        if untolerated(pod_spec, self.node):
+            return ["node(s) had untolerated taint(s)"]
+        if refusal(pod_spec, self.node) is not None:
+            return ["node(s) didn't match Pod's node affinity/selector"]
+        asked = pod_requests(pod_spec)
+        return [f"Insufficient {key}" for key in asked if asked[key] > self.free.get(key, Decimal())]
+
+
+def states(
+    templates: Iterable[NodeTemplate],
+    sizes: Mapping[str, int],
+    agents: Sequence[Mapping[str, Any]] = (),
+    exhausted: Iterable[str] = (),
+) -> list[GroupState]:
+    """The groups by id. ``sizes``: id → nodes; ``agents`` are the specs of DaemonSets' pods."""
+    found = []
+    for id, template in served_groups(templates).items():
+        node = planned_node(template)
+        free = {key: quantity(value) for key, value in node["status"]["allocatable"].items()}
+        for agent in agents:
+            asked = pod_requests(agent)
+            # One that is larger than the machine takes no room of it.
+            if refusal(agent, node) is None and all(free.get(key, 0) >= asked[key] for key in asked):
+                free |= {key: free[key] - asked[key] for key in asked}
+        most = template.group.scaling.max_nodes
+        found.append(GroupState(id, node, free, sizes.get(id, 0), most, id in exhausted))
+    return found
+
+
+def not_triggered(pod_spec: Mapping[str, Any], groups: Sequence[GroupState]) -> str | None:
+    """What a pod hears that no group helps; ``None`` if one does."""
+    reasons = [group.reasons(pod_spec) for group in groups]
+    if not all(reasons):
+        return None
+    counted = Counter(reason for each in reasons for reason in each)
+    words = sorted(f"{count} {reason}" for reason, count in counted.items())
+    return f"pod didn't trigger scale-up: {', '.join(words)}"
+
+
+class ScaleUpEvents(PollingThread):
+    """Looks every second; ``templates`` are those of all groups."""
+
+    def __init__(self, api: Api, templates: Callable[[], Iterable[NodeTemplate]]) -> None:
+        super().__init__("scale-up-events", _POLL_SECONDS)
+        self._api = api
+        self._templates = templates
+        self._claims = Informer("scale-up-events-claims", api, claim_path())
+        self._sizes: dict[str, int] = {}
+        self._last: dict[str, str] = {}
+
+    def run(self) -> None:
+        """The thread's loop; its informer runs as long."""
+        self._claims.start()
+        try:
+            super().run()
+        finally:
+            self._claims.close()
+
+    def look(self) -> None:
+        """Tell each waiting pod what has changed for it."""
+        claims = [claim for claim in self._claims.items() if _POOL in claim["metadata"].get("labels", {})]
+        sizes = Counter(claim["metadata"]["labels"][_POOL] for claim in claims)
+        for id, template in served_groups(self._templates()).items():
+            sizes[id] += sum(template.group.permanent().values())
+        grown = {id: self._sizes[id] for id in sizes if sizes[id] > self._sizes.get(id, sizes[id])}
+        self._sizes = dict(sizes)
+        pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending")
+        waiting = {pod["metadata"]["uid"]: pod for pod in pods if _waits(pod)}
+        self._last = {uid: text for uid, text in self._last.items() if uid in waiting}
+        if not waiting:
+            return
+        empty = [pool["metadata"]["name"] for pool in pools_of(self._api) if pool["spec"]["limits"].get("nodes") == "0"]
+        agents = [each["spec"]["template"]["spec"] for each in self._api.list("/apis/apps/v1/daemonsets")]
+        groups = states(self._templates(), sizes, agents, empty)
+        starting = {claim["metadata"]["labels"][_POOL] for claim in claims if not condition(claim, "Initialized")}
+        for pod in [*waiting.values()][:_MOST_PODS]:
+            self._tell(pod, groups, grown, starting)
+
+    def _tell(self, pod: Object, groups: Sequence[GroupState], grown: Mapping[str, int], starting: set[str]) -> None:
+        fitting = {group.id for group in groups if not replace(group, size=0, exhausted=False).reasons(pod["spec"])}
+        changes = [
+            f"{{{group.id} {grown[group.id]}->{group.size} (max: {group.most})}}"
+            for group in groups
+            if group.id in grown and group.id in fitting
+        ]
+        if changes:
+            self._report(pod, "TriggeredScaleUp", f"pod triggered scale-up: [{' '.join(changes)}]")
+        # A node that is starting may have room for it.
+        text = None if fitting & starting else not_triggered(pod["spec"], groups)
+        if text is not None and self._last.get(pod["metadata"]["uid"]) != text:
+            self._report(pod, "NotTriggerScaleUp", text)
+            self._last[pod["metadata"]["uid"]] = text
+
+    def _report(self, pod: Object, reason: str, text: str) -> None:
+        report_event(self._api, pod, reason, text, type="Normal", source=NAME)
+
+
+def _waits(pod: Object) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    refused = any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
+    return refused and (pod["spec"].get("priority") or 0) >= LEAST_PRIORITY

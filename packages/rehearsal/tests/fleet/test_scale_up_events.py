@@ -1,0 +1,97 @@
+"""What pods hear of the rehearsal's autoscaler; its words are compared with a real one's in ``test_situations.py``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from packages.rehearsal.tests.fleet.facts import TOLERATIONS
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, gpu_group, pod
+from rehearsal.cluster.api import Api, Object
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
+from rehearsal.fleet.scale_up_events import ScaleUpEvents
+
+FULL = "pod didn't trigger scale-up: 1 max node group size reached"
+
+
+class Waiting:
+    """An ``Api`` with pods that wait for a GPU, and NodePools; it keeps the events about each pod."""
+
+    def __init__(self, **fields: Any) -> None:
+        waits = pod("waits", gpus=1, tolerations=TOLERATIONS, **fields)
+        waits["metadata"] |= {"uid": "waits", "namespace": "default"}
+        waits["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+        self.pods = [waits]
+        self.nodes = "3"
+        self.events: list[tuple[str, str]] = []
+
+    def list(self, path: str, **query: str) -> list[Object]:
+        return self.pods if path == "/api/v1/pods" else []
+
+    def find(self, path: str, **query: str) -> Object:
+        return {"items": [{"metadata": {"name": "t4"}, "spec": {"limits": {"nodes": self.nodes}}}]}
+
+    def create(self, path: str, body: Object) -> None:
+        assert (body["source"]["component"], body["type"]) == ("cluster-autoscaler", "Normal")
+        self.events.append((body["reason"], body["message"]))
+
+
+def claim(*, ready: bool) -> Object:
+    status = {"conditions": [{"type": "Initialized", "status": str(ready)}]}
+    return {"metadata": {"labels": {"karpenter.sh/nodepool": "t4"}}, "status": status}
+
+
+def watching(monkeypatch: pytest.MonkeyPatch, api: Waiting, claims: list[Object]) -> ScaleUpEvents:
+    template = NodeTemplate(gpu_group("t4"), ClusterFacts(CLUSTER, "us-central1", "1.34.4"))
+    events = ScaleUpEvents(cast(Api, api), lambda: [template])
+    monkeypatch.setattr(events, "_claims", SimpleNamespace(items=lambda: claims))
+    return events
+
+
+def test_a_pod_hears_which_group_grew_and_once_that_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, claims = Waiting(), list[Object]()
+    events = watching(monkeypatch, api, claims)
+    events.look()
+    assert api.events == [], "the group will grow"
+    claims += [claim(ready=False), claim(ready=False)]
+    events.look()
+    events.look()
+    assert api.events == [("TriggeredScaleUp", "pod triggered scale-up: [{t4 0->2 (max: 3)}]")]
+    claims[:] = [claim(ready=True)] * 3
+    events.look()
+    events.look()
+    assert api.events[1:] == [
+        ("TriggeredScaleUp", "pod triggered scale-up: [{t4 2->3 (max: 3)}]"),
+        ("NotTriggerScaleUp", FULL),
+    ]
+
+
+def test_a_group_without_machines_is_in_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Waiting()
+    events = watching(monkeypatch, api, [])
+    api.nodes = "0"
+    events.look()
+    assert api.events == [("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 in backoff after failed scale-up")]
+
+
+@pytest.mark.parametrize(
+    ("change", "heard"),
+    [
+        ({}, True),
+        ({"spec": {"priority": -10}}, True),
+        ({"spec": {"priority": -11}}, False),
+        ({"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}}, False),
+        ({"status": {}}, False),
+    ],
+)
+def test_only_pods_that_the_scheduler_refused_and_that_are_not_expendable_hear_anything(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], heard: bool
+) -> None:
+    api = Waiting(nodeSelector={"no": "such"})
+    (waits,) = api.pods
+    waits["spec"] |= change.get("spec", {})
+    waits["status"] = change.get("status", waits["status"])
+    watching(monkeypatch, api, []).look()
+    assert bool(api.events) is heard
