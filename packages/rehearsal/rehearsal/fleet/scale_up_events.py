@@ -2,11 +2,13 @@
 
 Karpenter, which stands for it, says nothing. The words and their order are those of
 https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
-and of the scheduler's filters. Volumes and other pods as a reason are not simulated: such a pod hears nothing.
+and of the scheduler's filters. Of volumes and other pods only Karpenter knows: a pod for which it starts nothing,
+although a group fits, hears after some seconds that these are the reason.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ from rehearsal.fleet.pod_placement import refusal, untolerated
 from rehearsal.tools.own_autoscaler import NAME
 
 _POLL_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 10.0
 _MOST_PODS: Final = 200
 """Of very many that wait, as the oldest hear first."""
 
@@ -77,14 +80,29 @@ def states(
     return found
 
 
-def not_triggered(pod_spec: Mapping[str, Any], groups: Sequence[GroupState]) -> str | None:
-    """What a pod hears that no group helps; ``None`` if one does."""
-    reasons = [group.reasons(pod_spec) for group in groups]
+def not_triggered(pod_spec: Mapping[str, Any], groups: Sequence[GroupState], otherwise: str = "") -> str | None:
+    """What a pod hears that no group helps; ``None`` if one does. ``otherwise``: why none of those that fit does."""
+    reasons = [group.reasons(pod_spec) or [otherwise][: bool(otherwise)] for group in groups]
     if not all(reasons):
         return None
     counted = Counter(reason for each in reasons for reason in each)
     words = sorted(f"{count} {reason}" for reason, count in counted.items())
     return f"pod didn't trigger scale-up: {', '.join(words)}"
+
+
+def other_reason(pod_spec: Mapping[str, Any]) -> str:
+    """What else may keep a pod off an empty node: volumes, other pods; empty if nothing does.
+
+    https://github.com/kubernetes/kubernetes/tree/v1.36.2/pkg/scheduler/framework/plugins (``ErrReason…``)
+    """
+    affinity = pod_spec.get("affinity") or {}
+    if any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in pod_spec.get("volumes") or ()):
+        return "node(s) didn't match PersistentVolume's node affinity"
+    if pod_spec.get("topologySpreadConstraints"):
+        return "node(s) didn't match pod topology spread constraints"
+    if affinity.get("podAffinity"):
+        return "node(s) didn't match pod affinity rules"
+    return "node(s) didn't match pod anti-affinity rules" if affinity.get("podAntiAffinity") else ""
 
 
 class ScaleUpEvents(PollingThread):
@@ -97,6 +115,7 @@ class ScaleUpEvents(PollingThread):
         self._claims = Informer("scale-up-events-claims", api, claim_path())
         self._sizes: dict[str, int] = {}
         self._last: dict[str, str] = {}
+        self._since: dict[str, float] = {}
 
     def run(self) -> None:
         """The thread's loop; its informer runs as long."""
@@ -117,6 +136,7 @@ class ScaleUpEvents(PollingThread):
         pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending")
         waiting = {pod["metadata"]["uid"]: pod for pod in pods if _waits(pod)}
         self._last = {uid: text for uid, text in self._last.items() if uid in waiting}
+        self._since = {uid: self._since.get(uid, time.monotonic()) for uid in waiting}
         if not waiting:
             return
         empty = [pool["metadata"]["name"] for pool in pools_of(self._api) if pool["spec"]["limits"].get("nodes") == "0"]
@@ -136,10 +156,12 @@ class ScaleUpEvents(PollingThread):
         if changes:
             self._report(pod, "TriggeredScaleUp", f"pod triggered scale-up: [{' '.join(changes)}]")
         # A node that is starting may have room for it.
-        text = None if fitting & starting else not_triggered(pod["spec"], groups)
-        if text is not None and self._last.get(pod["metadata"]["uid"]) != text:
+        uid = pod["metadata"]["uid"]
+        otherwise = other_reason(pod["spec"]) if time.monotonic() - self._since[uid] > _PATIENCE_SECONDS else ""
+        text = None if fitting & starting else not_triggered(pod["spec"], groups, otherwise)
+        if text is not None and self._last.get(uid) != text:
             self._report(pod, "NotTriggerScaleUp", text)
-            self._last[pod["metadata"]["uid"]] = text
+            self._last[uid] = text
 
     def _report(self, pod: Object, reason: str, text: str) -> None:
         report_event(self._api, pod, reason, text, type="Normal", source=NAME)

@@ -76,6 +76,33 @@ def test_a_group_without_machines_is_in_backoff(monkeypatch: pytest.MonkeyPatch)
     assert api.events == [("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 in backoff after failed scale-up")]
 
 
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, None),
+        ({"volumes": [CLAIM]}, "node(s) didn't match PersistentVolume's node affinity"),
+        ({"volumes": [{"name": "tmp", "emptyDir": {}}]}, None),
+        ({"affinity": {"podAffinity": {"x": []}}}, "node(s) didn't match pod affinity rules"),
+        ({"affinity": {"podAntiAffinity": {"x": []}}}, "node(s) didn't match pod anti-affinity rules"),
+        ({"topologySpreadConstraints": [{}]}, "node(s) didn't match pod topology spread constraints"),
+    ],
+)
+def test_a_pod_for_which_nothing_starts_hears_of_volumes_and_other_pods_after_some_seconds(
+    monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], reason: str | None
+) -> None:
+    api, now = Waiting(**fields), [100.0]
+    monkeypatch.setattr("rehearsal.fleet.scale_up_events.time", SimpleNamespace(monotonic=lambda: now[0]))
+    events = watching(monkeypatch, api, [])
+    events.look()
+    assert api.events == []
+    now[0] += 11
+    events.look()
+    assert api.events == ([("NotTriggerScaleUp", f"pod didn't trigger scale-up: 1 {reason}")] if reason else [])
+
+
 @pytest.mark.parametrize(
     ("change", "heard"),
     [
