@@ -128,10 +128,11 @@ class ScaleUpEvents(PollingThread):
     def look(self) -> None:
         """Tell each waiting pod what has changed for it."""
         claims = [claim for claim in self._claims.items() if _POOL in claim["metadata"].get("labels", {})]
-        sizes = Counter(claim["metadata"]["labels"][_POOL] for claim in claims)
-        for id, template in served_groups(self._templates()).items():
-            sizes[id] += sum(template.group.permanent().values())
-        grown = {id: self._sizes[id] for id in sizes if sizes[id] > self._sizes.get(id, sizes[id])}
+        served = served_groups(self._templates()).items()
+        always = {id: sum(template.group.permanent().values()) for id, template in served}
+        sizes = Counter(claim["metadata"]["labels"][_POOL] for claim in claims) + Counter(always)
+        before = {**always, **self._sizes}
+        grown = {id: before[id] for id in always if sizes[id] > before[id]}
         self._sizes = dict(sizes)
         pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending")
         waiting = {pod["metadata"]["uid"]: pod for pod in pods if _waits(pod)}

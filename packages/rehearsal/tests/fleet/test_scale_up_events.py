@@ -68,6 +68,12 @@ def test_a_pod_hears_which_group_grew_and_once_that_it_is_full(monkeypatch: pyte
     ]
 
 
+def test_a_group_that_grew_before_the_first_look_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Waiting()
+    watching(monkeypatch, api, [claim(ready=False)]).look()
+    assert api.events == [("TriggeredScaleUp", "pod triggered scale-up: [{t4 0->1 (max: 3)}]")]
+
+
 def test_a_group_without_machines_is_in_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Waiting()
     events = watching(monkeypatch, api, [])
