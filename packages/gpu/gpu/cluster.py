@@ -74,6 +74,8 @@ class ClusterClient:
     """What other commands need to find this cluster: ``--context`` if it is not the current one."""
     among: str = ""
     """Where something was changed, for messages: `` in context NAME`` if the kubeconfig has several."""
+    others: int = 0
+    """Number of other contexts in the kubeconfig."""
 
     def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
         """Read the kubeconfig, without a request to the cluster.
@@ -94,8 +96,7 @@ class ClusterClient:
         self.context: str = context or known.current
         self.namespace: str = namespace or text(entry.get("namespace")) or "default"
         self.option = "" if self.context == known.current else f" --context {self.context}"
-        self.others: int = len(known.contexts) - 1
-        """Number of other contexts in the kubeconfig."""
+        self.others = len(known.contexts) - 1
         self.among = f" in context {self.context}" if self.others else ""
 
     @property

@@ -35,20 +35,22 @@ def job(name: str, minutes: float, user: str = "", ended: str = "") -> dict[str,
     return {"metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}, "status": status}
 
 
-EVERY = (
-    job("done", 1, "ada", "Complete"),
-    job("train-1", 90, "ada"),
-    job("train-2", 2, "eve"),
-    job("other", 3 * 1440),
-    job("failed", 30, "ada", "Failed"),
-)
+def every() -> tuple[dict[str, Any], ...]:
+    return (
+        job("done", 1, "ada", "Complete"),
+        job("train-1", 90, "ada"),
+        job("train-2", 2, "eve"),
+        job("other", 3 * 1440),
+        job("failed", 30, "ada", "Failed"),
+    )
 
 
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     with ExitStack() as stack:
 
-        def with_objects(me: Any = ME, jobs: tuple[dict[str, Any], ...] = EVERY) -> None:
+        def with_objects(me: Any = ME) -> None:
+            jobs = every()
             named = {f"{JOBS}/{each['metadata']['name']}": each for each in jobs}
             there = {**inventory(offer(pool())), JOBS: [*jobs], **named, REVIEW: me}
             there |= {f"/api/v1/namespaces/default/{kind}": [] for kind in ("pods", "events")}

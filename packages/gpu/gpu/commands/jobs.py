@@ -80,7 +80,10 @@ def list_jobs(
     context: options.Context = None,
     json: options.Json = False,
 ) -> None:
-    """List the GPU jobs of a namespace with age and user, and what each waits for; those that ended come last."""
+    """List the GPU jobs of a namespace, and what each waits for.
+
+    The newest come first, those that ended last.
+    """
     cluster = ClusterClient(context, team)
     name_cluster(cluster)
     jobs = _chosen(cluster, pattern, mine=mine, unfinished=unfinished)
@@ -259,15 +262,17 @@ def cost(
     month: Annotated[
         str | None, typer.Option("--month", metavar="MONTH", help="A whole month that the cluster recorded: 2026-11.")
     ] = None,
-    by: Annotated[By | None, typer.Option("--by", help="With --month: the rows. Default: team.")] = None,
+    by: Annotated[
+        By | None, typer.Option("--by", metavar="WHAT", help="With --month: rows of each team (default), user or job.")
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="With --month: CSV with columns of FOCUS, a row a day.")] = False,
     team: options.Team = None,
     context: options.Context = None,
     json: options.Json = False,
 ) -> None:
-    """Show what jobs cost at list prices: those that exist, or with --month all of a month.
+    """Show what jobs cost at list prices.
 
-    Running, provisioning of their nodes, and idle time before scale-down.
+    Running, provisioning of their nodes, and idle time before scale-down. Of the jobs that exist, or of a --month.
     """
     cluster = ClusterClient(context, team)
     name_cluster(cluster)
