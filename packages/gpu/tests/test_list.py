@@ -115,7 +115,7 @@ def test_nothing_found_says_what_was_looked_for(
     ("arguments", "me", "code", "text"),
     [
         (["--mine", "--yes"], ME, 0, "stopped train-1"),
-        (["--mine"], ME, 2, "--mine would stop 1 job in default: train-1; confirm it with --yes"),
+        (["--mine"], ME, 2, "this would stop 1 job in default: train-1; confirm it with --yes"),
         (["--mine", "--yes"], {"status": {"userInfo": {"username": "nobody"}}}, 0, "no unfinished GPU jobs of yours"),
         (["--mine", "--yes"], 404, 1, "the cluster does not say who you are"),
         (["train-1", "--mine"], ME, 2, "name the jobs, or write --mine"),
@@ -140,9 +140,31 @@ def test_with_several_contexts_a_command_names_its_cluster(
 ) -> None:
     serve()
     if several:
-        config = tmp_path / "config"
-        url = yaml.safe_load(config.read_text())["clusters"][0]["cluster"]["server"]
-        kubeconfig(config, {"here": url, "there": url})
+        another_context(tmp_path / "config")
     _, out, err = gpu(*arguments)
     assert err.startswith("context here, namespace default\n") is several
     assert "context" not in out
+
+
+def another_context(config: Path) -> None:
+    """A second context, which is not the current one."""
+    url = yaml.safe_load(config.read_text())["clusters"][0]["cluster"]["server"]
+    kubeconfig(config, {"here": url, "there": url})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        ([], 2, "this would stop 1 job in default in context here: train-1; confirm it with --yes or name the cluster"),
+        (["--yes"], 0, "stopped train-1 in context here"),
+        (["--context", "there"], 0, "stopped train-1 in context there"),
+    ],
+)
+def test_stop_asks_where_several_clusters_are_known_and_none_is_named(
+    serve: Callable[..., None], gpu: Run, tmp_path: Path, arguments: list[str], code: int, text: str
+) -> None:
+    serve()
+    another_context(tmp_path / "config")
+    got, _, err = gpu("stop", "train-1", *arguments)
+    assert got == code
+    assert text in " ".join(err.split())

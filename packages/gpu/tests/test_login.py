@@ -448,7 +448,7 @@ def test_stop_names_the_context_if_there_are_several(
     with serving({"/apis/batch/v1/namespaces/default/jobs/train": {}}) as url:
         more = {"there": "here"} if several else {}
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url}, **more)))
-        assert gpu("stop", "train") == (0, "", expected)
+        assert gpu("stop", "train", "--yes") == (0, "", expected)
         code, _, err = gpu("stop", "nope")
     assert (code, " in default in context here; " in err) == (3, several)
 

@@ -231,7 +231,6 @@ def stop(
         if not names:
             out().print(escape(f"no unfinished GPU jobs of yours in namespace {cluster.namespace}"))
             return
-        _confirm_stop(cluster, names, yes=yes)
     names = names or []
     missing = [name for name in names if cluster.find(job_path(cluster.namespace, name)) is None]
     if missing:
@@ -240,17 +239,19 @@ def stop(
             f"no job {', '.join(missing)} in {cluster.namespace}{cluster.among}{nothing}; `gpu list` shows the jobs",
             404,
         )
+    if not yes and (mine or (cluster.others and context is None)):
+        _confirm_stop(cluster, names)
     for name in names:
         cluster.delete(job_path(cluster.namespace, name))
         err().print(escape(f"stopped {name}{cluster.among}"))
 
 
-def _confirm_stop(cluster: ClusterClient, names: Sequence[str], *, yes: bool) -> None:
+def _confirm_stop(cluster: ClusterClient, names: Sequence[str]) -> None:
+    """Ask before all of a user's jobs are deleted, or jobs of a cluster that was not named."""
     what = f"{counted(len(names), 'job')} in {cluster.namespace}{cluster.among}: {', '.join(names)}"
-    if yes:
-        return
     if not sys.stdin.isatty():
-        fail(f"--mine would stop {what}; confirm it with --yes", EXIT_BAD_INPUT)
+        context = " or name the cluster with --context" if cluster.others else ""
+        fail(f"this would stop {what}; confirm it with --yes{context}", EXIT_BAD_INPUT)
     typer.confirm(f"stop {what}?", abort=True, err=True)
 
 
