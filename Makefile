@@ -10,7 +10,7 @@ GPUCLUSTER = @.venv/bin/gpucluster
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-account setup-rehearsal setup-dev tools engine rehearse rehearse-changed report compare rehearse-stop preview pr-report scan quota plan deploy drift prove stack-place gate-config gate-diff policy-pack facts faults mutants checkov bench bench-load bench-trace check quick test test-clients test-all clients docs site picture schemas format lock release clean moving-in sabotage
+.PHONY: help setup setup-account setup-rehearsal setup-dev tools engine rehearse rehearse-changed report compare rehearse-stop preview pr-report scan quota plan deploy drift account prove stack-place gate-config gate-diff policy-pack facts faults mutants checkov bench bench-load bench-trace check quick test test-clients test-all clients docs site picture schemas format lock release clean moving-in sabotage
 
 help: ## List the targets
 	$(BEFORE) gpucluster.make
@@ -18,7 +18,7 @@ help: ## List the targets
 setup: ## Virtual environment (.venv) with what the program and the gate need; other targets add what they need
 	$(BEFORE) gpucluster.environment program
 
-setup-account: ## The same, and what `make prove` needs
+setup-account: ## The same, and what `make account` and `make prove` need
 	$(BEFORE) gpucluster.environment account
 
 setup-rehearsal: ## The same, and what the rehearsal and .venv/bin/gpu need
@@ -68,6 +68,9 @@ deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.j
 
 drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=, SECRETS=1: also of charts and Secrets)
 	$(GPUCLUSTER) drift
+
+account: setup-account ## Ask your cloud account, read-only, what `pulumi up` will meet: quotas, machines, names, rights (STACK=; AWS)
+	$(GPUCLUSTER) account
 
 prove: setup-account ## Show on the cluster of your kubeconfig what a rehearsal shows: nodes as declared, a first job per GPU pool, back to zero; asks for the price first (STACK=)
 	$(GPUCLUSTER) prove

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 from facts.concepts.foreign_text import without_controls
 
-Result = Literal["shown", "failed", "not shown"]
-_MARKS: Final[Mapping[Result, str]] = {"shown": "✓", "failed": "✗", "not shown": "–"}
+Result = Literal["shown", "failed", "warning", "not shown"]
+_MARKS: Final[Mapping[Result, str]] = {"shown": "✓", "failed": "✗", "warning": "!", "not shown": "–"}
 
 
 @dataclass(frozen=True, kw_only=True)

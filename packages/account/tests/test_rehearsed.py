@@ -50,12 +50,11 @@ def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedClust
 
 @pytest.fixture
 def cluster(retained: RetainedCluster) -> Iterator[RetainedCluster]:
-    """With no GPU node, before and after."""
+    """With no GPU node, and without what a test left."""
     eventually("no GPU node", lambda: "t4" not in retained.output("kubectl get nodes -o name"))
     yield retained
     retained.shell("kubectl delete job,pod --all -n default --wait=false; kubectl delete pod stray -n kube-system "
                    "--ignore-not-found --wait=false")  # fmt: skip
-    eventually("no GPU node", lambda: "t4" not in retained.output("kubectl get nodes -o name"))
 
 
 def proved(cluster: RetainedCluster, options: str, code: int) -> dict[str, Any]:
@@ -125,16 +124,6 @@ def test_a_system_pod_on_a_gpu_node_is_named(cluster: RetainedCluster) -> None:
     assert (rows["system"]["result"], "kube-system/stray" in rows["system"]["detail"]) == ("failed", True)
 
 
-def test_a_removed_taint_is_named(cluster: RetainedCluster) -> None:
-    cluster.output(f"cat <<'END' | kubectl apply -f -\n{_JOB.format(name='theirs', pods=1, pool='t4-1')}\nEND")
-    taints = "kubectl get nodes -l gpucluster.dev/pool=t4-1 -o jsonpath={.items[*].spec.taints[*].key}"
-    eventually("a node with its taint alone", lambda: cluster.output(taints) == "nvidia.com/gpu")
-    cluster.output("kubectl taint node -l gpucluster.dev/pool=t4-1 nvidia.com/gpu-")
-    rows = proved(cluster, "--pools t4-1", 1)
-    assert "taint nvidia.com/gpu=present:NoSchedule is missing" in rows["nodes"]["detail"]
-    assert rows["taint:t4-1"]["result"] == "failed"
-
-
 def test_the_report_stands_beside_the_rehearsals(cluster: RetainedCluster) -> None:
     proved(cluster, "--pools t4-1", 0)
     folder = ROOT / "build" / "prove" / NAME
@@ -145,3 +134,14 @@ def test_the_report_stands_beside_the_rehearsals(cluster: RetainedCluster) -> No
     assert node["allocatable"]["nvidia.com/gpu"] == "1"
     assert any(words.startswith("Scheduled: ") for words in report["pools"]["t4-1"]["events"])
     assert {row["what"] for row in report["differences"]} <= {"seconds until its first job runs (compressed time)"}
+
+
+def test_a_removed_taint_is_named(cluster: RetainedCluster) -> None:
+    """The last one: other pods may move to such a node, which then stays."""
+    cluster.output(f"cat <<'END' | kubectl apply -f -\n{_JOB.format(name='theirs', pods=1, pool='t4-1')}\nEND")
+    taints = "kubectl get nodes -l gpucluster.dev/pool=t4-1 -o jsonpath={.items[*].spec.taints[*].key}"
+    eventually("a node with its taint alone", lambda: cluster.output(taints) == "nvidia.com/gpu")
+    cluster.output("kubectl taint node -l gpucluster.dev/pool=t4-1 nvidia.com/gpu-")
+    rows = proved(cluster, "--pools t4-1", 1)
+    assert "taint nvidia.com/gpu=present:NoSchedule is missing" in rows["nodes"]["detail"]
+    assert rows["taint:t4-1"]["result"] == "failed"

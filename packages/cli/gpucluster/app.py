@@ -38,7 +38,9 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         *(rehearsal.rehearse, rehearsal.preview, rehearsal.quota, rehearsal.report, rehearsal.compare, rehearsal.stop),
         *(rehearsal.fault, rehearsal.rehearse_changed, rehearsal.pr_report, rehearsal.scan),
     ),
-    "Deploy, with an account": (account.plan, account.deploy, account.drift, account.prove, account.stack_place),
+    "Deploy, with an account": (
+        *(account.account, account.plan, account.deploy, account.drift, account.prove, account.stack_place),
+    ),
     "The policy gate": (gate.gate_config, gate.gate_diff, gate.policy_pack),
     "Laboratories": (*(proof.mutants, proof.faults, proof.checkov, proof.bench, proof.bench_load, proof.bench_trace),),
     "Development": (

@@ -72,6 +72,26 @@ def drift(stack: StackName = "dev", secrets: Secrets = False) -> None:
     typer.echo(text, nl=False)
 
 
+def account(stack: StackArgument = "dev") -> None:
+    """Ask the cloud's account, with your login, what `pulumi up` will meet: quotas, machines, names, rights.
+
+    It reads, and changes nothing. It also writes the deployer's rights, and a file for `make rehearse ACCOUNT=`.
+    """
+    from account.asking import AccountError
+    from account.command import ask
+    from components.settings import from_stack_file
+
+    file = Path(stack) if stack.endswith((".yaml", ".yml")) else ROOT / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        bad_input(f"no stack {stack!r} ({file} does not exist): write its name, or its file")
+    settings = from_stack_file(file)
+    try:
+        code = ask(settings, (BUILD / "account" / settings.stack).relative_to(ROOT), _wrapped)
+    except AccountError as error:
+        bad_input(str(error))
+    raise typer.Exit(code)
+
+
 def prove(
     stack: StackArgument = "dev",
     part: Annotated[

@@ -1,0 +1,1 @@
+"""AWS: asked with its own SDK, boto3 (``make setup-account``)."""
