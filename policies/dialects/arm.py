@@ -19,6 +19,7 @@ from policies.readers.spelling import Spelling
 _GENERIC: Final = "azure-native:resources:Resource"
 _PARAMETER: Final = re.compile(r"^\[\s*parameters\('([^']+)'\)\s*\]$")
 _VARIABLE: Final = re.compile(r"^\[\s*variables\('([^']+)'\)\s*\]$")
+_NUMBERS: Final = ("count", "minCount")
 _DEPLOYMENT: Final = "microsoft.resources/deployments"
 _DEEPEST: Final = 8
 
@@ -48,7 +49,7 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     name = inputs.get("name")
     path = f"{above}/{name}" if kind.partition("@")[0].count("/") > 1 else name
     outer = {key: inputs[key] for key in ("location", "tags") if key in inputs}
-    if declared.type.endswith(":UpdateResource"):
+    if declared.type.endswith(":UpdateResource") and any(at(body, "properties", key) is not None for key in _NUMBERS):
         yield declared  # as what it changes of a resource that may be declared elsewhere
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 

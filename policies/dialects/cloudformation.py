@@ -82,6 +82,15 @@ def read_cloud_control(declared: Declared) -> Iterable[Declared]:
     yield from _resource(declared, declared.name, declared.properties.get("typeName"), desired, {})
 
 
+def read_extension(declared: Declared) -> Iterable[Declared]:
+    """``aws-native:index:ExtensionResource``: https://www.pulumi.com/registry/packages/aws-native/api-docs/extensionresource/."""
+    properties = declared.properties.get("properties")
+    if not isinstance(properties, Mapping):
+        yield declared
+        return
+    yield from _resource(declared, declared.name, declared.properties.get("type"), properties, {})
+
+
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:eks:Nodegroup": renaming(
         "aws:eks/nodeGroup:NodeGroup", nodegroupName="nodeGroupName", nodeRole="nodeRoleArn", subnets="subnetIds"
@@ -111,6 +120,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:ec2:SpotFleet": read_spot_fleet,
     "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
     "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),
+    "aws-native:index:ExtensionResource": read_extension,
     "aws:cloudformation/stack:Stack": read_template,
     "aws:cloudcontrol/resource:Resource": read_cloud_control,
 }

@@ -22,6 +22,7 @@ _DELAYS: Final = (
     "scale-down-delay-after-delete",
     "scale-down-delay-after-failure",
     "scan-interval",
+    "unremovable-node-recheck-timeout",
 )
 # A node is removable if its utilization is below these: with 0 none is. GPU nodes have one of their own; whether a
 # cloud's profile sets both is not documented, so each counts.

@@ -243,7 +243,9 @@ def read_update(declared: Declared) -> Iterable[Item]:
         if number is not None and "/agentpools" in str(inputs.get("type")).lower():
             group, where = text(name), f"body.properties.{key}"
             group = group.rpartition("/")[2] if isinstance(group, str) else group
-            yield Minimum(f"update '{declared.name}'", amount(number), group, where=where, resource=declared.urn)
+            sources = tuple(urn for key in ("name", "resourceId") for urn in declared.dependencies.get(key, ()))
+            update = Minimum(f"update '{declared.name}'", amount(number), group, where=where, resource=declared.urn)
+            yield replace(update, declared_at=sources)
 
 
 GENERIC: Final = (read_generic, read_update)

@@ -68,8 +68,9 @@ def read_service(declared: Declared) -> Iterable[Item]:
 def read_ingress(declared: Declared) -> Iterable[Item]:
     """An Ingress whose controller makes a load balancer for it; that of any other is a Service of its own."""
     annotations = at(declared.properties, "metadata", "annotations")
-    public = _of_ingress(declared, annotations)
-    reason = _NO_CLASS if public is UNKNOWN and _class(declared) is None and not declared.references else None
+    name = _class(declared)
+    public = _of_ingress(name, annotations, declared.references)
+    reason = _NO_CLASS if public is UNKNOWN and name is None and not declared.references else None
     yield Exposure("network", _title(declared), public, declared.urn, reason)
 
 
@@ -78,8 +79,8 @@ def _class(declared: Declared) -> Any:
     return coalesce(at(spec, "ingressClassName"), at(annotations, _CLASS))
 
 
-def _of_ingress(declared: Declared, annotations: Any) -> Maybe[bool]:
-    name, scheme, ranges = _class(declared), at(annotations, f"{_ALB}scheme"), at(annotations, f"{_ALB}inbound-cidrs")
+def _of_ingress(name: Any, annotations: Any, clusters: tuple[Declared, ...]) -> Maybe[bool]:
+    scheme, ranges = at(annotations, f"{_ALB}scheme"), at(annotations, f"{_ALB}inbound-cidrs")
     if UNKNOWN in (name, scheme, ranges):
         return UNKNOWN
     if flag(at(annotations, _FUNNEL)) is True:
@@ -90,8 +91,8 @@ def _of_ingress(declared: Declared, annotations: Any) -> Maybe[bool]:
     if name in _AZURES:
         return negation(flag(at(annotations, _PRIVATE_ADDRESS)))
     if name is None:
-        if declared.references:
-            return any(matches(cluster.type, _GOOGLES) for cluster in declared.references)
+        if clusters:
+            return any(matches(cluster.type, _GOOGLES) for cluster in clusters)
         return True if at(annotations, "kubernetes.io/ingress.global-static-ip-name") is not None else UNKNOWN
     return name == "gce"
 
@@ -130,6 +131,19 @@ def of_values(chart: str, values: Any, release: str, resource: str) -> Iterator[
         title = f"Helm release '{release}' (values.{'.'.join(path)})"
         notes = coalesce(at(service, "annotations"), at(service, "serviceAnnotations"))
         yield Exposure("network", title, _public(notes, service, ()), resource)
+    for path, ingress in _ingresses(values, ()):
+        notes = at(ingress, "annotations")
+        name = coalesce(at(ingress, "ingressClassName"), at(ingress, "className"), at(notes, _CLASS))
+        if (public := _of_ingress(name, notes, ())) is True:
+            yield Exposure("network", f"Helm release '{release}' (values.{'.'.join(path)})", public, resource)
+
+
+def _ingresses(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping) and at(value, "enabled") is not False:
+        if path and path[-1] == "ingress" and at(value, "enabled") is True:
+            yield path, value
+        for key, part in value.items():
+            yield from _ingresses(part, (*path, str(key)))
 
 
 def _is_on(values: Any, path: tuple[str, ...]) -> bool:

@@ -67,16 +67,23 @@ def placed(
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
         part = where.removeprefix(chart).lstrip(".") or "."
+        sure = part in certain or _is_deployment(values, path[1:])
         yield Workload(
             name="/".join(path),
             namespace=namespace,
-            kind="Deployment" if part in certain else "Release",
+            kind="Deployment" if sure else "Release",
             tolerations=tolerations,
             node_selector=selector,
             affinity=affinity_of(placement.get("affinity")),
-            unknown_reason=None if part in certain else _OTHERS_ASK if requested else _DOUBT,
+            unknown_reason=None if sure else _OTHERS_ASK if requested else _DOUBT,
             resource=resource,
         )
+
+
+def _is_deployment(values: Any, path: tuple[str, ...]) -> bool:
+    """Whether the values at ``path`` say that these pods are no DaemonSet's."""
+    place = at(values, *path)
+    return any(str(at(place, key)).lower() in ("deployment", "statefulset") for key in ("kind", "mode", "type"))
 
 
 def over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,9 +98,11 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
 
 # Their pods are made by an operator that adds the containers, and are no DaemonSet's:
 # https://argo-workflows.readthedocs.io/en/latest/fields/, https://prometheus-operator.dev/docs/api-reference/api/,
-# https://tekton.dev/docs/pipelines/podtemplates/
+# https://tekton.dev/docs/pipelines/podtemplates/, https://kserve.github.io/website/docs/reference/crd-api,
+# https://strimzi.io/docs/operators/latest/configuring
 _PLACING: Final = re.compile(
     r"argoproj\.io/\w*Workflow\w*|monitoring\.coreos\.com/(?:Alertmanager|Prometheus|ThanosRuler)|tekton\.dev/(?:Pipeline|Task)\w*"
+    r"|serving\.kserve\.io/\w+|kafka\.strimzi\.io/\w+"
 )
 
 
