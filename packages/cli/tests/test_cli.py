@@ -120,6 +120,12 @@ def test_a_stack_without_a_report_is_named_with_its_command(monkeypatch: pytest.
     assert f"no report of dev in {tmp_path / 'dev'}: run `make rehearse STACK=dev` first" in refused.stderr
 
 
+def test_a_program_of_the_cluster_is_refused_for_a_stack_that_makes_its_own() -> None:
+    refused = run("rehearse", "dev", "--cluster", "examples/clusters-of-others/gke", TERMINAL_WIDTH="300")
+    assert refused.returncode == 2
+    assert "Pulumi.dev.yaml has no existingCluster, so the stack makes its own cluster" in refused.stderr
+
+
 def test_a_real_autoscaler_and_charts_are_those_of_every_changed_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[str, dict[str, str]]] = []
 
