@@ -317,3 +317,24 @@ def test_a_month_equals_the_bill_to_the_cent() -> None:
     assert made > 100
     assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
     assert min(totals(there).values()) > 0
+
+
+def entry(start: int, end: int, *, final: bool = False, running: int | None = None) -> ledger.Day:
+    pod = ledger.PodEntry("ml", "j", "", "", "n", 1, 1.0, start, running, end, final, False)
+    return ledger.Day({"n": ledger.NodeEntry("n", "l4", False, 1.0, False, start, end, final)}, {"p": pod}, {})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (entry(10, 20), entry(10, 30), entry(10, 30)),
+        (entry(10, 30), entry(12, 20), entry(10, 30)),
+        # What is gone has its end, although somebody saw it later: clocks differ.
+        (entry(10, 20, final=True), entry(10, 30), entry(10, 20, final=True)),
+        (entry(10, 25, final=True), entry(10, 20, final=True), entry(10, 25, final=True)),
+        (entry(10, 20), entry(10, 30, running=25), entry(10, 30, running=25)),
+        (entry(10, 20, running=18), entry(10, 30, running=25), entry(10, 30, running=18)),
+    ],
+)
+def test_it_does_not_matter_who_writes_first(one: ledger.Day, other: ledger.Day, both: ledger.Day) -> None:
+    assert ledger.merged([one, other]) == ledger.merged([other, one]) == both
