@@ -308,3 +308,20 @@ def _without_keys(lines: Iterable[str]) -> Iterator[str]:
             yield _KEY_IN_LINE.sub(lambda match: match["begin"] + HIDDEN, line)
         else:
             yield line
+
+
+_LONGEST: Final = 300
+"""Characters of a text in a line; more belongs to a log."""
+
+
+def code(text: object) -> str:
+    """An untrusted text in one line of Markdown: at most 300 characters, as inline code, also in a cell of a table."""
+    line = " ".join(hidden(str(text)).split()).replace("|", "¦") or "–"
+    line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    fence = "`" * (longest_run(line) + 1)
+    return f"{fence}{line}{fence}" if not {line[0], line[-1]} & {"`", " "} else f"{fence} {line} {fence}"
+
+
+def longest_run(text: str) -> int:
+    """The most backticks in a row, one fewer than a fence round the text has."""
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -293,3 +293,21 @@ def test_the_purposes_are_groups_that_hold_each_other() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     for less, more in zip(("requirements", *PURPOSES), PURPOSES, strict=False):
         assert re.search(rf'^{more} = \[\s*{{ include-group = "{less}" }},', text, re.MULTILINE), more
+
+
+@pytest.mark.parametrize(
+    ("target", "modules"),
+    [
+        ("account", ("account.command", "account.clouds.eks.questions")),
+        ("drift", ("rehearsal.report.drift",)),
+        ("prove", ("account.prove.command", "rehearsal.report.drift")),
+    ],
+)
+def test_a_target_that_sets_up_less_imports_nothing_of_a_rehearsals_packages(
+    target: str, modules: tuple[str, ...]
+) -> None:
+    (purpose,) = re.findall(rf"^{target}: setup(-\w+)? ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert purpose in ("", "-account")
+    absent = ("googleapiclient", "jinja2", "moto", "psutil", "trustme", "vl_convert")
+    program = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import {', '.join(modules)}"
+    subprocess.run([ROOT / ".venv/bin/python", "-c", program], cwd=ROOT, check=True)

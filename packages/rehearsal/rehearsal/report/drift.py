@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from facts.concepts.credentials import code
 from rehearsal.engine.events import UNCHANGED, Step, outcome, parse_line
-from rehearsal.report.pull_request import code
 
 
 def drifted(steps: Iterable[Step]) -> list[str]:

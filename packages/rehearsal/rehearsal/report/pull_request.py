@@ -15,15 +15,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.credentials import hidden
+from facts.concepts.credentials import code, hidden, longest_run
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.changes import PoolChange, ResourceChange, StackChange
 from rehearsal.report.summary import hourly
 
 LIMIT: Final = 65_536
 """GitHub refuses a longer comment; here bytes of UTF-8, which are never fewer than its characters."""
-_LONGEST: Final = 300
-"""Characters of a text in a line; more belongs to the job's log."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +38,10 @@ class CommentBlock:
         return f"<details><summary>{self.title}</summary>\n\n{self.text}\n\n</details>" if self.title else self.text
 
 
-def code(text: object) -> str:
-    """An untrusted text in one line: at most 300 characters, as inline code, also in a cell of a table."""
-    line = " ".join(hidden(str(text)).split()).replace("|", "¦") or "–"
-    line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
-    fence = "`" * (_longest_run(line) + 1)
-    return f"{fence}{line}{fence}" if not {line[0], line[-1]} & {"`", " "} else f"{fence} {line} {fence}"
-
-
 def listing(text: str) -> str:
     """An untrusted text of several lines as a code block."""
     shown = hidden(text).strip()
-    fence = "`" * max(3, _longest_run(shown) + 1)
+    fence = "`" * max(3, longest_run(shown) + 1)
     return f"{fence}text\n{shown}\n{fence}"
 
 
@@ -66,10 +56,6 @@ def joined(blocks: Sequence[CommentBlock], limit: int = LIMIT) -> str:
 
 def _together(blocks: Sequence[CommentBlock]) -> str:
     return "\n\n".join(block.markdown for block in blocks) + "\n"
-
-
-def _longest_run(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
 
 
 MARKER: Final = "<!-- gpucluster pull request report -->"
