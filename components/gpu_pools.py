@@ -120,7 +120,9 @@ class GpuPools(pulumi.ComponentResource):
         cluster_name = existing.name if args.name is None else args.name
         identity = existing.node_identity if args.node_identity is None else args.node_identity
         given = pulumi.Output.all(cluster_name, identity)
-        view = given.apply(lambda known: self._look(*known))
+        # The name of a cluster that this program makes is known before the cluster is there.
+        self._may_be_missing = isinstance(args.name, pulumi.Output) and pulumi.runtime.is_dry_run()
+        view: pulumi.Output[ClusterLookup] = given.apply(lambda known: self._look(*known)).apply(_known)
         properties = {
             "cloudName": self.cloud.name,
             "cluster": view.apply(lambda known: {**known.properties, "project": args.settings.project}),
@@ -160,7 +162,8 @@ class GpuPools(pulumi.ComponentResource):
                 f"{self._name}: the cluster is not known yet, so the update looks at it before it adds pools", self
             )
 
-    async def _look(self, cluster_name: str, identity: str | None) -> ClusterLookup:
+    async def _look(self, cluster_name: str, identity: str | None) -> ClusterLookup | None:
+        """What is known of the cluster; ``None`` if the update looks at it."""
         from components import looks  # few stacks look at a cluster
         from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
 
@@ -168,6 +171,9 @@ class GpuPools(pulumi.ComponentResource):
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
         settings = replace(self.settings, file=file)
         view = await self._joining.look(settings, self._own_pools(), self)
+        if view.missing and self._may_be_missing:
+            self._warn_if_unknown([pulumi.output.UNKNOWN])
+            return None
         problems, notes = [*view.problems, *self._taken(view), *self._joined_twice(view)], [*view.notes]
         if view.kubeconfig:
             reader, plan = ClusterReader(view.kubeconfig), await self._plan(settings)
@@ -231,6 +237,10 @@ class GpuPools(pulumi.ComponentResource):
             node_labels=self._joining.node_labels,
             other_plugin=self._joining.other_plugin,
         )
+
+
+def _known(view: ClusterLookup | None) -> Any:
+    return pulumi.Output.from_input(pulumi.output.UNKNOWN) if view is None else view
 
 
 async def _plain(manifest: Inputs) -> Inputs:

@@ -6,7 +6,7 @@ It changes nothing. All problems come at once, except that without rights nothin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -15,7 +15,7 @@ from components.cluster_reader import ClusterReader, Object, RefusedRequestError
 from components.settings import Problem, Settings
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Workload
-from facts.concepts.kubernetes import GPU_RESOURCE, Toleration, gpu_limit, manifest
+from facts.concepts.kubernetes import GPU_RESOURCE, RBAC, Toleration, gpu_limit, manifest
 from facts.concepts.offer import CONFIG_MAP, KEY, NAMESPACE
 from facts.concepts.pool import Pool, as_node_group
 from policies.rules.scheduling import admits, can_get
@@ -24,7 +24,7 @@ Manifest = Mapping[str, Any]
 
 PATH: Final = "existingCluster"
 _VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
-_LISTED: Final = (("apps", "daemonsets"), ("", "pods"))
+_LISTED: Final = (("apps", "daemonsets"), ("", "pods"), ("nvidia.com", "clusterpolicies"))
 _AT_ONCE: Final = 16
 _NAMED: Final = 6
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
@@ -70,7 +70,7 @@ def look(reader: ClusterReader, plan: Planned) -> Looked:
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         if missing := _missing(reader, rules, threads):
             text = f"the user of the program lacks rights in the cluster: {'; '.join(missing)}"
-            role = json.dumps(manifest("rbac.authorization.k8s.io/v1", "ClusterRole", "gpucluster", rules=rules))
+            role = json.dumps(manifest(f"{RBAC}/v1", "ClusterRole", "gpucluster", rules=rules))
             return Looked(problems=(Problem(PATH, text, f"Ask its administrator to bind this role:\n{role}"),))
         inventory = reader.find(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
         if (other := _other_stack(inventory, plan)) is not None:
@@ -87,7 +87,7 @@ def look(reader: ClusterReader, plan: Planned) -> Looked:
         return Looked(problems=tuple(problems), notes=notes)
 
 
-def cluster_role(objects: Iterable[Manifest]) -> list[dict[str, Any]]:
+def cluster_role(objects: Collection[Manifest]) -> list[dict[str, Any]]:
     """The rules of a ClusterRole for the program's user: to manage these objects, to look, and to grant what the roles
     among them grant: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping"""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
@@ -101,9 +101,15 @@ def cluster_role(objects: Iterable[Manifest]) -> list[dict[str, Any]]:
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), each in sorted(verbs.items()):
         alike.setdefault((group, tuple(each)), []).append(resource)
-    return [
+    rules = [
         {"apiGroups": [group], "resources": resources, "verbs": [*each]} for (group, each), resources in alike.items()
     ]
+    # Without it the API server resolves the role of a binding, which a dry run has not made:
+    # https://github.com/kubernetes/kubernetes/blob/master/pkg/registry/rbac/clusterrolebinding/policybased/storage.go
+    bound = dict.fromkeys((each["roleRef"]["kind"], each["roleRef"]["name"]) for each in objects if "roleRef" in each)
+    for kind, name in bound:
+        rules.append({"apiGroups": [RBAC], "resources": [plural(kind)], "resourceNames": [name], "verbs": ["bind"]})
+    return rules
 
 
 def plural(kind: str) -> str:
@@ -130,7 +136,12 @@ def _group(each: Manifest) -> str:
 def _missing(reader: ClusterReader, rules: Sequence[Mapping[str, Any]], threads: ThreadPoolExecutor) -> list[str]:
     """Those of the rules that the user does not have, a line for each resource."""
     asked = [
-        {"group": rule["apiGroups"][0], "resource": resource, "verb": verb}
+        {
+            "group": rule["apiGroups"][0],
+            "resource": resource,
+            "verb": verb,
+            **({"name": rule["resourceNames"][0]} if "resourceNames" in rule else {}),
+        }
         for rule in rules
         for resource in rule["resources"]
         for verb in rule["verbs"]
@@ -139,7 +150,7 @@ def _missing(reader: ClusterReader, rules: Sequence[Mapping[str, Any]], threads:
     for right, granted in zip(asked, threads.map(reader.may, asked), strict=True):
         if not granted:
             resource = f"{right['resource']}.{right['group']}" if right["group"] else right["resource"]
-            lacking.setdefault(resource, []).append(right["verb"])
+            lacking.setdefault(f"{resource} {right.get('name', '')}".strip(), []).append(right["verb"])
     return [f"{', '.join(verbs)} {resource}" for resource, verbs in lacking.items()]
 
 

@@ -167,7 +167,7 @@ class Cloud(mocks.Mocks):
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token == "gcp:compute/getSubnetwork:getSubnetwork":
             return gke_answers.subnetwork(args.args), []
-        answers = {**gke_answers.CALLS, **eks_answers.CALLS, **aks_answers.CALLS}
+        answers: dict[str, Any] = {**gke_answers.CALLS, **eks_answers.CALLS, **aks_answers.CALLS}
         if args.token not in answers:
             raise AssertionError(f"unexpected call of {args.token}")
         answer = answers[args.token]

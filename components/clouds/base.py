@@ -199,8 +199,9 @@ class ClusterLookup:
 
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
     could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense. ``pools`` are the
-    names of its node pools. ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the cloud's
-    names. ``problems`` are reasons not to add pools, ``notes`` what the owner of the pools should know.
+    names of its node pools. ``missing``: it is not there. ``nodes`` are properties of its nodes that new ones take
+    over, by the provider's names. ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the
+    cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the owner of the pools should know.
     """
 
     name: str
@@ -215,6 +216,8 @@ class ClusterLookup:
     unknown: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    missing: bool = False
+    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class JoinedCluster(Protocol):

@@ -110,6 +110,42 @@ def test_a_pool_takes_its_cluster_from_what_was_looked_up(server: ApiServer) -> 
     assert "networkConfig" not in pool, "private or public nodes are as the cluster says"
 
 
+SCOPES: Final = ["https://www.googleapis.com/auth/devstorage.read_only"]
+
+
+@pytest.mark.parametrize(
+    ("identity", "scopes"),
+    [({}, SCOPES), ({"nodeIdentity": "gpu@my-project"}, ["https://www.googleapis.com/auth/cloud-platform"])],
+)
+def test_nodes_have_no_more_scopes_than_those_of_the_same_identity(
+    server: ApiServer, identity: dict[str, str], scopes: list[str]
+) -> None:
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    cluster["nodePools"][0]["nodeConfigs"][0] |= {"oauthScopes": SCOPES}
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        program = update({**KEYS, "gpucluster:existingCluster": {"name": "research", **identity}})
+    assert program.only(POOL).inputs["nodeConfig"]["oauthScopes"] == scopes
+
+
+def test_the_network_tags_of_all_nodes_are_taken(server: ApiServer) -> None:
+    """Firewall rules of the owner go by them."""
+    cluster = copy.deepcopy(gke_answers.RESEARCH)
+    first = cluster["nodePools"][0]
+    second = copy.deepcopy(first) | {"name": "web"}
+    first["nodeConfigs"][0]["tags"] = ["gke-research", "gke-research-default"]
+    second["nodeConfigs"][0]["tags"] = ["gke-research", "gke-research-web"]
+    cluster["nodePools"].append(second)
+    with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
+        assert update().only(POOL).inputs["nodeConfig"]["tags"] == ["gke-research"]
+
+
+def test_what_the_owner_changes_makes_no_node_of_a_running_pool_again(server: ApiServer) -> None:
+    ignored = {f"nodeConfig.{key}" for key in ("oauthScopes", "tags", "workloadMetadataConfig", "serviceAccount")}
+    assert ignored <= {*update().only(POOL).ignore_changes}
+    written = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeIdentity": "gpu@my-project"}})
+    assert "nodeConfig.serviceAccount" not in written.only(POOL).ignore_changes
+
+
 def test_the_nodes_identity_can_be_written(server: ApiServer) -> None:
     written = "gpu@my-project.iam.gserviceaccount.com"
     program = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeIdentity": written}})
@@ -486,6 +522,17 @@ def test_in_another_program_the_clusters_name_may_be_an_output(server: ApiServer
     assert made.only(POOL).inputs["cluster"] == "research"
     assert made.only(POOL).name == "gpu-t4-1-pool"
     assert '"cluster": "research"' in made.named("gpu-offer-pools").inputs["data"]["offer.json"]
+
+
+def test_a_cluster_of_this_program_has_a_name_before_it_is_there(server: ApiServer) -> None:
+    def run() -> None:
+        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": pulumi.Output.from_input("research")}}))
+
+    with mock.patch.object(gke_answers, "CLUSTERS", []):
+        preview = run_with(ACCOUNT, "ml", run, new=["none"])
+        assert isinstance(preview.only(POOL).inputs["cluster"], pulumi.output.Unknown)
+        with pytest.raises(pulumi.RunError, match="there is no cluster 'research'"):
+            run_with(ACCOUNT, "ml", run)
 
 
 @pytest.mark.parametrize(("other", "refused"), [("research", True), ("another", False)])

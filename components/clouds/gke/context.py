@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ class Context:
     address of its nodes' account; ``deployed`` is what the stack's last update deployed.
 
     A cluster that somebody else made has no ``control_plane`` here. Its nodes may have public addresses, and pods get
-    their node's identity where it has no workload pool (``pods_as_nodes``).
+    their node's identity where it has no workload pool (``pods_as_nodes``). ``nodes`` are properties that its nodes
+    have.
     """
 
     settings: Settings
@@ -32,6 +34,7 @@ class Context:
     deployed: Deployed
     private_nodes: pulumi.Input[bool] = True
     pods_as_nodes: pulumi.Input[bool] = False
+    nodes: pulumi.Output[Mapping[str, Sequence[str]]] | None = None
 
     @property
     def made(self) -> list[pulumi.Resource]:

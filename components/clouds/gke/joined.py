@@ -18,6 +18,7 @@ from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, J
 from components.clouds.deployed import Deployed
 from components.clouds.gke import compute_class, pools
 from components.clouds.gke.context import Context
+from components.clouds.gke.node_config import OWN_SCOPES
 from components.settings import Problem, Settings
 from facts import catalog
 from facts.concepts.kubeconfig import kubeconfig, plugin_user
@@ -70,7 +71,10 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
     else:
         text = f"there is no cluster '{name}' in {where}"
         problem = Problem(_NAME, text, f"Correct the name, region or gcp:project; {list_them} lists all")
-    return ClusterLookup(name=name, location="", version="", kubeconfig="", authority="", problems=(problem,))
+    missing = not found and not failures
+    return ClusterLookup(
+        name=name, location="", version="", kubeconfig="", authority="", problems=(problem,), missing=missing
+    )
 
 
 async def _ask(settings: Settings, name: str, location: str, parent: pulumi.Resource) -> Mapping[str, Any] | str | None:
@@ -109,12 +113,29 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
         kubeconfig="" if hopeless else kubeconfig(f"gke_{settings.project}_{location}_{name}", entry, user),
         authority=authority,
         node_identity=identity,
+        nodes=_nodes(answer, identity, written, own),
         network={key: str(answer[key]) for key in ("network", "subnetwork") if answer.get(key)},
         pools=tuple(str(pool["name"]) for pool in _pools(answer)),
         properties=properties,
         problems=tuple(problems),
         notes=tuple(_notes(settings, name, answer)),
     )
+
+
+def _nodes(answer: Mapping[str, Any], identity: str, written: str | None, own: Collection[str]) -> dict[str, list[str]]:
+    """Access scopes of the cluster's nodes with that identity, and the network tags that all its nodes have.
+
+    The scopes are what holds the default account back, which may change the project; a node identity that is written
+    has the roles that it needs. Firewall rules go by tags: without theirs a node may not reach its control plane.
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/access-scopes,
+    https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/blob/main/firewall.tf
+    """
+    configs = [_first(pool, "nodeConfigs") for pool in _pools(answer) if pool["name"] not in own]
+    alike = [config for config in configs if (config.get("serviceAccount") or _DEFAULT_ACCOUNT) == identity]
+    scopes = [] if written else [[*(config.get("oauthScopes") or ())] for config in alike]
+    tags = [[*(config.get("tags") or ())] for config in configs]
+    common = [tag for tag in (tags[0] if tags else []) if all(tag in each for each in tags)]
+    return {"oauthScopes": scopes[0] if scopes and scopes[0] else [*OWN_SCOPES], "tags": common}
 
 
 def _address(answer: Mapping[str, Any]) -> str:
@@ -256,6 +277,7 @@ class JoinedGke(JoinedCluster, NodePools):
             deployed=deployed,
             private_nodes=view.apply(lambda known: _has_private_nodes(known.properties)),
             pods_as_nodes=view.apply(lambda known: not known.properties.get("workloadIdentityConfig")),
+            nodes=view.apply(lambda known: known.nodes),
         )
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "UBUNTU_CONTAINERD"}
 
+OWN_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 # GKE does not use their local SSDs by default; here they become ephemeral storage. Machines of the third generation and
 # later (A3, A4 …) use theirs by default:
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig#ephemeralstoragelocalssdconfig
@@ -45,7 +46,7 @@ def node_config(
         "diskType": boot_disk(machine_type),
         "serviceAccount": service_account,
         # Roles of the nodes' service account limit their permissions, not scopes.
-        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+        "oauthScopes": [*OWN_SCOPES],
         "metadata": {"disable-legacy-endpoints": "true"},
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.

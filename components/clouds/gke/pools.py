@@ -65,6 +65,9 @@ _TOO_NEW: Final = (
     "nodes come without a usable GPU, and cost: write driverVersion: default"
 )
 
+_WHO: Final = "serviceAccount"
+_READ: Final = (_WHO, "oauthScopes", "tags", "workloadMetadataConfig")
+
 _PUBLIC_NODES: Final = (
     "The nodes of pool {pool} have public addresses, because an older version of this program made it so. They keep "
     "them for the jobs that run there: to have private ones, give {entry} another name when it is idle"
@@ -80,6 +83,10 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         config |= _gpus(pool)
     if context.pods_as_nodes is not False:
         config["workloadMetadataConfig"] = {"mode": _metadata_mode(context.pods_as_nodes)}
+    if context.nodes is not None:
+        config["oauthScopes"] = context.nodes.apply(lambda nodes: nodes["oauthScopes"])
+        if "tags" not in (pool.raw.get("nodeConfig") or {}):
+            config["tags"] = context.nodes.apply(lambda nodes: nodes["tags"])
     inputs: gke.NodePool = {
         "project": settings.project,
         "name": pool.name,
@@ -137,6 +144,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["nodeCount"] = pool.nodes_per_zone
     raw_config = pool.raw.get("nodeConfig") or {}
     immutable = [path for path in _IMMUTABLE if path.rpartition(".")[2] not in raw_config]
+    if settings.existing_cluster is not None:
+        # Its owner may change these for new pools; with a change here the nodes would be made again, jobs and all.
+        immutable += [
+            f"nodeConfig.{key}" for key in _READ if not settings.existing_cluster.node_identity or key != _WHO
+        ]
     running = context.deployed.outputs("gcp:container/nodePool:NodePool", name).get("networkConfig") or {}
     if running and "networkConfig" in inputs and not running.get("enablePrivateNodes"):
         # Whether Google makes the nodes again for this, with the jobs on them, is not known.

@@ -69,8 +69,9 @@ def needs_of_owner(settings: Settings) -> Iterator[Problem]:
         if len(entry.capacity) > 1:
             yield Problem(
                 f"gpuPools[{index}].capacity",
-                "an order of capacity types needs the cluster's autoscaler, which is somebody else's",
-                f"Write one: capacity: {entry.capacity[0]}; for another make another entry, which pods select by name",
+                "an order of capacity types needs the cluster's autoscaler, which is somebody else's; another entry is "
+                "another pool, which pods select by name",
+                f"Write capacity: {entry.capacity[0]}",
             )
         if entry.image_streaming:
             yield Problem(
