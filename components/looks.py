@@ -75,9 +75,7 @@ def look(reader: ClusterReader, plan: Planned) -> Looked:
         inventory = reader.find(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
         if (other := _other_stack(inventory, plan)) is not None:
             return Looked(problems=(other,))
-        # The inventory is this stack's, and its state is lost: what has its names is its own.
-        lost = inventory is not None and not plan.uids
-        tried = threads.map(lambda item: _try(reader, plan, *item, adopt=lost), plan.objects.items())
+        tried = threads.map(lambda item: _try(reader, plan, *item), plan.objects.items())
         daemons = threads.submit(lambda: [*reader.items("/apis/apps/v1/daemonsets")])
         pods = threads.submit(lambda: [*reader.items("/api/v1/pods")])
         policies = threads.submit(lambda: (reader.find(_OPERATOR) or {}).get("items") or [])
@@ -156,27 +154,28 @@ def _missing(reader: ClusterReader, rules: Sequence[Mapping[str, Any]], threads:
 
 def _other_stack(inventory: Object | None, plan: Planned) -> Problem | None:
     """Another stack's inventory: two on one cluster would warn about each other's pods, and share its name."""
-    if inventory is None:
+    if inventory is None or inventory["metadata"].get("uid") in plan.uids.values():
         return None
     try:
         published = json.loads(inventory["data"][KEY])
         owner = (str(published.get("project") or ""), str(published["stack"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         owner = ("", "")
-    if owner == plan.owner:
-        return None
     project, stack = owner
     whose = f"stack '{stack}'{f' of project {project!r}' if project else ''}" if stack else "somebody else"
     text = f"{whose} has pools on this cluster already (ConfigMap {NAMESPACE}/{CONFIG_MAP})"
+    if owner == plan.owner:
+        # Two clones with a backend each have stacks of one name.
+        return Problem(PATH, f"{text}, and this state does not have them", "Log in to the backend that has their state")
     return Problem(PATH, text, "Add the pools there: a cluster has the pools of one stack")
 
 
-def _try(reader: ClusterReader, plan: Planned, name: str, each: Manifest, *, adopt: bool) -> list[Problem]:
+def _try(reader: ClusterReader, plan: Planned, name: str, each: Manifest) -> list[Problem]:
     """An object whose name is taken, or which the API server, a policy or a quota of others refuses, and its pods."""
     path, called = path_of(each), str(each["metadata"]["name"])
     existing = reader.find(f"{path}/{called}")
     title = f"{each['kind']} {called}"
-    if existing is not None and not adopt and existing["metadata"].get("uid") != plan.uids.get(name):
+    if existing is not None and existing["metadata"].get("uid") != plan.uids.get(name):
         text = f"the cluster has a {title} already, which this stack did not make"
         return [Problem(PATH, text, "Rename or delete it, if nothing needs it")]
     problems = []

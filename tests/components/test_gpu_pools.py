@@ -366,18 +366,26 @@ def test_what_this_stack_made_is_its_own(server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "stack", "accepted"),
-    [("gpucluster", "ml", True), ("gpucluster", "other", False), ("another", "ml", False)],
+    ("project", "stack", "says"),
+    [
+        ("gpucluster", "other", "Add the pools there"),
+        ("another", "ml", "Add the pools there"),
+        ("gpucluster", "ml", "this state does not have them"),
+    ],
 )
-def test_two_stacks_on_one_cluster_are_refused_by_name(
-    server: ApiServer, project: str, stack: str, accepted: bool
-) -> None:
+def test_two_stacks_on_one_cluster_are_refused_by_name(server: ApiServer, project: str, stack: str, says: str) -> None:
     offer = f'{{"schema": 2, "stack": "{stack}", "project": "{project}", "pools": []}}'
     add(server, INVENTORY, data={"offer.json": offer})
-    if accepted:
-        assert update().only(POOL)
-    else:
-        assert f"stack '{stack}' of project '{project}' has pools on this cluster already" in refusal()
+    text = refusal()
+    assert f"stack '{stack}' of project '{project}' has pools on this cluster already" in text
+    assert says in text
+
+
+def test_the_inventory_of_this_stack_is_its_own(server: ApiServer) -> None:
+    first = update()
+    first.states[first.named("pools-offer-pools").urn]["metadata"]["uid"] = "ours"
+    add(server, INVENTORY, metadata={"uid": "ours"}, data={"offer.json": '{"schema": 2, "stack": "ml", "pools": []}'})
+    assert update(deployed=first).only(POOL)
 
 
 def plugin(**pod: Any) -> dict[str, Any]:
