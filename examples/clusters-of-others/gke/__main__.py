@@ -1,4 +1,4 @@
-"""A regional GKE Standard cluster of a platform team, with CPU nodes, a GPU pool of its own, and the team's workloads.
+"""A regional GKE Standard cluster of a platform team: CPU nodes, a GPU pool of its own, and the company's workloads.
 
 It knows nothing of this project.
 """
