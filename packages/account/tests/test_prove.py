@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from account.prove import report
 from account.prove.command import ProveOptions, prove
 from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, jobs_of, plan
 from account.prove.run import ProveOutcome, ProveRun
 from facts.concepts.offer import Offer, TeamOffer
 from gpu.cluster import ClusterError
-from packages.account.tests.fake_cluster import FakeCluster, Faults
+from packages.account.tests.fake_cluster import START, FakeCluster, Faults
 from packages.gpu.tests.offers import offer, pool
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -268,9 +269,9 @@ def test_the_report_has_what_differs_and_the_next_run_deletes_leftovers_of_its_o
     assert "deleted 1 job of an earlier run: prove-mine-t4-1" in lines
     assert "left alone, of another user's run: prove-theirs-t4-1" in lines
     assert "prove-theirs-t4-1" not in cluster.deleted
-    report = json.loads((tmp_path / "cluster.json").read_text())
-    assert (report["verdict"], report["stack"], report["part"]) == ("fail", "dev", "cluster")
-    differing = {row["what"]: row["observed"] for row in report["differences"]}
+    written = json.loads((tmp_path / "cluster.json").read_text())
+    assert (written["verdict"], written["stack"], written["part"]) == ("fail", "dev", "cluster")
+    differing = {row["what"]: row["observed"] for row in written["differences"]}
     assert differing["labels"]["gpucluster.dev/gpu"] == "nvidia-l4"
     assert "| t4-1 | labels |" in (tmp_path / "differences.md").read_text()
 
@@ -292,3 +293,21 @@ def test_an_unreachable_cluster_is_said_before_anything_is_created() -> None:
 def test_the_owner_of_a_job_is_in_its_annotation() -> None:
     (job, *_) = jobs_of(plan(two_pools(), request(user="arn:aws:iam::1:user/ann")))
     assert job["metadata"]["annotations"][OWNER] == "arn:aws:iam::1:user/ann"
+
+
+@pytest.mark.parametrize(
+    ("changes", "result", "words"),
+    [
+        ([], "shown", "no changes"),
+        (["- update `aws:eks/cluster:Cluster` `gpu`: `version`"], "failed", "update `aws:eks/cluster:Cluster`"),
+        (None, "failed", "did not end"),
+    ],
+)
+def test_a_second_update_has_to_change_nothing(
+    changes: list[str] | None, result: str, words: str, tmp_path: Path
+) -> None:
+    row = report.of_changes(changes)
+    assert (row.result, words in row.detail) == (result, True)
+    content = report.stack_json("dev", row, {"pulumi": "v3"}, START)
+    written = json.loads(report.write(content, tmp_path).read_text())
+    assert (written["part"], written["verdict"]) == ("stack", "pass" if result == "shown" else "fail")
