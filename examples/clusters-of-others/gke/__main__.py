@@ -54,9 +54,9 @@ cluster = gcp.container.Cluster(
 )
 
 
-def pool(name: str, autoscaling: dict[str, Any], **config: Any) -> gcp.container.NodePool:
+def pool(name: str, autoscaling: Any, **config: Any) -> gcp.container.NodePool:
     """Nodes of the company's service account."""
-    more = {"service_account": account.email, "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
+    more: Any = {"service_account": account.email, "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
     return gcp.container.NodePool(
         name,
         name=name,
