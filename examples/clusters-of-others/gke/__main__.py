@@ -56,14 +56,15 @@ cluster = gcp.container.Cluster(
 
 def pool(name: str, autoscaling: Any, **config: Any) -> gcp.container.NodePool:
     """Nodes of the company's service account."""
-    more: Any = {"service_account": account.email, "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
+    own = {"service_account": account.email, "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"]}
+    nodes: Any = {**own, "workload_metadata_config": {"mode": "GKE_METADATA"}, **config}
     return gcp.container.NodePool(
         name,
         name=name,
         cluster=cluster.id,
         initial_node_count=autoscaling.get("min_node_count", 1),
         autoscaling=autoscaling,
-        node_config={**more, "workload_metadata_config": {"mode": "GKE_METADATA"}, **config},
+        node_config=nodes,
     )
 
 
