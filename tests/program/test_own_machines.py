@@ -198,7 +198,7 @@ def bound_to_users(program: Recording) -> set[tuple[str, str]]:
     }
 
 
-def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_in_their_namespaces() -> None:
+def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_there() -> None:
     service = {"name": "chat", "namespace": "serving", "image": "registry.example/serve:1", "gpu": "t4"}
     tools = {"notebook": {}, "dashboard": {}, "monitoring": {}, "queue": {}, "services": [service]}
     program = recording(workloads=tools, teams=[], access=[])

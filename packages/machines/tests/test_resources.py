@@ -100,7 +100,7 @@ async def test_an_api_server_that_does_not_answer_is_reported_with_what_to_do(
     assert ("ssh -N -L 127.0.0.1:6443:127.0.0.1:6443" in text) is reported
 
 
-async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_is_gone_afterwards() -> None:
+async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_goes() -> None:
     plane, machine = two(gpus=2)
     async with Site(plane, machine) as site:
         up = await join(site, nvidia={"driver": "580"}, gpus=2)

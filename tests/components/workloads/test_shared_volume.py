@@ -79,7 +79,7 @@ def test_jobs_of_its_namespace_find_it_in_the_offer(cloud: str) -> None:
     assert offer["volume_namespace"] == "ml"
 
 
-def test_amazons_lets_in_the_driver_by_tls_and_has_a_way_in_where_nodes_are() -> None:
+def test_amazons_lets_in_the_driver_by_tls_where_nodes_are() -> None:
     recording = with_volume("eks")
     (rule,) = recording.named("shared-volume-security-group").inputs["ingress"]
     assert (rule["fromPort"], rule["toPort"], rule["securityGroups"]) == (2049, 2049, ["sg-of-the-cluster"])
