@@ -154,10 +154,14 @@ def _opaque(declared: Declared) -> NotEvaluated:
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in ``value`` at any depth; none in what is unknown."""
     if isinstance(value, Mapping):
         yield value
-    for part in value.values() if isinstance(value, Mapping) else items(value):
-        yield from _objects(part)
+        for part in value.values():
+            yield from _objects(part)
+    elif value is not UNKNOWN:
+        for part in items(value):
+            yield from _objects(part)
 
 
 def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) -> Iterator[Minimum]:
