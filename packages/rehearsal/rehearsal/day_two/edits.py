@@ -37,6 +37,7 @@ class Edit:
 
     ``batch``: edits with the same number are one update in a brief run; ``None``: not in a brief run.
     ``of_slices``: whether a pool that is one slice of TPUs takes it. Its nodes are as many as the slice has.
+    ``of_pools``: whether it is an edit of pools; others are the cluster's owner's.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Edit:
     change: Callable[[Config, Target], None]
     batch: int | None = None
     of_slices: bool = True
+    of_pools: bool = True
 
 
 def _set(key: str, value: Callable[[Any], Any]) -> Callable[[Config, Target], None]:
@@ -101,18 +103,21 @@ EDITS: Final = (
     ),
     Edit("pool-renamed", "a GPU pool renamed", _rename_pool),
     Edit("pool-removed", "a GPU pool removed", _remove_pool, batch=1),
-    Edit("version", "`kubernetes.version` raised by a minor", _raise_version),
+    Edit("version", "`kubernetes.version` raised by a minor", _raise_version, of_pools=False),
     Edit("disk", "`diskGb` of a pool", _set("diskGb", lambda size: (size or 100) + _MORE_GB)),
 )
 
 
-def rounds(which: DayTwoSet, effects: Effects, *, protected: bool, sliced: bool = False) -> list[tuple[Edit, ...]]:
+def rounds(
+    which: DayTwoSet, effects: Effects, *, protected: bool, sliced: bool = False, joined: bool = False
+) -> list[tuple[Edit, ...]]:
     """The edits by update. ``all``: every edit in its own update. ``brief``: those that end no job, in two updates.
 
     The engine refuses to replace or delete a pool of a ``protected`` stack. ``sliced``: its pools are slices of TPUs.
+    ``joined``: its cluster is somebody else's.
     """
     refused = ("replace", "delete") if protected else ()
-    known = [(edit, effects[edit.id]) for edit in EDITS if edit.of_slices or not sliced]
+    known = [(edit, effects[edit.id]) for edit in EDITS if edit.of_slices >= sliced and edit.of_pools >= joined]
     edits = [edit for edit, effect in known if not effect.preview.startswith(refused)]
     if which == "all":
         return [(edit,) for edit in edits]

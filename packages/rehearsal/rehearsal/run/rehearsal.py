@@ -10,14 +10,13 @@ from typing import ClassVar
 from rich.console import Console
 
 from facts import catalog
-from facts.catalog.changes import Effects
 from facts.concepts.counts import counted
 from facts.concepts.rest import short_message
 from rehearsal import checks, work
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.day_two.edits import Edit, rounds
+from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.job import NEVER_RAN, RunningJob
 from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine
@@ -310,21 +309,18 @@ class Rehearsal(Recorder[RunRecord]):
             or cloud.choices.kubernetes_versions.get(kubernetes.channel)
             or self._admin.version(),
             effects=effects,
-            edits=self._edits(effects),
+            edits=rounds(
+                self._options.day_two,
+                effects,
+                protected=settings.security.deletion_protection,
+                sliced=all(pool.gpus.slice_nodes for pool in settings.gpu_pools),
+                joined=settings.existing_cluster is not None,
+            ),
         )
         self._record.changes = play.changes
         for check in play.play(self._scenario_played):
             self._record.checks.append(check)
             self._say(f"{check.title}: {check.detail}")
-
-    def _edits(self, effects: Effects) -> list[tuple[Edit, ...]]:
-        settings = self._stack.settings
-        return rounds(
-            self._options.day_two,
-            effects,
-            protected=settings.security.deletion_protection,
-            sliced=all(pool.gpus.slice_nodes for pool in settings.gpu_pools),
-        )
 
     def _idempotence(self, engine: Engine) -> None:
         nodes = {node.name for node in self._timeline.gpu_nodes_now()}

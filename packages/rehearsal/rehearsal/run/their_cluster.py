@@ -14,12 +14,10 @@ from rich.console import Console
 from typing_extensions import override
 
 from facts import catalog
-from facts.catalog.changes import Effects
 from facts.concepts.counts import counted
 from rehearsal import checks
 from rehearsal.checks import untouched
 from rehearsal.cluster.api import Api, Object
-from rehearsal.day_two.edits import Edit
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.program import open_program
 from rehearsal.engine.stack import ROOT, Stack, stack_name
@@ -45,10 +43,6 @@ class Found:
     objects: Objects
     answers: Mapping[untouched.Key, untouched.DryRun]
     resources: tuple[str, ...]
-
-
-OF_CLUSTER: Final = "version"
-"""The edit that only the cluster's owner makes."""
 
 
 class OnTheirCluster(Rehearsal):
@@ -146,10 +140,6 @@ class OnTheirCluster(Rehearsal):
     @override
     def _ask(self) -> None:
         """Of what the stack decides for others there is nothing here."""
-
-    @override
-    def _edits(self, effects: Effects) -> list[tuple[Edit, ...]]:
-        return [edits for edits in super()._edits(effects) if all(edit.id != OF_CLUSTER for edit in edits)]
 
     @override
     def _destroy(self, engine: Engine) -> None:

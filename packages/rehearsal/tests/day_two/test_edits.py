@@ -51,7 +51,10 @@ def test_every_update_is_a_valid_stack_and_differs_from_the_last(stack: str, whi
     effects = catalog.of(settings.cloud).changes[settings.autoscaler]
     sliced = all(pool.gpus.slice_nodes for pool in settings.gpu_pools)
     assert sliced is stack.endswith("slices")
-    played = rounds(which, effects, protected=settings.security.deletion_protection, sliced=sliced)
+    joined = settings.existing_cluster is not None
+    assert joined is stack.endswith("existing-cluster.yaml")
+    protected = settings.security.deletion_protection
+    played = rounds(which, effects, protected=protected, sliced=sliced, joined=joined)
     assert {"label", "tag", "pool-added"} <= {edit.id for edits in played for edit in edits}
     for edits in played:
         difference = edit_stack(file, edits, about)

@@ -51,7 +51,10 @@ _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
     "network": lambda settings: settings.network.existing is None,
     "existing-network": lambda settings: settings.network.existing is not None,
     "security-group": lambda settings: settings.network.existing is not None or settings.workloads.shared_volume,
-    "placement-group": lambda settings: any(pool.nodes.compact or pool.nodes.fabric for pool in settings.gpu_pools),
+    # Reserved machines have their place.
+    "placement-group": lambda settings: any(
+        pool.nodes.fabric is not None and pool.scaling.reservation is None for pool in settings.gpu_pools
+    ),
     "own-key": lambda settings: settings.security.kms_key is None,
     "disk-key": lambda settings: settings.security.disk_key is not None,
     "karpenter": lambda settings: settings.autoscaler in KARPENTERS,
