@@ -44,7 +44,8 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
         one.inputs["metadata"]["name"]: one.retain_on_delete
         for one in recording.of_type("kubernetes:core/v1:Namespace")
     }
-    assert made == {"research": True, "vision": True}, "a team that is no longer named keeps what runs"
+    costs = {"gpucluster-ledger": False}
+    assert made == {"research": True, "vision": True, **costs}, "a team that is no longer named keeps what runs"
 
 
 @each_cloud

@@ -268,7 +268,7 @@ def edits() -> Iterator[Any]:
     """
     for name, column in COLUMNS.items():
         for key in sorted({*asked(column), *(rows(name).keys() & CHANGES)} - ELSEWHERE):
-            before = before_and_after(key, column)[0]["autoscaling"].get("autoscaler")
+            before = before_and_after(key, column)[0].get("autoscaling", {}).get("autoscaler")
             if (before or catalog.of(column.cloud).choices.autoscalers[0]) != column.autoscaler:
                 continue  # an edit of another column
             effect = rows(name).get(IN_THE_TABLES.get(key, key))
