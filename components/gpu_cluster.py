@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from components import outputs
 from components.access import Access, AccessArgs
+from components.clouds.data_lookup import refuse
+from components.clouds.deployed import Deployed
 from components.cluster import Cluster, ClusterArgs
 from components.gpu_pools import GpuPools, GpuPoolsArgs, declare_gpu_pools
 from components.node_pool import (
@@ -20,9 +22,16 @@ from components.node_pool import (
     CpuNodePool,
     NodePoolArgs,
 )
-from components.settings import Settings
+from components.settings import Problem, Settings
 from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
+
+_CLUSTER: Final = "gpucluster:index:Cluster"
+_OWN_CLUSTER: Final = Problem(
+    "existingCluster",
+    "this stack has made a cluster, which the update would delete with all that runs in it",
+    "Leave it out, or use a stack of its own for the other cluster",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +59,14 @@ class GpuCluster(pulumi.ComponentResource):
 def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) -> dict[str, Any]:
     """Declare the cluster, its pools and what runs in it, each component with ``options``; the outputs by name.
 
-    In a cluster that somebody else made these are the GPU pools alone."""
+    In a cluster that somebody else made these are the GPU pools alone.
+
+    Raises:
+        pulumi.RunError: the stack has a cluster of its own, which would be deleted.
+    """
     if settings.existing_cluster is not None:
+        if Deployed().names(_CLUSTER):
+            refuse([_OWN_CLUSTER], settings)
         return dict(GpuPools("pools", GpuPoolsArgs(settings=settings), options()).outputs)
     gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
     cluster = Cluster("cluster", ClusterArgs(settings=settings), options())

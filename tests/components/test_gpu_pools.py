@@ -388,6 +388,16 @@ def test_the_inventory_of_this_stack_is_its_own(server: ApiServer) -> None:
     assert update(deployed=first).only(POOL)
 
 
+def test_a_stack_keeps_the_cluster_that_it_has_made(server: ApiServer) -> None:
+    own = {key: value for key, value in KEYS.items() if key != "gpucluster:existingCluster"}
+    networks = [{"cidr": "203.0.113.0/24", "name": "office"}]
+    made = update({**own, "gpucluster:network": {"authorizedNetworks": networks}})
+    assert made.only("gcp:container/cluster:Cluster")
+    text = refusal(deployed=made)
+    assert "existingCluster: this stack has made a cluster, which the update would delete" in text
+    assert update(deployed=update()).only(POOL)
+
+
 def plugin(**pod: Any) -> dict[str, Any]:
     container = {"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}
     volumes = [{"name": "sockets", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}]
