@@ -11,10 +11,10 @@ import yaml
 from rich.console import Console
 
 from facts import catalog
+from rehearsal.day_two.edits import rounds
 from rehearsal.engine.stack import StackError, resolve
 from rehearsal.run import their_cluster
 from rehearsal.run.options import Options
-from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.run.their_cluster import PROGRAMS, OnTheirCluster
 from rehearsal.scenario.check import pools_of
 
@@ -84,11 +84,13 @@ def test_a_folder_with_stack_files_of_other_names_is_refused(tmp_path: Path, mon
         rehearsal(tmp_path, program(tmp_path / "theirs", prod="config: {}\n"), monkeypatch)
 
 
-def test_the_stack_has_no_admin_pool_and_changes_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = rehearsal(tmp_path, None, monkeypatch)
-    pools = pools_of(made._stack.settings)
+def test_the_stack_has_no_admin_pool_and_changes_no_version() -> None:
+    settings = resolve(STACK).settings
+    pools = pools_of(settings)
     assert (pools.admin, [pool.name for pool in pools.all]) == (None, ["t4-1", "t4-4"])
-    effects = catalog.of("gke").changes[made._stack.settings.autoscaler]
-    assert "version" not in {edit.id for edits in made._edits(effects) for edit in edits}
-    anywhere: Any = Rehearsal
-    assert "version" in {edit.id for edits in anywhere._edits(made, effects) for edit in edits}
+    effects = catalog.of("gke").changes[settings.autoscaler]
+    own, joined = (
+        {edit.id for edits in rounds("all", effects, protected=False, joined=each) for edit in edits}
+        for each in (False, True)
+    )
+    assert own - joined == {"version"}
