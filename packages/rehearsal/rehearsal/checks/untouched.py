@@ -49,8 +49,17 @@ def objects(api: Api) -> dict[Key, Object]:
             metadata = each["metadata"]
             if GROUP_LABEL in (metadata.get("labels") or {}) and kind != "Node":
                 continue  # of the autoscaler's simulation, which has a place for each group in one order
+            if kind == "Pod" and _is_resized(metadata):
+                continue
             found[f"{version} {kind}", metadata.get("namespace", ""), metadata["name"]] = _lasting(each)
     return found
+
+
+def _is_resized(metadata: Object) -> bool:
+    """Whether it is a pod of a system Deployment, which its owner resizes with the number of nodes: another of its pods
+    may be left afterwards. How many are ready is in the Deployment, which is compared."""
+    owners = {each["kind"] for each in metadata.get("ownerReferences") or ()}
+    return metadata.get("namespace") == "kube-system" and owners == {"ReplicaSet"}
 
 
 def _kinds(api: Api) -> Iterator[tuple[str, str, str]]:

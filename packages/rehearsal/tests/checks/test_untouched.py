@@ -141,6 +141,24 @@ def test_of_the_simulated_autoscaler_only_the_nodes_are_compared(server: Any) ->
     assert {key[2] for key in untouched.objects(server)} == {"web-1", "general-1", "inference-1", "company"}
 
 
+@pytest.mark.parametrize(
+    ("namespace", "owner", "compared"),
+    [
+        ("kube-system", "ReplicaSet", False),
+        ("kube-system", "DaemonSet", True),
+        ("kube-system", "Job", True),
+        ("shop", "ReplicaSet", True),
+    ],
+)
+def test_another_pod_of_a_resized_system_deployment_is_no_difference(
+    server: Any, namespace: str, owner: str, compared: bool
+) -> None:
+    before = untouched.objects(server)
+    metadata = {"name": "another", "namespace": namespace, "ownerReferences": [{"kind": owner, "name": "it"}]}
+    server.there[PODS].append({"metadata": metadata})
+    assert bool(untouched.differences(before, untouched.objects(server))) is compared
+
+
 def test_pods_of_nodes_that_are_gone_are_collected_and_no_others(server: Any) -> None:
     waiting = {"metadata": {"name": "waiting", "namespace": "shop"}, "spec": {}}
     lost = {"metadata": {"name": "lost", "namespace": "shop"}, "spec": {"nodeName": "gone-1"}}
