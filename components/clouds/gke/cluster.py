@@ -22,6 +22,7 @@ from components.clouds.gke.identity import (
     grant_data_key,
     has_data_right,
 )
+from components.clouds.gke.kubeconfig import kubeconfig_of
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
@@ -32,8 +33,6 @@ from components.clouds.raw import beside
 from components.resources import CustomResource, documents
 from components.settings import Settings
 from components.settings.limits.gke import addresses_off
-from facts.catalog import of
-from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -158,22 +157,13 @@ def _ignored_changes(settings: Settings) -> list[str]:
 def _kubeconfig(
     settings: Settings, cluster: CustomResource[gke.ClusterOutputs], authority: pulumi.Output[str]
 ) -> pulumi.Output[str]:
-    """Google's credential plugin takes the application-default credentials, as the Google Cloud provider does: the same
-    principal creates the cluster and its objects.
-    https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
-
-    The cluster's CA proves its addresses; the certificate of its endpoint by name is of a public authority:
-    https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637.
-    """
-    context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
-    plugin, by_name = of("gke").account.credential_plugin, settings.network.dns_endpoint
-    hint = "Install it: gcloud components install gke-gcloud-auth-plugin"
-    user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=True)
+    """By the cluster's endpoint by name, if it has one."""
+    by_name, place = settings.network.dns_endpoint, location(settings)
 
     def made(answer: Sequence[Any]) -> str:
         host = answer[0]["dnsEndpointConfig"]["endpoint"] if by_name else answer[0]
-        known = {} if by_name else {"certificate-authority-data": answer[1]}
-        return kubeconfig(context, {"server": f"https://{host}", **known}, user)
+        known = None if by_name else answer[1]
+        return kubeconfig_of(settings.cluster_name, place, settings.project, host, known)
 
     endpoint = cluster.outputs["controlPlaneEndpointsConfig" if by_name else "endpoint"]
     return pulumi.Output.secret(pulumi.Output.all(endpoint, authority).apply(made))

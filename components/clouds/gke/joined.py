@@ -18,10 +18,9 @@ from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, J
 from components.clouds.deployed import Deployed
 from components.clouds.gke import compute_class, pools
 from components.clouds.gke.context import Context
+from components.clouds.gke.kubeconfig import kubeconfig_of
 from components.clouds.gke.node_config import OWN_SCOPES
 from components.settings import Problem, Settings
-from facts import catalog
-from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.pool import CLASS_LABEL, Pool
 
 _CLUSTER: Final = "gcp:container/getCluster:getCluster"
@@ -33,7 +32,6 @@ _OLDEST: Final = (1, 30)
 _DATAPLANE_V2: Final = "ADVANCED_DATAPATH"
 _DEFAULT_ACCOUNT: Final = "default"
 _NAME: Final = "existingCluster.name"
-_HINT: Final = "Install it: gcloud components install gke-gcloud-auth-plugin"
 
 # Property of the provider's cluster resource → of its function's answer, where a block is a list of one.
 _BLOCKS: Final[Mapping[str, str]] = {
@@ -95,11 +93,9 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
     )
     written = settings.existing_cluster.node_identity if settings.existing_cluster else None
     identity = written or next(iter(accounts), _DEFAULT_ACCOUNT)
-    server, authority = _address(answer), str(_first(answer, "masterAuths").get("clusterCaCertificate") or "")
-    plugin = catalog.of("gke").account.credential_plugin
-    user = plugin_user(plugin.command, plugin.arguments.split(), _HINT, provideClusterInfo=True)
-    by_name = server.endswith(".goog")
-    entry = {"server": server, **({} if by_name else {"certificate-authority-data": authority})}
+    authority = str(_first(answer, "masterAuths").get("clusterCaCertificate") or "")
+    by_name = _name_of(answer)
+    host, proof = by_name or str(answer.get("endpoint")), None if by_name else authority
     problems = [*_problems(settings, name, answer)]
     if written is None and len(accounts) > 1 and not answer.get("enableAutopilot"):
         text = f"the nodes of '{name}' have several identities: {', '.join(accounts)}"
@@ -110,7 +106,7 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
         name=name,
         location=location,
         version=version,
-        kubeconfig="" if hopeless else kubeconfig(f"gke_{settings.project}_{location}_{name}", entry, user),
+        kubeconfig="" if hopeless else kubeconfig_of(name, location, settings.project, host, proof),
         authority=authority,
         node_identity=identity,
         nodes=_nodes(answer, identity, written, own),
@@ -138,15 +134,13 @@ def _nodes(answer: Mapping[str, Any], identity: str, written: str | None, own: C
     return {"oauthScopes": scopes[0] if scopes and scopes[0] else [*OWN_SCOPES], "tags": common}
 
 
-def _address(answer: Mapping[str, Any]) -> str:
-    """The control plane's name if it is reachable from anywhere, with IAM instead of addresses; else its address.
+def _name_of(answer: Mapping[str, Any]) -> str:
+    """The control plane's name if it is reachable from anywhere, with IAM instead of addresses; else empty.
 
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
     """
     by_name = _first(_first(answer, "controlPlaneEndpointsConfigs"), "dnsEndpointConfigs")
-    if by_name.get("allowExternalTraffic") and by_name.get("endpoint"):
-        return f"https://{by_name['endpoint']}"
-    return f"https://{answer.get('endpoint')}"
+    return str(by_name.get("endpoint") or "") if by_name.get("allowExternalTraffic") else ""
 
 
 def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
