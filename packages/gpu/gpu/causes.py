@@ -6,6 +6,7 @@ reached``): each group counts for one of the reasons.
 
 from __future__ import annotations
 
+import functools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -68,18 +69,21 @@ class Cause:
 
 
 _LINE: Final = 160
-_TABLE: Final[Mapping[Section, Sequence[Cause]]] = {
-    section: [Cause(**entry) for entry in entries]
-    for section, entries in yaml.safe_load(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")).items()
-}
 # What the scheduler tried besides says nothing about nodes that fit (FitError):
 # https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go
 _PREEMPTION: Final = re.compile(r"\. (?:no new claims to deallocate|preemption: |still not schedulable).*", re.DOTALL)
 
 
+@functools.cache
+def _table() -> Mapping[Section, Sequence[Cause]]:
+    """Read when a job waits: other commands start without it."""
+    text = Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8")
+    return {section: [Cause(**entry) for entry in entries] for section, entries in yaml.safe_load(text).items()}
+
+
 def causes(section: Section, text: str) -> list[Cause]:
     """The entries of a section that ``text`` names, the first first."""
-    return [cause for cause in _TABLE[section] if cause.is_in(_PREEMPTION.sub("", text))]
+    return [cause for cause in _table()[section] if cause.is_in(_PREEMPTION.sub("", text))]
 
 
 def knows_all(section: Section, text: str) -> bool:
