@@ -28,6 +28,7 @@ def test_the_internet_in_any_number_of_parts_is_the_internet(prefix: int) -> Non
         ([" 0.0.0.0/0 "], True),
         (["203.0.113.0/0"], True),
         (["0.0.0.0/00"], True),
+        (["0.0.0.0/2", "64.0.0.0/2"], True),
         (["0.0.0.0/0.0.0.0"], True),
         (["::/0"], True),
         (["::/1"], True),
@@ -51,10 +52,13 @@ def test_the_internet_in_any_number_of_parts_is_the_internet(prefix: int) -> Non
         # What is unknown decides only what the others leave open.
         ([UNKNOWN], UNKNOWN),
         (["203.0.113.0/24", UNKNOWN], UNKNOWN),
+        (["10.0.0.0/8", UNKNOWN], UNKNOWN),
         (["0.0.0.0/0", UNKNOWN], True),
         # What is no range may be read as all addresses.
         (["vpn.example.com"], True),
         (["000.0.0.0/0"], True),
+        (["0x0.0.0.0/0"], True),
+        (["000.0.0.0/0", UNKNOWN], True),
         (["300.0.0.0/8"], True),
         (["203.0.113.0/33"], True),
         ([None], True),
@@ -62,6 +66,7 @@ def test_the_internet_in_any_number_of_parts_is_the_internet(prefix: int) -> Non
         # IPv4 in the words of IPv6.
         (["::ffff:0:0/96"], True),
         (["::ffff:203.0.113.0/120"], False),
+        (["::ffff:10.0.0.0/104"], False),
     ],
 )
 def test_ranges_are_counted_as_one_set(ranges: list[Any], answer: object) -> None:
