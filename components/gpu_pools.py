@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
+_AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
+_NOT_LOGGED_IN: Final = (401, 403)
 _REACH: Final = "Run Pulumi where the control plane answers: its network, its authorized networks, a VPN"
 
 
@@ -182,7 +184,9 @@ class GpuPools(pulumi.ComponentResource):
                 problems, notes = [*problems, *looked.problems], [*notes, *looked.notes]
             except RefusedRequestError as error:
                 text = f"the API server of '{view.name}' refuses to be looked at ({error.status}): {error}"
-                problems.append(Problem("existingCluster.name", text, _LOG_IN))
+                problems.append(
+                    Problem("existingCluster.name", text, _LOG_IN if error.status in _NOT_LOGGED_IN else _AGAIN)
+                )
             except SilentServerError as error:
                 text = f"the API server of '{view.name}' cannot be asked: {error}"
                 if pulumi.runtime.is_dry_run():

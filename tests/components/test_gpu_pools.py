@@ -326,9 +326,20 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(server: ApiServer) -
     assert '"kind": "ClusterRole"' in text
 
 
-def test_a_user_whom_the_api_server_does_not_know_is_told(server: ApiServer) -> None:
-    with mock.patch.object(server, "get", side_effect=RefusedRequestError(401, "Unauthorized")):
-        assert "the API server of 'research' refuses to be looked at (401): Unauthorized" in refusal()
+@pytest.mark.parametrize(
+    ("status", "message", "remedy"),
+    [
+        (401, "Unauthorized", "Log in as somebody with rights in the cluster"),
+        (403, "Forbidden", "Log in as somebody with rights in the cluster"),
+        (429, "Too many requests", "Try again in some minutes"),
+        (503, "Unavailable", "Try again in some minutes"),
+    ],
+)
+def test_what_the_api_server_answers_instead_is_told(server: ApiServer, status: int, message: str, remedy: str) -> None:
+    with mock.patch.object(server, "get", side_effect=RefusedRequestError(status, message)):
+        text = refusal()
+    assert f"the API server of 'research' refuses to be looked at ({status}): {message}" in text
+    assert remedy in text
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Pod", "ValidatingAdmissionPolicy"])
