@@ -121,7 +121,7 @@ def test_a_stack_without_a_report_is_named_with_its_command(monkeypatch: pytest.
 
 
 def test_a_program_of_the_cluster_is_refused_for_a_stack_that_makes_its_own() -> None:
-    refused = run("rehearse", "dev", "--cluster", "examples/clusters-of-others/gke", TERMINAL_WIDTH="300")
+    refused = run("rehearse", "dev", "--cluster", "examples/other-programs/gke-company", TERMINAL_WIDTH="300")
     assert refused.returncode == 2
     assert "Pulumi.dev.yaml has no existingCluster, so the stack makes its own cluster" in refused.stderr
 

@@ -72,7 +72,7 @@ class RehearseOptions:
             "--cluster",
             help="The Pulumi program in Python that makes the existing cluster: its folder, or a stack file in it.",
             envvar="CLUSTER",
-            show_default="a cluster of the stack file's name, as in examples/clusters-of-others",
+            show_default="a cluster of the stack file's name, as in examples/other-programs",
         ),
     ] = None
     day_two: Annotated[

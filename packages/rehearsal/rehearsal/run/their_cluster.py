@@ -29,8 +29,8 @@ from rehearsal.scenario.plan import Scenario
 from rehearsal.scenario.player import CHANCE_SECONDS, PATIENCE_SECONDS
 from rehearsal.scenario.user import User, let_in
 
-PROGRAMS: Final = ROOT / "examples" / "clusters-of-others"
-"""A folder for each cloud, with the program that makes the cluster unless ``Options.cluster`` names another."""
+PROGRAMS: Final = ROOT / "examples" / "other-programs"
+"""The program of ``<cloud>-company`` there makes the cluster unless ``Options.cluster`` names another."""
 
 
 Objects = Mapping[untouched.Key, Object]
@@ -55,7 +55,7 @@ class OnTheirCluster(Rehearsal):
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
         """Nothing is started yet. Raises StackError: their program cannot be rehearsed, and why."""
         super().__init__(stack, options, console)
-        place = options.cluster or PROGRAMS / stack.settings.cloud
+        place = options.cluster or PROGRAMS / f"{stack.settings.cloud}-company"
         folder, name = (place.parent, stack_name(place)) if place.is_file() else (place, stack.name)
         self._program = open_program(folder, name)
         self._packages = self._program.packages

@@ -16,7 +16,7 @@ from rehearsal.sandbox import client
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
 PROGRAMS = Path(__file__).parent / "programs"
-EXAMPLES = ROOT / "examples" / "foreign"
+EXAMPLES = ROOT / "examples" / "other-programs"
 
 
 def rehearsed(folder: Path) -> tuple[int, str, dict[str, Any]]:
