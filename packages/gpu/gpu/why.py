@@ -28,6 +28,8 @@ from gpu.ledger import allowed_pools
 Object = Mapping[str, Any]
 
 _NODE_CLAIM: Final = re.compile(r"nodeclaim/([^\s,]+)")
+_OTHER_POOL: Final = re.compile(rf"{re.escape(POOL_LABEL)} In \[[^\]]*\] not in {re.escape(POOL_LABEL)} In ")
+_PASSED_OVER: Final = "NoCompatibleInstanceTypes"
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
 _GROUP_FAILURES: Final = ("FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut")
 _CLAIM_FAILURES: Final = (
@@ -281,11 +283,33 @@ def _refused(pod: Object, refusal: Object, events: Sequence[Object], view: View,
         return conclusive.reason(message, source)
     if misfit is not None:
         return replace(misfit, source=source)
+    if (passed_over := _passed_over(pod, message, events, source)) is not None:
+        return _timed(passed_over, refusal)
     cause = _cause_of(pod, message, view)
     if cause is None:
         return unknown(message, source)
     reason = cause.reason(message, source)
     return _before_backoff(pod, events, view, uids) or reason if reason.kind == "unknown" else _timed(reason, refusal)
+
+
+def _passed_over(pod: Object, message: str, events: Sequence[Object], source: str) -> Reason | None:
+    """That Karpenter refuses the pod for other NodePools than its own alone: it does not consider that one now.
+
+    ``NewScheduler`` leaves out a NodePool none of whose machine types is available, and one that is not ready:
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go
+    """
+    own = allowed_pools(pod)
+    if not own or not all(_OTHER_POOL.search(refusal) for refusal in re.split(r"; (?!key )", message)):
+        return None
+    reported = [each for each in events if each.get("reason") == _PASSED_OVER and _named(each)[1] in own]
+    if reported:
+        return _of_attempt(reported[-1], "NodePool")
+    summary = (
+        f"Karpenter does not consider pool {' or '.join(own)}: the cloud has none of its machine types now, or its "
+        "NodePool is not ready"
+    )
+    remedy = f"wait some minutes; `kubectl describe nodepool {own[0]}` shows whether it is ready"
+    return Reason("unknown", summary, remedy, message, source=source)
 
 
 def _cause_of(pod: Object, message: str, view: View) -> Cause | None:

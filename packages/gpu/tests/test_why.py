@@ -90,6 +90,41 @@ def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
     assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
 
 
+POOL = "gpucluster.dev/pool"
+OF_OTHERS = "; ".join(
+    f"incompatible requirements, key gpucluster.dev/gpu, gpucluster.dev/gpu In [t4] not in gpucluster.dev/gpu In [l4]; "
+    f"key {POOL}, {POOL} In [t4-spot] not in {POOL} In [{other}]"
+    for other in ("l4-spot", "l4")
+)
+NO_TYPE = event(
+    "NoCompatibleInstanceTypes",
+    "NodePool requirements filtered out all compatible available instance types",
+    1,
+    "NodePool",
+    "t4-spot",
+    "np",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "waiting_helps", "refusal", "events"),
+    [
+        ("no-capacity", True, OF_OTHERS, [NO_TYPE]),
+        ("unknown", None, OF_OTHERS, []),
+        ("unknown", None, OF_OTHERS, [{**NO_TYPE, "involvedObject": {"kind": "NodePool", "name": "l4"}}]),
+        ("no-pool", False, f"{OF_OTHERS}; no instance type has enough resources, requirements=x", [NO_TYPE]),
+        ("no-pool", False, "did not tolerate taint (taint=x); incompatible requirements, key x", [NO_TYPE]),
+    ],
+)
+def test_a_node_pool_that_karpenter_does_not_consider(
+    kind: str, waiting_helps: bool | None, refusal: str, events: list[dict[str, Any]]
+) -> None:
+    waiting = pod()
+    waiting["spec"]["nodeSelector"] = {POOL: "t4-spot"}
+    reason = of_job(JOB, [waiting], [*events, not_scheduled(refusal)])
+    assert (reason.kind, reason.waiting_helps) == (kind, waiting_helps), reason
+
+
 @pytest.mark.parametrize(
     ("refusal", "volume"),
     [
