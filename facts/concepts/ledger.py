@@ -45,7 +45,7 @@ _OFFER = "/api/v1/namespaces/kube-system/configmaps/gpucluster-pools"
 _NODES = "/api/v1/nodes"
 _PODS = "/api/v1/pods"
 _JOBS = "/apis/batch/v1/jobs"
-_EVENTS = "/api/v1/namespaces/default/events"
+_EVENTS = "/api/v1/events"
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _POOL_LABEL = "gpucluster.dev/pool"
 _PAGE = 500
@@ -57,7 +57,11 @@ _SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
 
 class NodeEntry(NamedTuple):
     """A node on one day: US dollars an hour (``None``: unknown; ``at_most``: an upper limit), when it was there (Unix
-    time). ``final``: it is gone, so ``end`` is no moment at which it was only seen."""
+    time). ``final``: it is gone, so ``end`` is no moment at which it was only seen.
+
+    Without a price and ``at_most``: it was gone when the program ran again, and was there at most from ``start`` to
+    ``end``, which no row counts. ``pool`` is empty where nobody knows it (``uncounted``).
+    """
 
     name: str
     pool: str
@@ -129,6 +133,11 @@ def _merged(one: Any, other: Any) -> Any:
         running = [each.running for each in (one, other) if each.running is not None]
         both = both._replace(running=min(running, default=None))
     return both
+
+
+def uncounted(node: NodeEntry) -> bool:
+    """Whether the entry is a node's time that is not known, and that nothing counts."""
+    return node.usd is None and node.at_most
 
 
 def hours(start: int | None, end: int) -> float:
@@ -266,15 +275,14 @@ def _of_jobs(
     jobs: Iterable[Any], counted: Mapping[str, PodEntry], pools: Mapping[str, Any], since: int
 ) -> tuple[dict[str, PodEntry], dict[str, int]]:
     """The pods of Jobs that ended after ``since`` and that are not among those ``counted``, by the times of their Job:
-    of each Job together, at the price of the dearest pool that they may use. And by Job how many have no such times."""
+    of each Job as many as may run at once, at the price of the dearest pool that they may use. And by Job how many have
+    no such times."""
     found: dict[str, PodEntry] = {}
     missing: dict[str, int] = {}
     for job in jobs:
         metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
         template = spec["template"]
-        gpus, conditions = _gpus(template["spec"]), status.get("conditions") or ()
-        ends = [_time(each.get("lastTransitionTime")) for each in conditions if each["type"] in ("Complete", "Failed")]
-        start, end = _time(status.get("startTime")), next(filter(None, ends), None)
+        gpus, start, end = _gpus(template["spec"]), _time(status.get("startTime")), _end_of(job)
         if not gpus or end is None or end < since:
             continue
         owner, uid = metadata["uid"][:8], metadata["uid"]
@@ -287,14 +295,15 @@ def _of_jobs(
         if start is None or usd is None:
             missing[uid] = lost
         else:
+            at_once = min(lost, max(1, spec.get("parallelism", 1)))
             found[uid] = PodEntry(
                 namespace=metadata["namespace"],
                 job=metadata["name"][:63],
                 owner=owner,
-                user=((template.get("metadata") or {}).get("annotations") or {}).get(USER, "")[:100],
+                user=_user_of(job),
                 node="",
-                gpus=gpus * lost,
-                usd=usd * lost,
+                gpus=gpus * at_once,
+                usd=usd * at_once,
                 start=start,
                 running=start,
                 end=end,
@@ -302,6 +311,18 @@ def _of_jobs(
                 estimated=True,
             )
     return found, missing
+
+
+def _end_of(job: Any) -> int | None:
+    """When the Job ended."""
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ends = [_time(each.get("lastTransitionTime")) for each in conditions if each["type"] in ("Complete", "Failed")]
+    return next(filter(None, ends), None)
+
+
+def _user_of(job: Any) -> str:
+    metadata = job["spec"]["template"].get("metadata") or {}
+    return str((metadata.get("annotations") or {}).get(USER, "")[:100])
 
 
 def _of_owner(owner: str, pods: Mapping[str, PodEntry]) -> int:
@@ -501,14 +522,22 @@ def record(now: int | None = None) -> None:
         of_day = merged(entries(each) for each in _days(f"{DAY_LABEL}={day}"))
         before = Day({**before.nodes, **of_day.nodes}, {**before.pods, **of_day.pods}, {})
     nodes = _nodes(_list(_NODES, f"&labelSelector={quote(_POOL_LABEL)}"), before.nodes, pools, now)
-    nodes = {**_gone_nodes(before.nodes, nodes), **nodes}
+    jobs = list(_list(_JOBS))
+    # Between two runs that were not late a node is at most seen for less than it was there.
+    late = last + 2 * 60 * EVERY_MINUTES < now
+    gone, unknown_ends = _gone_nodes(before.nodes, nodes)
+    nodes = {**gone, **nodes}
+    unseen, of_events = _came_and_went(jobs, before, nodes, pools, last) if late else ({}, {})
+    nodes |= unseen
     by_name = {node.name: (uid, node) for uid, node in nodes.items()}
     pods = {}
     for pod in _list(_PODS):
         if _gpus(pod["spec"]) and (found := _pod(pod, by_name, pools, now)) is not None:
             pods[pod["metadata"]["uid"]] = found
-    pods = {**_gone_pods(before.pods, pods, nodes), **pods}
-    of_jobs, missing = _of_jobs(_list(_JOBS), {**before.pods, **pods}, pools, since)
+    pods = {**of_events, **_gone_pods(before.pods, pods, nodes, jobs if late else ()), **pods}
+    if late:
+        nodes |= _until(unknown_ends, nodes, pods, now)
+    of_jobs, missing = _of_jobs(jobs, {**before.pods, **pods}, pools, since)
     days: dict[str, Day] = {_day(now): Day({}, {}, missing)}
     for kind, entry_of in (("nodes", nodes), ("pods", {**pods, **of_jobs})):
         for uid, entry in entry_of.items():
@@ -525,27 +554,154 @@ def record(now: int | None = None) -> None:
     sys.stdout.write(f"{counts}\n")
 
 
-def _gone_nodes(before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry]) -> dict[str, NodeEntry]:
+def _gone_nodes(
+    before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry]
+) -> tuple[dict[str, NodeEntry], list[str]]:
     """Nodes that are no longer there, with their end: Kubernetes' event, which it keeps for an hour, or else the moment
-    at which they were last seen. https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/nodelifecycle/node_lifecycle_controller.go
+    at which they were last seen. And the UIDs of those without an event.
+    https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/nodelifecycle/node_lifecycle_controller.go
     """
     gone = {uid: node for uid, node in before.items() if not node.final and uid not in nodes}
     if not gone:
-        return {}
-    ends = {
-        event["involvedObject"].get("uid"): _time(event.get("firstTimestamp") or event.get("eventTime"))
-        for event in _list(_EVENTS, f"&fieldSelector={quote('reason=RemovingNode')}")
-    }
-    return {uid: node._replace(end=max(ends.get(uid) or 0, node.end), final=True) for uid, node in gone.items()}
+        return {}, []
+    ends = {uid: when for uid, _, when in _node_events("RemovingNode")}
+    ended = {uid: node._replace(end=max(ends.get(uid, 0), node.end), final=True) for uid, node in gone.items()}
+    return ended, [uid for uid in gone if uid not in ends]
 
 
 def _gone_pods(
-    before: Mapping[str, PodEntry], pods: Mapping[str, PodEntry], nodes: Mapping[str, NodeEntry]
+    before: Mapping[str, PodEntry], pods: Mapping[str, PodEntry], nodes: Mapping[str, NodeEntry], jobs: Iterable[Any]
 ) -> dict[str, PodEntry]:
-    """Pods that are no longer there, with their end: that of their node, or else when they were last seen."""
+    """Pods that are no longer there, with their end: that of their node, or of their Job if it is among ``jobs``, or
+    else when they were last seen."""
     gone = {uid: pod for uid, pod in before.items() if not pod.final and uid not in pods}
     ends = {uid: node.end for uid, node in nodes.items() if node.final}
-    return {uid: pod._replace(end=ends.get(pod.node, pod.end), final=True) for uid, pod in gone.items()}
+    of_jobs = {job["metadata"]["uid"][:8]: end for job in jobs if (end := _end_of(job)) is not None}
+    return {
+        uid: pod._replace(end=max(ends.get(pod.node, pod.end), of_jobs.get(pod.owner, 0)), final=True)
+        for uid, pod in gone.items()
+    }
+
+
+def _until(
+    uids: Iterable[str], nodes: Mapping[str, NodeEntry], pods: Mapping[str, PodEntry], now: int
+) -> dict[str, NodeEntry]:
+    """Nodes that went while the program did not run, nobody knows when: they count as long as their pods ran, and the
+    rest until ``now`` is listed."""
+    found = {}
+    for uid in uids:
+        end = max([nodes[uid].end, *(pod.end for pod in pods.values() if pod.node == uid)])
+        found[uid] = nodes[uid]._replace(end=end)
+        found[f"{uid}-rest"] = nodes[uid]._replace(usd=None, at_most=True, start=end, end=now)
+    return found
+
+
+class _Scheduled(NamedTuple):
+    """A pod of a Job with GPUs that is known from the scheduler's event alone."""
+
+    uid: str
+    stem: tuple[str, str]
+    """What the pod that replaces it has as well: the Job, and its index."""
+    job: Any
+    node: str
+    when: int
+
+
+def _came_and_went(
+    jobs: Iterable[Any], before: Day, nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any], last: int
+) -> tuple[dict[str, NodeEntry], dict[str, PodEntry]]:
+    """Nodes and pods of which there are only events, of the hour for which Kubernetes keeps them.
+
+    A node has the price of the dearest pool that all of its pods may use. One of which the start is not known, or no
+    pod of a Job, is ``uncounted``.
+    """
+    pods = [pod for pod in _scheduled(jobs) if pod.uid not in before.pods and pod.when >= last]
+    starts = {uid: when for uid, _, when in _node_events("RegisteredNode")}
+    unseen: dict[str, NodeEntry] = {}
+    for uid, name, end in _node_events("RemovingNode"):
+        if uid not in before.nodes and uid not in nodes and end > last:
+            start = starts.get(uid, last)
+            specs = [
+                pod.job["spec"]["template"]["spec"] for pod in pods if pod.node == name and start <= pod.when <= end
+            ]
+            allowed = [{*_allowed(spec)} for spec in specs]
+            both = {pool: pools[pool] for pool in set.intersection(*allowed) if pool in pools} if allowed else {}
+            pool = max(both.values(), key=lambda each: each.get("hourly_usd") or 0.0, default={})
+            usd = pool.get("hourly_usd") if uid in starts else None
+            unseen[uid] = NodeEntry(
+                name=name,
+                pool=pool.get("name", ""),
+                spot=bool(pool.get("spot")),
+                usd=usd,
+                at_most=usd is None or len(both) > 1 or bool(pool.get("price_at_most")),
+                start=start,
+                end=end,
+                final=True,
+            )
+    return unseen, dict(_of_scheduled(pods, {**nodes, **unseen}, pools))
+
+
+def _of_scheduled(
+    pods: Iterable[_Scheduled], nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any]
+) -> Iterator[tuple[str, PodEntry]]:
+    """The pods on known nodes, from when they were scheduled until their successor was, or Job or node ended."""
+    latest: dict[tuple[str, str], int] = {}
+    for pod in sorted(pods, key=lambda each: -each.when):
+        there = [
+            (uid, node) for uid, node in nodes.items() if node.name == pod.node and node.start <= pod.when <= node.end
+        ]
+        uid, node = there[0] if there else ("", None)
+        ends = [_end_of(pod.job), latest.get(pod.stem), node.end if node is not None else None]
+        if pod.job["spec"].get("completionMode") == "Indexed" or pod.job["spec"].get("parallelism", 1) == 1:
+            latest[pod.stem] = pod.when
+        if node is None or node.pool not in pools:
+            continue
+        gpus = _gpus(pod.job["spec"]["template"]["spec"])
+        entry = PodEntry(
+            namespace=pod.job["metadata"]["namespace"],
+            job=pod.job["metadata"]["name"][:63],
+            owner=pod.job["metadata"]["uid"][:8],
+            user=_user_of(pod.job),
+            node=uid,
+            gpus=gpus,
+            usd=_share(gpus, pools[node.pool]),
+            start=pod.when,
+            running=pod.when,
+            end=max(pod.when, min(end for end in ends if end is not None)),
+            final=True,
+            estimated=True,
+        )
+        yield pod.uid, entry
+
+
+def _scheduled(jobs: Iterable[Any]) -> Iterator[_Scheduled]:
+    """The pods of Jobs with GPUs that the scheduler's events name.
+    https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/schedule_one.go"""
+    with_gpus = {
+        (job["metadata"]["namespace"], job["metadata"]["name"]): job
+        for job in jobs
+        if _gpus(job["spec"]["template"]["spec"])
+    }
+    for event in _list(_EVENTS, f"&fieldSelector={quote('reason=Scheduled')}") if with_gpus else ():
+        about = event["involvedObject"]
+        stem = about["name"].rpartition("-")[0]
+        names = (stem, stem.rpartition("-")[0])
+        job = next((with_gpus[key] for name in names if (key := (about["namespace"], name)) in with_gpus), None)
+        assigned = (event.get("message") or "").rpartition(" to ")
+        if job is not None and assigned[1]:
+            yield _Scheduled(about["uid"], (job["metadata"]["uid"], stem), job, assigned[2], _moment(event))
+
+
+def _node_events(reason: str) -> list[tuple[str, str, int]]:
+    """UID and name of nodes, and when."""
+    events = _list(_EVENTS, f"&fieldSelector={quote(f'reason={reason},involvedObject.kind=Node')}")
+    found = ((event["involvedObject"], _moment(event)) for event in events)
+    return [(about["uid"], about["name"], when) for about, when in found if about.get("uid")]
+
+
+def _moment(event: Any) -> int:
+    """When it happened first; the two ways of writing events leave the other's field empty."""
+    return _time(event.get("firstTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]) or 0
 
 
 def _day(moment: int) -> str:

@@ -113,6 +113,9 @@ def test_a_team_alone_has_no_idle_nodes(serve: Callable[[dict[str, Any]], None],
 def lost(there: LedgerCluster) -> None:
     there.add_job("gone", there.now - HOUR, "l4")
     there.add_job("nowhere", there.now - HOUR, "", succeeded=3)
+    there.add_node("unseen", "l4")
+    there.now += HOUR / 2
+    there.remove_node("unseen")
 
 
 def test_what_is_not_exact_is_noted(serve: Callable[[dict[str, Any]], None], gpu: Run) -> None:
@@ -120,7 +123,10 @@ def test_what_is_not_exact_is_noted(serve: Callable[[dict[str, Any]], None], gpu
     notes = json.loads(gpu("cost", "--month", "2026-11", "--json")[1])["notes"]
     assert notes == [
         "node price of l4 not known exactly; its upper limit counts",
-        "at most, for jobs that ended while nothing was recorded: 1, counted by their own times",
+        "at most, for pods that ended while nothing was recorded: 1, counted by their own times; the idle time of "
+        "nodes that are not known is not included",
+        "not counted: nodes that came or went while nothing was recorded, at most 0.5 hours: unseen (perhaps without "
+        "GPUs)",
         "not counted: 3 pods of 1 Job",
     ]
 

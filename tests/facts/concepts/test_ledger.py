@@ -207,6 +207,156 @@ def test_what_ended_while_the_program_was_down_is_counted_by_its_own_times(
     assert there.days()["2026-11-29"].missing == {}
 
 
+def came_and_went(there: LedgerCluster, pool: str, pods: int, *, job: str = "train", gpus: int = 1) -> None:
+    """A node comes, runs the Job's pods for 20 minutes and goes."""
+    name = f"n{len(there.events)}"
+    there.add_node(name, pool)
+    started = there.now
+    for number in range(pods):
+        there.add_pod(f"{job}-{number}-x{number}x{len(there.events):03}", name, gpus, job=job)
+    there.now += 20 * MINUTE
+    there.remove_node(name)
+    if job:
+        there.add_job(job, started, pool, gpus=gpus, succeeded=pods)
+    there.now += 5 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("pool", "pods", "gpus", "running"), [("l4", 1, 1, 1 / 3), ("h100", 2, 2, 98 / 6), ("h100", 8, 1, 98 / 3)]
+)
+def test_a_node_that_came_and_went_while_the_program_was_down_is_counted_by_its_events(
+    pool: str, pods: int, gpus: int, running: float
+) -> None:
+    there = cluster()
+    there.events_kept = HOUR
+    there.run()
+    there.now += 10 * MINUTE
+    came_and_went(there, pool, pods, gpus=gpus)
+    for _ in range(3):
+        there.run()
+        there.now += 5 * MINUTE
+    (day,) = there.days().values()
+    (node,) = day.nodes.values()
+    assert (node.pool, node.final, node.end - node.start) == (pool, True, 20 * MINUTE)
+    assert {pod.job for pod in day.pods.values()} == {"train"}
+    assert len(day.pods) == pods
+    assert day.missing == {}
+    assert totals(there)["running"] == pytest.approx(running, abs=1e-4)
+    assert there.recorded_usd == pytest.approx(there.bill, abs=1e-4)
+
+
+def pods_of_others(there: LedgerCluster) -> None:
+    """A service's pods, which no Job has."""
+    came_and_went(there, "l4", 1, job="")
+
+
+def begun_before_the_events(there: LedgerCluster) -> None:
+    """Only the end of the node is known."""
+    there.add_node("n", "l4")
+    there.now += 2 * HOUR
+    there.add_pod("train-abcde", "n", job="train")
+    there.remove_node("n")
+    there.add_job("train", there.now, "l4")
+    there.now += 5 * MINUTE
+
+
+def removed_without_an_event(there: LedgerCluster) -> None:
+    """The node was there when the program ran last; when it went is not known."""
+    there.add_node("n", "l4")
+    there.run()
+    there.now += 20 * MINUTE
+    there.remove_node("n")
+    there.now += 2 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("happened", "pool", "at_most"),
+    [
+        (pods_of_others, "", 20 * MINUTE),
+        (begun_before_the_events, "l4", 2 * HOUR),
+        (removed_without_an_event, "l4", 2 * HOUR + 20 * MINUTE),
+    ],
+)
+def test_a_node_of_which_too_little_is_known_is_listed_and_not_counted(
+    happened: Callable[[LedgerCluster], None], pool: str, at_most: int
+) -> None:
+    there = cluster()
+    there.events_kept = HOUR
+    there.run()
+    happened(there)
+    there.run()
+    there.now += 5 * MINUTE
+    there.run()
+    (listed,) = [node for day in there.days().values() for node in day.nodes.values() if ledger.uncounted(node)]
+    assert (listed.pool, listed.end - listed.start) == (pool, at_most)
+    assert there.recorded_usd == 0
+
+
+def test_a_job_that_ended_while_the_program_was_down_ends_its_pods_and_keeps_its_node_as_long() -> None:
+    there = cluster()
+    there.events_kept = HOUR
+    there.add_node("n", "l4")
+    there.add_pod("train-abcde", "n", job="train")
+    there.run_pod("train-abcde")
+    started = there.now
+    there.now += 10 * MINUTE
+    there.run()
+    there.now += 50 * MINUTE
+    there.add_job("train", started, "l4")
+    there.remove_node("n")
+    there.now += 2 * HOUR
+    there.run()
+    assert totals(there)["running"] == pytest.approx(1.0)
+    assert totals(there)["idle"] == 0
+    (rest,) = [node for node in there.days()["2026-11-29"].nodes.values() if ledger.uncounted(node)]
+    assert rest.end - rest.start == 2 * HOUR, "how long the node was idle is not known"
+
+
+def test_a_sweep_counts_as_many_runs_at_once_as_it_may_have() -> None:
+    there = cluster()
+    there.run()
+    there.now += HOUR
+    there.add_job("sweep", NOON, "l4", succeeded=100, parallelism=8)
+    there.now += 2 * HOUR
+    there.run()
+    (pod,) = there.days()["2026-11-29"].pods.values()
+    assert (pod.gpus, ledger.cost_of(pod).running) == (8, pytest.approx(8.0))
+
+
+def test_a_node_has_the_price_of_a_pool_that_all_its_pods_may_use() -> None:
+    there = cluster()
+    there.events_kept = HOUR
+    there.run()
+    there.add_node("n", "l4-spot")
+    for number, pools in enumerate((["l4", "l4-spot", "h100"], ["l4-spot"])):
+        there.add_pod(f"j{number}-abcde", "n", job=f"j{number}")
+        there.add_job(f"j{number}", there.now, "l4")
+        selected = {"key": "gpucluster.dev/pool", "operator": "In", "values": pools}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [selected]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        there.jobs[f"j{number}"]["spec"]["template"]["spec"] |= {"nodeSelector": {}, "affinity": affinity}
+    there.now += 30 * MINUTE
+    there.remove_node("n")
+    there.run()
+    (node,) = there.days()["2026-11-29"].nodes.values()
+    assert (node.pool, node.usd, node.spot, node.at_most) == ("l4-spot", 0.4, True, False)
+
+
+def test_pods_that_replaced_each_other_share_their_time() -> None:
+    there = cluster()
+    there.events_kept = HOUR
+    there.run()
+    there.add_node("n", "l4")
+    for number in range(3):
+        there.add_pod(f"train-a{number}bcd", "n", job="train")
+        there.now += 10 * MINUTE
+    there.remove_node("n")
+    there.add_job("train", NOON, "l4", succeeded=1)
+    there.now += 5 * MINUTE
+    there.run()
+    assert totals(there) == {"gpu_hours": 0.5, "running": 0.5, "provisioning": 0.0, "idle": 0.0}
+
+
 @pytest.mark.parametrize(
     ("job", "missing"),
     [

@@ -15,12 +15,26 @@ from typing import Final
 from rich.markup import escape
 
 from facts.concepts.counts import counted
-from facts.concepts.ledger import HEAD, MONTH_LABEL, NAMESPACE, Cost, Day, PodEntry, by_day, cost_of, idle_usd
+from facts.concepts.ledger import (
+    HEAD,
+    MONTH_LABEL,
+    NAMESPACE,
+    Cost,
+    Day,
+    PodEntry,
+    by_day,
+    cost_of,
+    hours,
+    idle_usd,
+    uncounted,
+)
 from facts.concepts.rest import resource_path
 from gpu.cluster import ClusterClient
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, fail, out, print_json, table_of
 
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+_NAMED: Final = 5
+"""How many nodes a note names."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What a cell begins with that a spreadsheet would execute: https://owasp.org/www-community/attacks/CSV_Injection."""
 
@@ -111,8 +125,10 @@ def _costs(days: Iterable[Day], by: By) -> dict[CostRow, Cost]:
 def _notes(days: Iterable[Day]) -> Iterator[str]:
     """What the figures do not say."""
     whole = [*days]
-    at_most = {node.pool for day in whole for node in day.nodes.values() if node.at_most}
-    unpriced = {node.pool for day in whole for node in day.nodes.values() if node.usd is None}
+    nodes = [node for day in whole for node in day.nodes.values() if not uncounted(node)]
+    unknown = [node for day in whole for node in day.nodes.values() if uncounted(node)]
+    at_most = {node.pool for node in nodes if node.at_most}
+    unpriced = {node.pool for node in nodes if node.usd is None}
     estimated = {uid for day in whole for uid, pod in day.pods.items() if pod.estimated}
     missing = {uid: count for day in whole for uid, count in day.missing.items()}
     if at_most:
@@ -120,7 +136,18 @@ def _notes(days: Iterable[Day]) -> Iterator[str]:
     if unpriced:
         yield f"node price of {', '.join(sorted(unpriced))} unknown; these nodes are not included"
     if estimated:
-        yield f"at most, for jobs that ended while nothing was recorded: {len(estimated)}, counted by their own times"
+        yield (
+            f"at most, for pods that ended while nothing was recorded: {len(estimated)}, counted by their own times; "
+            "the idle time of nodes that are not known is not included"
+        )
+    if unknown:
+        time = sum(hours(node.start, node.end) for node in unknown)
+        names = sorted({f"{node.name} ({node.pool or 'perhaps without GPUs'})" for node in unknown})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield (
+            f"not counted: nodes that came or went while nothing was recorded, at most {time:.1f} hours: "
+            f"{', '.join(names[:_NAMED])}{more}"
+        )
     if missing:
         yield f"not counted: {counted(sum(missing.values()), 'pod')} of {counted(len(missing), 'Job')}"
 

@@ -47,12 +47,20 @@ class LedgerCluster:
     requests: list[tuple[str, str]] = field(default_factory=list)
     usd: float = 0.0
     """What the nodes that are gone cost."""
+    events_kept: float = float("inf")
+    """Seconds after which an event is gone; Kubernetes: an hour."""
 
     def add_node(self, name: str, pool: str) -> None:
         """A node that is there from now on."""
         labels = {"gpucluster.dev/pool": pool}
         metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": at(self.now), "labels": labels}
         self.nodes[name] = {"metadata": metadata}
+        self._note("RegisteredNode", metadata, "Node")
+
+    def _note(self, reason: str, metadata: Object, kind: str, message: str = "") -> None:
+        about = {"kind": kind, **{key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}}
+        event = {"reason": reason, "firstTimestamp": at(self.now), "involvedObject": about, "message": message}
+        self.events.append({**event, "moment": self.now})
 
     def remove_node(self, name: str, event: bool = True) -> None:
         """The node and its pods are gone, which Kubernetes notes."""
@@ -60,8 +68,7 @@ class LedgerCluster:
         self.usd += self._usd(node)
         self.pods = {key: pod for key, pod in self.pods.items() if pod["spec"].get("nodeName") != name}
         if event:
-            about = {"kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
-            self.events.append({"reason": "RemovingNode", "firstTimestamp": at(self.now), "involvedObject": about})
+            self._note("RemovingNode", node["metadata"], "Node")
 
     def add_pod(
         self,
@@ -86,6 +93,7 @@ class LedgerCluster:
             "spec": spec,
             "status": {"phase": "Pending", "conditions": [condition]},
         }
+        self._note("Scheduled", metadata, "Pod", f"Successfully assigned {team}/{name} to {node}")
 
     def run_pod(self, name: str) -> None:
         """Its container starts."""
@@ -100,9 +108,18 @@ class LedgerCluster:
         status |= {"phase": "Succeeded", "containerStatuses": [{"state": state}]}
 
     def add_job(
-        self, name: str, started: float, pool: str, *, gpus: int = 1, succeeded: int = 1, end: bool = True
+        self,
+        name: str,
+        started: float,
+        pool: str,
+        *,
+        gpus: int = 1,
+        succeeded: int = 1,
+        end: bool = True,
+        parallelism: int | None = None,
     ) -> None:
-        """A Job that ended now, of so many pods; ``end``: its times are known."""
+        """A Job that ended now, of so many pods, ``parallelism`` at once (default: all); ``end``: with its times."""
+        at_once = succeeded if parallelism is None else parallelism
         spec = {
             "nodeSelector": {"gpucluster.dev/pool": pool} if pool else {},
             "containers": [{"resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
@@ -113,7 +130,10 @@ class LedgerCluster:
         )
         self.jobs[name] = {
             "metadata": {"name": name, "namespace": "ml", "uid": job_uid(name)},
-            "spec": {"template": {"metadata": {"annotations": {ledger.USER: "ada"}}, "spec": spec}},
+            "spec": {
+                "parallelism": at_once,
+                "template": {"metadata": {"annotations": {ledger.USER: "ada"}}, "spec": spec},
+            },
             "status": status,
         }
 
@@ -152,9 +172,13 @@ class LedgerCluster:
             return {"data": {"offer.json": json.dumps({"pools": self.pools})}}
         if "/configmaps" in url.path:
             return self._config_map(method, "" if kind == "configmaps" else kind, query, body)
-        every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(self.events))}[
-            kind
+        selected = dict(each.split("=") for each in query.get("fieldSelector", "").split(",") if each)
+        events = [
+            each
+            for each in self.events
+            if each["moment"] > self.now - self.events_kept and selected.get("reason") == each["reason"]
         ]
+        every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(events))}[kind]
         items, start, limit = [*every.values()], int(query.get("continue", 0)), int(query["limit"])
         rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
         return {"metadata": rest, "items": items[start : start + limit]}
