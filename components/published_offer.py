@@ -143,6 +143,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         rdma_devices=machine.rdma_devices
         if (machine := known.machines.get(pool.nodes.machine_type)) is not None
         else 0,
+        compared=None if free_per_pod is None else known.nodes.recorded.issuperset(pool.nodes.machine_types),
     )
 
 

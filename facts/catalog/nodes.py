@@ -62,6 +62,12 @@ class CloudNodes:
         return Resources(milli_cpu=least.milli_cpu, memory_mib=self.most_memory_mib(machine))
 
     @cached_property
+    def recorded(self) -> frozenset[str]:
+        """The machine types of which a real node was compared with what ``allocatable`` says. Of all others it is
+        calculated alone."""
+        return frozenset(row["type"] for row in tables.rows(self.cloud, "recorded_machines"))
+
+    @cached_property
     def addon_pods(self) -> tuple[SystemPod, ...]:
         """The pods of all add-ons."""
         return tuple(_system_pod(row) for row in tables.rows(self.cloud, "addon_pods"))

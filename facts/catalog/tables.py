@@ -32,6 +32,7 @@ table                  columns
                        not show
 ``addon_pods.csv``     addon (of a stack file), and the columns of ``system_pods.csv``
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
+``recorded_machines``  type: of which a real node was compared with what the program calculates (``.csv``)
 ``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``checks.csv``         resource, program, image, command: what prints a pod's devices (in the folder of all clouds)

@@ -46,7 +46,8 @@ class PoolOffer:
     gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can ask for: a node of the
     smallest of the machine types without what the system takes. ``notice_seconds`` is how long pods have on a spot node
     that is taken away. ``ends`` (ISO, UTC) is when the nodes of a capacity block end. ``rdma_devices`` is how many its
-    machines have, of use to pods in a fabric alone.
+    machines have, of use to pods in a fabric alone. ``compared`` is whether a real node of each machine type confirmed
+    CPU, memory and disk; others are calculated.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PoolOffer:
     notice_seconds: int | None = None
     ends: str | None = None
     rdma_devices: int = 0
+    compared: bool | None = None
 
     @property
     def devices(self) -> dict[str, int]:
@@ -93,6 +95,7 @@ _PUBLISHED: Final[Mapping[str, str]] = {
     "until": "scaling.block.last",
     "ends": "ends",
     "rdma_devices": "rdma_devices",
+    "compared": "compared",
     "slice_nodes": "gpus.slice_nodes",
     "fabric": "nodes.fabric",
     "labels": "nodes.labels",

@@ -111,6 +111,11 @@ class Fit:
         return self.pods_per_node * max(pool.scaling.max_nodes for pool in self.pools)
 
     @property
+    def calculated(self) -> tuple[PoolOffer, ...]:
+        """The pools of whose machines no real node was compared with what is published: a node may have less."""
+        return tuple(pool for pool in self.pools if pool.compared is False)
+
+    @property
     def grace_seconds(self) -> int | None:
         """Seconds of notice before a spot node is reclaimed; ``None`` without spot nodes."""
         notices = [pool.notice_seconds for pool in self.pools if pool.notice_seconds is not None]

@@ -39,6 +39,14 @@ def _published(recording: Recording) -> dict[str, Any]:
     return config_map
 
 
+@CLOUDS
+def test_a_pool_says_whether_a_real_node_of_each_machine_was_compared(cloud: str) -> None:
+    recorded, *_ = sorted(catalog.of(cloud).nodes.recorded)
+    for types, compared in (((recorded,), True), ((recorded, machine(cloud, 0)), machine(cloud, 0) == recorded)):
+        pool = specs.gpu_pool(machine_types=types)
+        assert of_pool(cloud, pool).compared is compared, types
+
+
 def machine(cloud: str, index: int) -> str:
     """Of the machines with one T4, the ``index``-th by size (-1: the largest)."""
     machines = catalog.of(cloud).machines.having("nvidia-t4", 1)

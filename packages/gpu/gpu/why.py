@@ -289,6 +289,8 @@ def _refused(pod: Object, refusal: Object, events: Sequence[Object], view: View,
     if cause is None:
         return unknown(message, source)
     reason = cause.reason(message, source)
+    if cause.of_others and (calculated := _calculated(pod, message, view)) is not None:
+        reason = replace(reason, **calculated)
     return _before_backoff(pod, events, view, uids) or reason if reason.kind == "unknown" else _timed(reason, refusal)
 
 
@@ -310,6 +312,20 @@ def _passed_over(pod: Object, message: str, events: Sequence[Object], source: st
     )
     remedy = f"wait some minutes; `kubectl describe nodepool {own[0]}` shows whether it is ready"
     return Reason("unknown", summary, remedy, message, source=source)
+
+
+def _calculated(pod: Object, message: str, view: View) -> dict[str, str] | None:
+    """Summary and remedy where a pool was published with room for the pod, and nobody compared it with a real node."""
+    names = [pool.name for pool in pools_of(pod, view.offer) if pool.compared is False] if view.offer else []
+    lacking = [word for word in ("cpu", "memory", "ephemeral-storage") if f"Insufficient {word}" in message]
+    if not names or not (lacking or "enough resources" in message):
+        return None
+    what = " and ".join(lacking) or "room"
+    return {
+        "summary": f"no node has that much {what}: the size of {', '.join(names)} is calculated, and no real node was "
+        "compared with it",
+        "remedy": "request less, a few per cent at a time, and tell an administrator the size that runs",
+    }
 
 
 def _cause_of(pod: Object, message: str, view: View) -> Cause | None:

@@ -121,6 +121,25 @@ def test_karpenter_names_the_node_pool_that_is_full(full: str, kind: str) -> Non
     assert of_job(JOB, [waiting()], [refusal]).kind == "pool-full"
 
 
+@pytest.mark.parametrize(
+    ("compared", "refusal", "calculated"),
+    [
+        (False, "1 Insufficient memory, 2 node(s) didn't match Pod's node affinity/selector", True),
+        (False, "no instance type has enough resources", True),
+        (False, "2 node(s) didn't match Pod's node affinity/selector", False),
+        (True, "1 Insufficient memory, 2 node(s) didn't match Pod's node affinity/selector", False),
+        (None, "1 Insufficient memory, 2 node(s) didn't match Pod's node affinity/selector", False),
+    ],
+)
+def test_where_a_pod_fits_what_is_published_alone_the_size_may_be_wrong(
+    compared: bool | None, refusal: str, calculated: bool
+) -> None:
+    view = View(offer=offer(pool("t4-1", compared=compared)), nodes=[])
+    reason = of_job(JOB, [waiting("t4-1")], [not_triggered(refusal)], view=view)
+    assert reason.kind == "no-pool"
+    assert ("the size of t4-1 is calculated" in reason.summary) is calculated
+
+
 def test_what_the_nearest_pool_lacks_is_named() -> None:
     refusal = [not_triggered(f"1 {FULL}, 4 Insufficient memory")]
     reason = of_job(JOB, [waiting("t4-1", memory="900Gi")], refusal, view=View(offer=OFFER))

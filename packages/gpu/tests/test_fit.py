@@ -14,6 +14,7 @@ import pytest
 from facts.concepts.offer import PoolOffer
 from facts.jobs.fit import PodRequest, fits, misses, names
 from gpu.commands.fit import Place, cheapest_of
+from gpu.commands.offer import as_json, described
 from gpu.start import Start
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
@@ -55,6 +56,25 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
     assert chosen(PodRequest(**{field: most + 1}), SMALL) == []
     unknown = replace(SMALL, **{field: None})
     assert chosen(PodRequest(**{field: most + 1}), unknown) == [["t4-1"]], "what is not known limits nothing"
+
+
+@pytest.mark.parametrize(
+    ("compared", "request_", "calculated"),
+    [
+        (False, PodRequest(memory_mib=1), True),
+        (False, PodRequest(milli_cpu=1), True),
+        (False, PodRequest(disk_mib=1), True),
+        (False, PodRequest(), False),
+        (True, PodRequest(memory_mib=1), False),
+        (None, PodRequest(memory_mib=1), False),
+    ],
+)
+def test_a_size_that_no_real_node_confirmed_is_named_to_those_who_rely_on_it(
+    compared: bool | None, request_: PodRequest, calculated: bool
+) -> None:
+    (fit,) = fits(offer(pool("t4-1", compared=compared)), request_)
+    assert ("no real node was compared" in described(fit, request_, {})) is calculated
+    assert as_json(fit, request_, {})["calculated"] == (["t4-1"] if compared is False else [])
 
 
 def test_a_larger_node_for_its_memory_is_known_as_such() -> None:

@@ -72,7 +72,16 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
     return (
         f"{names}: {first.gpus.per_node} {first.gpus.type} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
+        f"{_calculated(fit, request)}"
     )
+
+
+def _calculated(fit: Fit, request: PodRequest) -> str:
+    """That nobody compared a node with what is published, to those who rely on more of it than GPUs."""
+    if not fit.calculated or not (request.milli_cpu or request.memory_mib or request.disk_mib):
+        return ""
+    names = ", ".join(pool.name for pool in fit.calculated)
+    return f" (CPU, memory and disk of {names} are calculated: no real node was compared)"
 
 
 def _limits(pool: PoolOffer) -> str:
@@ -94,6 +103,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
         "priceAtMost": fit.price_at_most,
         "nodesUp": None if nodes is None else sum(nodes.get(pool.name, 0) for pool in fit.pools),
         "largerThanNeeded": fit.larger,
+        "calculated": [pool.name for pool in fit.calculated],
     }
 
 

@@ -6,7 +6,6 @@ A cloud's tables: ``resources.yaml`` has what is data about its resource types, 
 from __future__ import annotations
 
 import copy
-import csv
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -302,12 +301,6 @@ def recorded_types(cloud: str) -> dict[str, bool]:
     """The simulated resource types of a cloud, and whether each is held to a recording."""
     (file,) = (Path(__file__).parent / cloud).rglob("resources.yaml")
     return {token: bool(row.get("recorded")) for token, row in _read(file).items()}
-
-
-def recorded_machines(cloud: str) -> frozenset[str]:
-    """The machine types of which a real node is compared with the simulated one (tests: ``recorded_nodes.yaml``)."""
-    with (Path(__file__).parent / "recorded_machines.csv").open(encoding="utf-8") as rows:
-        return frozenset(row["machine"] for row in csv.DictReader(rows) if row["cloud"] == cloud)
 
 
 def _read(file: Path) -> Any:

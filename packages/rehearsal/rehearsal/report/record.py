@@ -17,7 +17,7 @@ import yaml
 from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.credentials import hidden
-from rehearsal.providers.resource import recorded_machines, recorded_types
+from rehearsal.providers.resource import recorded_types
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.tools.modules import KARPENTER, KARPENTER_AWS
@@ -161,7 +161,7 @@ def _without_recording(settings: Settings) -> list[str]:
     """The machine types of rented GPU pools that nobody recorded a node of, each once."""
     if settings.cloud not in catalog.clouds():
         return []
-    recorded = recorded_machines(settings.cloud)
+    recorded = catalog.of(settings.cloud).nodes.recorded
     types = (machine for pool in settings.gpu_pools for machine in pool.nodes.machine_types)
     return [machine for machine in dict.fromkeys(types) if machine not in recorded]
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from facts import catalog
 from facts.concepts.kubernetes import pod_requests, quantity
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.driver import Account, changed
@@ -33,7 +34,6 @@ from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.fleet.nodes import PREFIX, ClusterFacts, NodeTemplate
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.resources.groups import declared_groups
-from rehearsal.providers.resource import recorded_machines
 from rehearsal.simulation import SimulatedNodeGroup
 
 KINDS: Final = ("per cluster", "older", "refused", "no request", "two sources")
@@ -79,12 +79,12 @@ def test_a_simulated_node_is_like_the_recorded_one(cloud: str, row: Mapping[str,
 
 
 @pytest.mark.parametrize("cloud", TABLES)
-def test_the_verdict_knows_the_machines_that_are_compared(cloud: str) -> None:
+def test_the_catalogue_knows_the_machines_that_are_compared(cloud: str) -> None:
     """By the keys of each cloud."""
     keys = ("vmSize", "instanceTypes", "nodeConfig.machineType")
     declared = [row["with"][key] for row in TABLES[cloud]["compared"].values() for key in keys if key in row["with"]]
     machines = {each for value in declared for each in ([value] if isinstance(value, str) else value)}
-    assert recorded_machines(cloud) == machines
+    assert catalog.of(cloud).nodes.recorded == machines
 
 
 def test_a_difference_and_a_recording_that_is_not_compared_say_why() -> None:
