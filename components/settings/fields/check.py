@@ -229,10 +229,18 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) ->
         return
     counts = where.catalog.machines.gpu_counts(gpu)
     if missing := [size for size in sizes if size not in counts]:
-        listed = ", ".join(str(count) for count in counts)
+        machines = where.catalog.machines
+        # The same model under another name: Azure has one or two H100 per machine as NVL alone.
+        others = [
+            each
+            for each in machines.accelerators
+            if each != gpu and _model(gpu) in each.split("-") and {*missing} <= {*machines.gpu_counts(each)}
+        ]
+        numbers = " or ".join(map(str, missing))
         raise wrong(
-            f"no machine on {where.cloud} has {' or '.join(map(str, missing))} {gpu}",
-            f"Write one of {listed}",
+            f"no machine on {where.cloud} has {numbers} {gpu}",
+            f"Write one of {', '.join(map(str, counts))}"
+            + (f", or gpu: {' or '.join(others)}, which there is with {numbers}" if others else ""),
         )
 
 
