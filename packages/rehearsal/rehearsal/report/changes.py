@@ -87,13 +87,17 @@ class StackState:
 
 @dataclass(frozen=True)
 class ResourceChange:
-    """One resource that the preview changes: the engine's operation, what differs, and what of that replaces it."""
+    """One resource that the preview changes: the engine's operation, what differs, and what of that replaces it.
+
+    ``new_first``: what replaces it is created before it is deleted.
+    """
 
     op: str
     type: str
     urn: str
     paths: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    new_first: bool = False
 
     @property
     def name(self) -> str:
@@ -105,7 +109,8 @@ class ResourceChange:
 class PoolChange:
     """``kind`` is ``added``, ``removed``, ``replaced`` or ``changed``; ``details`` are phrases.
 
-    ``because`` are property paths that the cloud cannot change in place.
+    ``because`` are property paths that the cloud cannot change in place. ``moves``: it has no GPUs, and its pods have
+    the new nodes before the old ones go.
     """
 
     pool: str
@@ -113,11 +118,12 @@ class PoolChange:
     details: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     meaning: str = ""
+    moves: bool = False
 
     @property
     def ends_jobs(self) -> bool:
         """Whether jobs that run on the pool end."""
-        return self.kind in ("removed", "replaced")
+        return self.kind in ("removed", "replaced") and not self.moves
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,11 @@ class StackChange:
         details = tuple(_differences(before, after))
         if any(one.op in _REPLACING for one in own):
             because = tuple(dict.fromkeys(reason for one in own for reason in one.reasons))
-            return PoolChange(name, "replaced", details, because)
+            # A pod that is evicted from a node with GPUs was a job.
+            new_first = all(one.new_first for one in own if one.op in _REPLACING) and not self.replaced_clusters()
+            moves = new_first and not (before.gpus or after.gpus)
+            meaning = "the new nodes are created first, and its pods move there" if moves else ""
+            return PoolChange(name, "replaced", details, because, meaning, moves)
         if not details and not own:
             return None
         paths = tuple(dict.fromkeys(path for one in own for path in one.paths))
@@ -192,6 +202,7 @@ def stack_change(events: Iterable[Mapping[str, Any]], effects: Effects | None = 
     events = list(events)
     resources: dict[str, dict[str, Mapping[str, Any]]] = {"old": {}, "new": {}}
     changes: dict[str, ResourceChange] = {}
+    deleted: set[str] = set()
     outputs: dict[str, Mapping[str, Any]] = {"old": {}, "new": {}}
     for event in events:
         if (operation := event.get("resourcePreEvent")) is not None:
@@ -202,8 +213,11 @@ def stack_change(events: Iterable[Mapping[str, Any]], effects: Effects | None = 
                     states[urn] = metadata[side]
             if op not in UNCHANGED and not metadata["type"].startswith(("gpucluster:", "pulumi:")):
                 paths = tuple(metadata.get("detailedDiff") or metadata.get("diffs") or ())
-                change = ResourceChange(op, metadata["type"], urn, paths, tuple(metadata.get("keys") or ()))
-                # One replacement is three operations; the one that says why has the name.
+                # One replacement is three operations: the deletion comes first or last, and one says why.
+                reasons = tuple(metadata.get("keys") or ())
+                if op == "delete-replaced":
+                    deleted.add(urn)
+                change = ResourceChange(op, metadata["type"], urn, paths, reasons, urn not in deleted)
                 if urn not in changes or op == "replace":
                     changes[urn] = change
         ended = (event.get("resOutputsEvent") or {}).get("metadata")

@@ -140,7 +140,8 @@ def _headline(change: StackChange) -> str:
         return "❔ compared without deployed resources"
     if change.replaced_clusters() or any(one.ends_jobs for one in change.pools()):
         return "⚠️ ends running jobs"
-    if any(one.op not in ("create", "update") for one in change.resources):
+    pools = {urn for pool in (*change.before.pools, *change.after.pools) for urn in pool.urns}
+    if any(one.op not in ("create", "update") and one.urn not in pools for one in change.resources):
         return "❔ replaces or deletes resources other than pools"
     return "✅ no running job ends"
 

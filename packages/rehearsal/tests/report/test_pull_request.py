@@ -310,6 +310,37 @@ def test_a_weight_is_a_place_in_the_order_of_pools() -> None:
     assert (change.kind, change.details) == ("changed", ("its place in the order of pools",))
 
 
+FIRST = ["create-replacement", "replace", "delete-replaced"]
+LAST = ["delete-replaced", "replace", "create-replacement"]
+
+
+@pytest.mark.parametrize(
+    ("ops", "gpus", "cluster", "ends"),
+    [
+        pytest.param(FIRST, False, False, False, id="new first"),
+        pytest.param(LAST, False, False, True, id="old first"),
+        pytest.param(FIRST, True, False, True, id="jobs with GPUs are evicted"),
+        pytest.param(FIRST, False, True, True, id="with its cluster"),
+    ],
+)
+def test_pods_of_a_pool_without_gpus_move_where_the_new_one_is_made_first(
+    ops: list[str], gpus: bool, cluster: bool, ends: bool
+) -> None:
+    pool, stack = (next(iter(event.values()))["metadata"] for event in events_of("admin", "")[:2])
+    if not gpus:
+        del pool["new"]["inputs"]["nodeConfig"]["guestAccelerators"]
+    stack |= {"old": stack["new"]}
+    whole = {"type": "gcp:container/cluster:Cluster", "inputs": {"name": "gpu-dev", "location": "us-central1-a"}}
+    control_plane = {"op": "replace", "type": whole["type"], "urn": "c", "old": whole, "new": whole}
+    made = [{**pool, "op": op, "old": pool["new"], "keys": ["nodeConfig.machineType"]} for op in ops]
+    events = [{"resourcePreEvent": {"metadata": each}} for each in ([control_plane] if cluster else []) + made]
+    change = stack_change([*events, {"resOutputsEvent": {"metadata": stack}}])
+    assert [(one.kind, one.ends_jobs) for one in change.pools()] == [("replaced", ends)]
+    text = comment([report_of(change)])
+    assert ("running jobs on it end" in text, "its pods move there" in text) == (ends, not ends)
+    assert ("no running job ends" in text, "other than pools" in text) == (not ends, False)
+
+
 def test_a_pool_that_the_program_changes_behind_the_stack_file_counts_as_declared() -> None:
     events = events_of("t4-1", "title\nmessage")
     pool = events[0]["resourcePreEvent"]["metadata"]["new"]["inputs"]
