@@ -22,6 +22,8 @@ JOIN_SECONDS: Final = 90
 DRIVER_SECONDS: Final = 150
 RUN_SECONDS: Final = 20
 REMOVE_SECONDS: Final = 60
+_CANDIDATE: Final = {"key": "DeletionCandidateOfClusterAutoscaler", "value": "1", "effect": "PreferNoSchedule"}
+"""https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.34.0/cluster-autoscaler/utils/taints/taints.go"""
 
 
 @dataclass(kw_only=True)
@@ -232,6 +234,8 @@ class FakeCluster(ClusterClient):
             node["idle"] = self.now
             if self.faults.pod_of_another and not any(pod["metadata"]["namespace"] == "team" for pod in busy):
                 self.add_pod("team", "training-0", name, gpus=1)
+        elif self._age(node["idle"]) >= SCALE_UP_SECONDS and node["spec"]["taints"][-1:] != [_CANDIDATE]:
+            node["spec"]["taints"] = [*node["spec"]["taints"], _CANDIDATE]
         unneeded = 60 * (pool.scaling.unneeded_minutes or 10) + REMOVE_SECONDS
         if not self.faults.stays and self._age(node.get("idle", self.now)) >= unneeded:
             self.removed[name] = self.now
@@ -289,7 +293,7 @@ class FakeCluster(ClusterClient):
         free = int(node["status"].get("allocatable", {}).get("nvidia.com/gpu", 0)) - used
         selected = node["metadata"]["labels"].get(POOL_LABEL) in _selected(pod)
         keys = {each["key"] for each in pod["spec"].get("tolerations") or ()}
-        tolerated = all(taint["key"] in keys for taint in node["spec"]["taints"])
+        tolerated = all(taint["key"] in keys for taint in node["spec"]["taints"] if taint["effect"] == "NoSchedule")
         return ready and selected and tolerated and gpu_limit(pod["spec"]) <= free
 
     def _event(self, pod: Object, reason: str, message: str) -> None:

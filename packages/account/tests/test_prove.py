@@ -38,7 +38,7 @@ def by_id(outcome: ProveOutcome) -> dict[str, Any]:
     return {row.id: row for row in outcome.rows}
 
 
-def test_a_cluster_as_declared_shows_every_row_and_nothing_stays() -> None:
+def test_a_cluster_as_declared_shows_every_row_and_nothing_stays(tmp_path: Path) -> None:
     cluster = FakeCluster(two_pools())
     outcome = outcome_of(cluster)
     assert {row.result for row in outcome.rows} == {"shown"}, [row for row in outcome.rows if row.result != "shown"]
@@ -47,6 +47,7 @@ def test_a_cluster_as_declared_shows_every_row_and_nothing_stays() -> None:
     }
     assert {*by_id(outcome)} == each | {"oversized", "system", "bill"}
     assert (cluster.jobs, cluster.nodes) == ({}, {})
+    assert report.compare(cluster.published, outcome.evidence, tmp_path / "no rehearsal") == []
     assert cluster.usd() <= outcome.max_usd <= plan(cluster.published, request()).max_usd
 
 
@@ -298,7 +299,7 @@ def test_the_owner_of_a_job_is_in_its_annotation() -> None:
 @pytest.mark.parametrize(
     ("changes", "result", "words"),
     [
-        ([], "shown", "no changes"),
+        ([], "shown", "no more than sizes"),
         (["- update `aws:eks/cluster:Cluster` `gpu`: `version`"], "failed", "update `aws:eks/cluster:Cluster`"),
         (None, "failed", "did not end"),
     ],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import signal
 import subprocess
@@ -209,6 +210,8 @@ def test_without_a_case_the_cases_are_listed() -> None:
         (["release"], ["VERSION"]),
         (["clients", "chekov"], ["no client chekov", "checkov"]),
         (["plan"], ["no pulumi on PATH", "make engine"]),
+        (["prove", "--part", "stack"], ["no pulumi on PATH", "make engine"]),
+        (["prove", "dve", "--part", "stack"], ["no stack 'dve'", "Pulumi.dve.yaml does not exist"]),
         (["drift"], ["no pulumi on PATH", "make engine"]),
         (["rehearse", "--from", "home"], ["'home'", "'outside'", "'inside'"]),
     ],
@@ -219,6 +222,26 @@ def test_bad_input_is_one_message_that_names_the_remedy(arguments: list[str], wo
     for word in words:
         assert word in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+_PREVIEW = """#!/bin/sh
+[ "$1" = version ] && { echo v3.200.0; exit; }
+echo "$@"
+while [ "$1" != --event-log ]; do shift; done
+echo '{"summaryEvent": {}}' > "$2"
+"""
+
+
+def test_a_second_update_is_previewed_with_the_stack_file_that_is_written(tmp_path: Path) -> None:
+    """By its stack's name alone, Pulumi would make a new file beside the program, with another key."""
+    engine, file = tmp_path / "pulumi", tmp_path / "next-Pulumi.proved-alone.yaml"
+    engine.write_text(_PREVIEW)
+    engine.chmod(0o755)
+    file.write_text(GOOD)
+    ended = run("prove", str(file), "--part", "stack", PATH=f"{tmp_path}:/bin:/usr/bin")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = json.loads((ROOT / "build/prove/proved-alone/stack.json").read_text())
+    assert (report["verdict"], report["versions"]) == ("pass", {"pulumi": "v3.200.0"})
 
 
 def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ def offered(node: Object, resource: str) -> int:
     return int((at(node, "status", "allocatable") or {}).get(resource, 0))
 
 
+def has_devices(node: Object, pool: PoolOffer) -> bool:
+    """Whether the node offers all devices that are published."""
+    return all(offered(node, resource) == count for resource, count in pool.devices.items())
+
+
 def differences(node: Object, pool: PoolOffer, offer: Offer, pods: Sequence[Object] | None) -> Iterator[str]:
     """In what a Ready node differs from the pool as it is published; nothing if in nothing.
 

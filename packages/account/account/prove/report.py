@@ -43,7 +43,7 @@ def of_changes(changes: Sequence[str] | None) -> ShownRow:
     if changes:
         remedy = "if nothing was edited since the last update, this is worth a report"
         return ShownRow(**row, result="failed", detail="; ".join(changes), remedy=remedy)
-    return ShownRow(**row, result="shown", detail="a preview has no changes")
+    return ShownRow(**row, result="shown", detail="a preview changes no more than sizes that an autoscaler set")
 
 
 def stack_json(stack: str, row: ShownRow, versions: Mapping[str, str], at: datetime) -> dict[str, Any]:

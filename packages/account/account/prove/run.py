@@ -65,8 +65,8 @@ class RealClock:
 
 @dataclass
 class _NodeRecord:
-    """A node that was not there before the run. ``last``: as it was last seen with its devices, else as it was last
-    seen. ``strangers``: pods without GPUs that were on it."""
+    """A node that was not there before the run. ``last``: as it first was with all its devices, else as it last was.
+    ``strangers``: pods without GPUs that were on it."""
 
     last: Object
     ready: datetime | None = None
@@ -244,11 +244,10 @@ class ProveRun:
             known = record.nodes.setdefault(name, _NodeRecord(node))
             ready = judge.is_ready(node)
             known.ready = known.ready or (state.at if ready else None)
-            complete = ready and judge.offered(node, pool.gpus.resource) > 0
             pods = None if state.others is None else state.others.get(name, ())
-            # A node on its way out has taints and conditions of its own.
-            if complete or not known.complete:
-                known.last, known.complete = node, complete
+            # Later, on its way out, a node has taints and conditions of its autoscaler's.
+            if not known.complete:
+                known.last, known.complete = node, ready and judge.has_devices(node, pool)
                 known.differences = [*judge.differences(node, pool, self._offer, pods)]
             known.strangers.update(dict.fromkeys(judge.strangers(pods or (), name)))
         for name in record.up:

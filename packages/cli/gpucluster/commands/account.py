@@ -81,15 +81,19 @@ def account(stack: StackArgument = "dev") -> None:
     from account.command import ask
     from components.settings import from_stack_file
 
-    file = Path(stack) if stack.endswith((".yaml", ".yml")) else ROOT / f"Pulumi.{stack}.yaml"
-    if not file.is_file():
-        bad_input(f"no stack {stack!r} ({file} does not exist): write its name, or its file")
-    settings = from_stack_file(file)
+    settings = from_stack_file(_stack_file(stack))
     try:
         code = ask(settings, (BUILD / "account" / settings.stack).relative_to(ROOT), _wrapped)
     except AccountError as error:
         bad_input(str(error))
     raise typer.Exit(code)
+
+
+def _stack_file(stack: str) -> Path:
+    file = Path(stack) if stack.endswith((".yaml", ".yml")) else ROOT / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        bad_input(f"no stack {stack!r} ({file} does not exist): write its name, or its file")
+    return file
 
 
 def prove(
@@ -129,9 +133,10 @@ def prove(
     from facts.concepts.offer import OfferError
     from gpu.cluster import ClusterClient, ClusterError
 
-    name = Path(stack).stem.removeprefix("Pulumi.")
+    # A rehearsal's copy of the file may have a longer name.
+    name = Path(stack).stem.rpartition("Pulumi.")[2]
     if part == "stack":
-        raise typer.Exit(_prove_stack(name))
+        raise typer.Exit(_prove_stack(name, _stack_file(stack)))
     options = ProveOptions(
         stack=name,
         folder=BUILD / "prove" / name,
@@ -164,24 +169,25 @@ def _wrapped(line: str) -> None:
     typer.echo("\n".join(lines))
 
 
-def _prove_stack(stack: str) -> int:
-    """Part *stack* of ``prove``: 0 if a preview has no changes."""
+def _prove_stack(stack: str, file: Path) -> int:
+    """Part *stack* of ``prove``: 0 if a preview with this stack file has no changes."""
     from account.prove import report
     from account.rows import lines, passed
     from rehearsal.report.drift import drift_of
 
     _remove("prove.*")
     events, now = BUILD / "prove.events.jsonl", datetime.now(timezone.utc)
-    code = _run([*_pulumi(), "preview", "--stack", stack, "--suppress-progress", "--event-log", str(events)])
+    which = ("--stack", stack, "--config-file", str(file.absolute()))
+    code = _run([*_pulumi(), "preview", *which, "--suppress-progress", "--event-log", str(events)])
     log = events.read_text(encoding="utf-8") if events.exists() else ""
     row = report.of_changes(None if code else drift_of(log))
     engine = subprocess.run(["pulumi", "version"], capture_output=True, text=True, check=False).stdout.strip()
     content = report.stack_json(stack, row, {"pulumi": engine}, now)
-    file = report.write(content, BUILD / "prove" / stack)
+    written = report.write(content, BUILD / "prove" / stack)
     for line in lines([row]):
         _wrapped(line)
     _wrapped(f"Not shown by this part: {'; '.join(report.NOT_SHOWN['stack'])}.")
-    _wrapped(f"{content['verdict'].upper()} {stack}. Report: {file.relative_to(ROOT)}")
+    _wrapped(f"{content['verdict'].upper()} {stack}. Report: {written.relative_to(ROOT)}")
     return 0 if passed([row]) else EXIT_FAIL
 
 

@@ -38,12 +38,15 @@ _FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class RetainedCluster:
-    """``environment`` is a file for a shell: PATH, KUBECONFIG, Pulumi's variables; ``jobs`` are files of manifests."""
+    """``environment`` is a file for a shell: PATH, KUBECONFIG, the program's and Pulumi's variables; ``jobs`` are files
+    of manifests; ``stack_file`` is the copy that the engine uses, with the key of the state's secrets.
+    """
 
     environment: Path
     kubeconfig: Path
     jobs: tuple[Path, ...]
     stack: str
+    stack_file: Path
 
     @classmethod
     def prepare(cls, engine: Engine, run_dir: Path, kubeconfig: Path) -> RetainedCluster:
@@ -56,7 +59,7 @@ class RetainedCluster:
             path.write_text(manifest)
             jobs.append(path)
         own = engine.environment()
-        variables = {name: own[name] for name in sorted(own) if name.startswith("PULUMI_")}
+        variables = {name: own[name] for name in sorted(own) if name.startswith(("PULUMI_", "GPUCLUSTER_"))}
         variables |= {"KUBECONFIG": str(kubeconfig), "PYTHONDONTWRITEBYTECODE": "1"}
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         # The interpreter's own folder has the command `gpu`.
@@ -64,7 +67,7 @@ class RetainedCluster:
         lines.append(f'export PATH={shlex.quote(first)}:"$PATH"')
         environment = run_dir / "environment.sh"
         write_private(environment, "\n".join(lines) + "\n")
-        return cls(environment, kubeconfig, tuple(jobs), engine.stack)
+        return cls(environment, kubeconfig, tuple(jobs), engine.stack, engine.stack_file)
 
     def next_steps(self) -> Iterator[str]:
         """Instructions for the user, one per line; commands are indented."""
@@ -77,6 +80,8 @@ class RetainedCluster:
         yield "  kubectl get nodes --watch"
         yield "  gpu pools"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
+        yield f"  gpucluster prove {self.stack}"
+        yield f"  gpucluster prove {self.stack_file} --part stack"
         yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
         yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
         yield f"The kubeconfig alone: {self.kubeconfig}. All commands of gpu: docs/workloads.md."
