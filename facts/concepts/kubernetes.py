@@ -248,16 +248,20 @@ def resource_of(gpu: str) -> str:
 
 
 def gpu_limit(spec: Mapping[str, Any]) -> int:
-    """The GPUs that a pod of this ``spec`` has. Its author writes numbers as quantities: ``2000`` is ``2k``."""
-    requests = pod_requests(spec)
-    return int(sum(requests.get(resource, 0) for resource in RESOURCES.values()))
+    """The GPUs that a pod of this ``spec`` has."""
+    return gpu_count(pod_requests(spec))
+
+
+def gpu_count(amounts: Mapping[str, Any]) -> int:
+    """The GPUs among the ``amounts`` of resources, such as limits; the API server writes 1000 as ``1k``."""
+    return sum(int(quantity(str(amounts.get(resource) or 0))) for resource in RESOURCES.values())
 
 
 def _added(total: Mapping[str, Decimal], container: Mapping[str, Any]) -> dict[str, Decimal]:
     """The total with what the container requests."""
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    added = {resource: quantity(str(amount)) for resource, amount in amounts.items()}
+    added = {resource: quantity(str(amount or 0)) for resource, amount in amounts.items()}
     return {
         resource: total.get(resource, Decimal()) + added.get(resource, Decimal()) for resource in {**total, **added}
     }

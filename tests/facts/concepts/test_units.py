@@ -34,6 +34,11 @@ def test_no_quantities(text: str) -> None:
         quantity(text)
 
 
+@pytest.mark.parametrize(("written", "gpus"), [("1k", 2000), ("8", 16), (8, 16), (None, 0)])
+def test_gpus_are_quantities_like_any_other(written: str | int | None, gpus: int) -> None:
+    assert gpu_limit({"containers": [{"resources": {"limits": {"nvidia.com/gpu": written}}}] * 2}) == gpus
+
+
 def test_a_pod_requests_its_containers_together_or_its_largest_init_container() -> None:
     spec = {
         "initContainers": [{"resources": {"requests": {"cpu": "3", "memory": "64Mi"}}}, {}],
