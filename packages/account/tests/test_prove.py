@@ -309,6 +309,6 @@ def test_a_second_update_has_to_change_nothing(
 ) -> None:
     row = report.of_changes(changes)
     assert (row.result, words in row.detail) == (result, True)
-    content = report.stack_json("dev", row, {"pulumi": "v3"}, START)
+    content = report.rows_json("stack", "dev", [row], {"pulumi": "v3"}, START)
     written = json.loads(report.write(content, tmp_path).read_text())
     assert (written["part"], written["verdict"]) == ("stack", "pass" if result == "shown" else "fail")
