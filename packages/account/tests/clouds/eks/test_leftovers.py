@@ -113,7 +113,9 @@ def test_every_resource_of_a_stack_is_found_and_none_after_its_end(
     monkeypatch.setattr(left, "_NAMED", 100)
     deployed = Deployed(Deployment(file, tmp_path, {}), file)
     assert {each.op for each in deployed.deployment.update(program)} == {"create"}
-    found = " ".join(row.detail for row in deployed.rows().values())
+    before = deployed.rows()
+    assert before["node groups"].result == "failed"
+    found = " ".join(row.detail for row in before.values())
     missing = [
         each.registration.urn
         for each in deployed.deployment.resources.values()
@@ -233,6 +235,20 @@ def test_a_name_that_begins_with_the_clusters_is_its_own_unless_another_cluster_
         questions = AwsLeftovers(settings_of(KARPENTER), session).questions()
         (row,) = next(each for each in questions if each.id == "left:launch templates").ask()
     assert (row.result == "failed") is own
+
+
+def test_a_placement_group_is_found_until_it_is_deleted() -> None:
+    groups = [
+        {"GroupName": name, "State": state}
+        for name, state in (
+            ("gpu-eks-karpenter-a100-8", "available"),
+            ("gpu-eks-karpenter-h100-8", "deleted"),
+            ("another-a100-8", "available"),
+        )
+    ]
+    with aws({"ec2.DescribePlacementGroups": {"PlacementGroups": groups}}) as cloud:
+        row = asked(cloud)["placement groups"]
+    assert (row.result, row.detail) == ("failed", "gpu-eks-karpenter-a100-8")
 
 
 def test_every_request_reads_and_a_refusal_ends_no_other_question() -> None:
