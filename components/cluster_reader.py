@@ -21,7 +21,10 @@ from urllib.parse import quote, urlencode, urlsplit
 
 Object = dict[str, Any]
 
-_SECONDS: Final = 10.0
+# Webhooks of admission may take as long:
+# https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
+_SECONDS: Final = 30.0
+_ADDRESS_SECONDS: Final = 10.0
 _PLUGIN_SECONDS: Final = 60.0
 _PAGE: Final = 500
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -49,6 +52,10 @@ class ClusterReader:
         loaded = json.loads(kubeconfig)
         self._cluster: Mapping[str, Any] = loaded["clusters"][0]["cluster"]
         self._plugin: Mapping[str, Any] = loaded["users"][0]["user"]["exec"]
+
+    def version(self) -> Object:
+        """What the API server says of itself: whether this is its address."""
+        return self._send("GET", "/version", seconds=_ADDRESS_SECONDS)
 
     def get(self, path: str, **query: str) -> Object:
         """One object, or a list."""
@@ -148,20 +155,21 @@ class ClusterReader:
         *,
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
+        seconds: float = _SECONDS,
     ) -> Object:
         url = f"{self._cluster['server']}{quote(path)}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", "Content-Type": content, "Authorization": f"Bearer {self._token}"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=_SECONDS) as response:
+            with self._opener.open(request, timeout=seconds) as response:
                 answer: Object = json.load(response)
                 return answer
         except urllib.error.HTTPError as error:
             raise RefusedRequestError(error.code, _message(error)) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
-            raise SilentServerError(f"no answer from {self._cluster['server']}: {reason}") from None
+            raise SilentServerError(f"no answer from {self._cluster['server']}{path}: {reason}") from None
 
 
 def _message(error: urllib.error.HTTPError) -> str:

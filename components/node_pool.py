@@ -93,15 +93,17 @@ class AdminPool(pulumi.ComponentResource):
 class NodePoolArgs:
     """``pool`` in ``cluster``, scaled by ``autoscaler``, and declared after the admin pool: clouds add the GPU taint
     and toleration themselves only if a CPU pool already exists, and system pods without another node would run
-    here."""
+    here. It is made ``after`` these, and deleted before them."""
 
     cluster: PoolsCluster
     autoscaler: ClusterAutoscaler
     pool: Pool
+    after: Sequence[pulumi.Resource] = ()
 
     def declare(self, name: str, parent: pulumi.Resource) -> pulumi.CustomResource:
         """The pool's resources, as children of ``parent``."""
-        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, pulumi.ResourceOptions(parent=parent))
+        options = pulumi.ResourceOptions(parent=parent, depends_on=[*self.after] or None)
+        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, options)
 
 
 class GpuNodePool(pulumi.ComponentResource):

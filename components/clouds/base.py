@@ -6,7 +6,7 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -198,10 +198,12 @@ class ClusterLookup:
     """What the cloud says of a cluster that somebody else made.
 
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
-    could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense. ``pools`` are the
-    names of its node pools. ``missing``: it is not there. ``nodes`` are properties of its nodes that new ones take
-    over, by the provider's names. ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the
-    cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the owner of the pools should know.
+    could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense;
+    ``other_kubeconfigs`` are those by its other addresses. ``pools`` are the names of its node pools; ``leftovers``
+    those that have this program's labels, with what deletes them. ``missing``: it is not there. ``nodes`` are
+    properties of its nodes that new ones take over, by the provider's names. ``node_identity`` is what new nodes log in
+    as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what
+    the owner of the pools should know.
     """
 
     name: str
@@ -217,7 +219,9 @@ class ClusterLookup:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     missing: bool = False
-    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    nodes: Mapping[str, Any] = field(default_factory=dict)
+    other_kubeconfigs: tuple[str, ...] = ()
+    leftovers: Mapping[str, str] = field(default_factory=dict)
 
 
 class JoinedCluster(Protocol):
@@ -237,18 +241,22 @@ class Joining:
     - ``cluster``: settings, what ``look`` will say, and what the stack has deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
     - ``pool_token``: the type of a pool's main resource
-    - ``own_daemons``: labels of DaemonSets that the cloud itself runs on the nodes
-    - ``node_labels``: labels that the cloud sets on a pool's nodes by itself
+    - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
+    - ``node_labels``: labels that a pool's nodes have there beside the pool's own
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
+    - ``lists``: paths of further lists of the API server that it looks at; ``listed_notes``: what is in them, by path →
+      what the owner of the pools should know
     """
 
     look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
     cluster: Callable[[Settings, pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
     pool_token: str
-    own_daemons: Mapping[str, str]
+    own_daemon: Callable[[Mapping[str, Any]], bool]
     node_labels: Callable[[Pool], Mapping[str, str]]
     other_plugin: Callable[[Pool, str], Problem | None]
+    lists: Sequence[str] = ()
+    listed_notes: Callable[[Mapping[str, Sequence[Mapping[str, Any]]]], Iterable[str]] = lambda lists: ()
 
 
 class CloudCluster(NodePools, Protocol):

@@ -10,6 +10,10 @@ from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
+# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html#operands
+OPERAND_LABELS: Final = "nvidia.com/gpu.deploy."
+"""Begins the labels by which NVIDIA's GPU Operator runs each of its parts on a node, or does not (``false``)."""
+ALL_OPERANDS: Final = f"{OPERAND_LABELS}operands"
 RESOURCES: Final[Mapping[str, str]] = {
     "nvidia": GPU_RESOURCE,
     "aws": "aws.amazon.com/neuron",

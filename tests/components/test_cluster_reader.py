@@ -85,7 +85,7 @@ def test_it_cannot_change_anything(server: Server, tmp_path: Path) -> None:
         ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None),
     ]
     public = {name for name in vars(ClusterReader) if not name.startswith("_")}
-    assert public == {"get", "find", "items", "may", "try_create", "try_apply"}
+    assert public == {"version", "get", "find", "items", "may", "try_create", "try_apply"}
 
 
 def test_it_shows_the_plugins_token_and_reads_all_pages(server: Server, tmp_path: Path) -> None:
