@@ -82,11 +82,15 @@ def _waits(resource: Declared) -> bool:
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
     everything = Program(spelled for resource in resources for spelled in spellings(resource))
+    several = len({(each.provider_urn, repr(each.provider)) for each in everything}) > 1
+    by_provider: dict[tuple[str, str], Program] = {}
     linked_resources = []
     for resource in everything:
-        referrer = referrer_of(resource.type)
+        referrer, place = referrer_of(resource.type), (resource.provider_urn, repr(resource.provider))
+        if referrer and several and place not in by_provider:
+            by_provider[place] = everything.seen_from(resource)
         try:
-            references = tuple(referrer.finds(resource, everything)) if referrer else ()
+            references = tuple(referrer.finds(resource, by_provider.get(place, everything))) if referrer else ()
         except Exception as error:
             linked_resources.append(replace(resource, trouble=_words(error)))
             continue
