@@ -282,7 +282,7 @@ class ProveRun:
             return
         if record.running is None:
             record.cause, record.remedy = self._why_waiting(record, state, reason)
-            if reason.kind != record.waits_for and reason.waiting_helps is not True:
+            if reason.kind not in ("waiting", record.waits_for) and reason.waiting_helps is not True:
                 self._say(f"{pool.name}: the job waits: {record.cause}")
             record.waits_for = reason.kind
             self._give_up(record, state, reason)
