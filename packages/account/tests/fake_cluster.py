@@ -44,6 +44,8 @@ class Faults:
     refuses_jobs: bool = False
     hidden: tuple[str, ...] = ()
     """Paths that the user may not list."""
+    output: tuple[str, ...] = ()
+    """Of each job, in place of ``nvidia-smi``'s."""
 
 
 class FakeCluster(ClusterClient):
@@ -121,7 +123,10 @@ class FakeCluster(ClusterClient):
 
     def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
         lines = ["| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |", "| 0 Tesla T4 |"]
-        return [("", line) for line in (["nvidia-smi: not found"] if self.faults.failing_program else lines)]
+        return [
+            ("", line)
+            for line in (["nvidia-smi: not found"] if self.faults.failing_program else self.faults.output or lines)
+        ]
 
     # The clock's interface.
 
@@ -204,7 +209,7 @@ class FakeCluster(ClusterClient):
 
     def _add_node(self, pool: PoolOffer, name: str) -> None:
         self.billed.append((pool, self.now, name))
-        labels = {**pool.nodes.labels, **self.faults.labels}
+        labels = {**pool.nodes.labels, **pool.nodes.cloud_labels, **self.faults.labels}
         taints = [] if self.faults.no_taints else [vars(taint) for taint in pool.nodes.taints]
         machine = {"node.kubernetes.io/instance-type": pool.nodes.machine_types[0]}
         self.nodes[name] = {

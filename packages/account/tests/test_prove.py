@@ -13,10 +13,12 @@ from account.prove import report
 from account.prove.command import ProveOptions, prove
 from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, jobs_of, plan
 from account.prove.run import ProveOutcome, ProveRun
-from facts.concepts.offer import Offer, TeamOffer
+from facts.concepts.offer import CONFIG_MAP, Offer, TeamOffer, from_config_map
 from gpu.cluster import ClusterError
 from packages.account.tests.fake_cluster import START, FakeCluster, Faults
+from packages.account.tests.transcript import PAGE, comparable
 from packages.gpu.tests.offers import offer, pool
+from tests.stacks import run_program
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 
@@ -275,6 +277,27 @@ def test_the_report_has_what_differs_and_the_next_run_deletes_leftovers_of_its_o
     differing = {row["what"]: row["observed"] for row in written["differences"]}
     assert differing["labels"]["gpucluster.dev/gpu"] == "nvidia-l4"
     assert "| t4-1 | labels |" in (tmp_path / "differences.md").read_text()
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the stack that the page names; test_rehearsed.py has the same on its rehearsed cluster."""
+    (published,) = (
+        from_config_map(each.inputs)
+        for each in run_program(PAGE.stack).resources
+        if each.type == "kubernetes:core/v1:ConfigMap" and each.inputs["metadata"]["name"] == CONFIG_MAP
+    )
+    cluster, lines = FakeCluster(published, Faults(output=("no program runs here",))), list[str]()
+    cluster.user = "admin"
+    monkeypatch.chdir(tmp_path)
+    rehearsal = tmp_path / "report.json"
+    rehearsal.write_text("{}")
+    folder = tmp_path / "build/prove/dev"
+    options = ProveOptions(stack="dev", folder=folder, rehearsal=rehearsal, yes=True, max_usd=5)
+    assert prove(cluster, options, say=lines.append, confirm=lambda question: False, clock=cluster.clock()) == 0
+    (command, shown), *_ = PAGE.steps
+    assert command == "gpucluster prove dev --yes --max-usd 5"
+    assert comparable("\n".join(lines)) == comparable(shown)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_refused_job_is_a_row_with_the_clusters_words() -> None:
