@@ -11,7 +11,7 @@ import pytest
 
 from account.prove import report
 from account.prove.command import ProveOptions, prove
-from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, jobs_of, plan
+from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, described, jobs_of, plan
 from account.prove.run import ProveOutcome, ProveRun
 from facts.concepts.offer import CONFIG_MAP, Offer, TeamOffer, from_config_map
 from gpu.cluster import ClusterError
@@ -75,7 +75,7 @@ QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of 
         ),
         ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "node:t4-1", "failed", "gpucluster.dev/gpu is 'nvidia-l4'"),
         ({"never_ready": True}, "job:t4-1", "failed", "not Ready: cni plugin not initialized"),
-        ({"stays": True}, "idle:t4-1", "failed", "still there 20.2 min after its job, and costs $1.00/h"),
+        ({"stays": True}, "idle:t4-1", "failed", "min after its job, and costs $1.00/h"),
         ({"pod_of_another": True}, "idle:t4-1", "not shown", "in use by team/training-0"),
     ],
 )
@@ -215,12 +215,36 @@ def test_machines_that_are_paid_for_cost_nothing_more(capacity_type: str) -> Non
     assert planned.max_usd == 0.0
 
 
-def test_a_slice_and_a_team_without_quota_get_no_job_and_a_reason() -> None:
-    pools = offer(pool("v5e", gpu="google-tpu-v5e", slice_nodes=4), pool("t4-4", size=4), pool("t4-1"))
+SLICE = {"gpu": "google-tpu-v6e", "resource": "google.com/tpu", "size": 4, "slice_nodes": 4, "max_nodes": 4}
+
+
+def test_a_slice_has_a_pod_on_each_of_its_nodes_and_costs_all_of_them() -> None:
+    cluster = FakeCluster(offer(pool("v6e-4x4", **SLICE)), Faults(output=("/dev/vfio/0",)))
+    planned = plan(cluster.published, request())
+    assert next(iter(described(planned))) == (
+        "v6e-4x4: a job with 16 GPUs on a slice of 4 nodes for 40 minutes ($16.00/h): at most $10.67"
+    )
+    outcome = outcome_of(cluster)
+    rows = by_id(outcome)
+    # No nvidia-smi there.
+    assert {each for each, row in rows.items() if row.result != "shown"} == {"driver:v6e-4x4"}
+    assert len(outcome.evidence["v6e-4x4"]["nodes"]) == len(cluster.billed) == 4
+    assert (cluster.jobs, cluster.nodes) == ({}, {})
+    assert cluster.usd() <= outcome.max_usd <= planned.max_usd
+
+
+def test_a_slice_of_which_nobody_sees_a_node_costs_all_of_them() -> None:
+    cluster = FakeCluster(offer(pool("v6e-4x4", **SLICE)), Faults(hidden=(NODES,)))
+    outcome = outcome_of(cluster)
+    cluster.sleep(3600)
+    assert 0 < cluster.usd() <= outcome.max_usd
+
+
+def test_a_team_without_quota_gets_no_job_and_a_reason() -> None:
+    pools = offer(pool("t4-4", size=4), pool("t4-1"))
     teams = (TeamOffer(name="default", gpus=1),)
     planned = plan(Offer(**{**vars(pools), "teams": teams}), request())
     assert [trial.pool.name for trial in planned.trials] == ["t4-1"]
-    assert "needs a Service" in planned.skipped["v5e"]
     assert "exceed the quota of team default" in planned.skipped["t4-4"]
 
 

@@ -65,7 +65,7 @@ class RealClock:
 
 @dataclass
 class _NodeRecord:
-    """A node that was not there before the run. ``last``: as it first was with all its devices, else as it last was.
+    """A node that was not there before the run. ``last``: as it was when the job began, else as it last was.
     ``strangers``: pods without GPUs that were on it."""
 
     last: Object
@@ -246,8 +246,8 @@ class ProveRun:
             ready = judge.is_ready(node)
             known.ready = known.ready or (state.at if ready else None)
             pods = None if state.others is None else state.others.get(name, ())
-            # Later, on its way out, a node has taints and conditions of its autoscaler's.
-            if not known.complete:
+            # Before the job runs labels and taints may still come; after it, those of a node on its way out.
+            if not (known.complete and record.running):
                 known.last, known.complete = node, ready and judge.has_devices(node, pool)
                 known.differences = [*judge.differences(node, pool, self._offer, pods)]
             known.strangers.update(dict.fromkeys(judge.strangers(pods or (), name)))
@@ -267,12 +267,12 @@ class ProveRun:
         for event in state.events:
             if at(event, "involvedObject", "name") in {pod["metadata"]["name"] for pod in state.pods_of(name)}:
                 record.words[hidden(f"{event.get('reason')}: {event.get('message')}")] = None
-        for pod in state.pods_of(name):
-            record.node = pod["spec"].get("nodeName") or record.node
-            started = [each for each in at(pod, "status", "containerStatuses") or () if _has_started(each)]
-            if started and record.running is None:
-                record.running = state.at
-                self._say(f"{pool.name}: the job runs on {record.node} after {_seconds(record.created, state.at)}")
+        pods = state.pods_of(name)
+        nodes = [str(pod["spec"]["nodeName"]) for pod in pods if pod["spec"].get("nodeName")]
+        record.node = ", ".join(dict.fromkeys(nodes)) or record.node
+        if record.running is None and sum(map(_has_started, pods)) >= record.trial.nodes:
+            record.running = state.at
+            self._say(f"{pool.name}: the job runs on {record.node} after {_seconds(record.created, state.at)}")
         if reason.kind in ("succeeded", "failed"):
             record.succeeded, record.ended = reason.kind == "succeeded", state.at
             record.log = self._log(state, name)
@@ -377,7 +377,7 @@ class ProveRun:
         if pool.scaling.prepaid:
             return 0.0
         unseen = not record.nodes and record.announced
-        ends = [None] if unseen else [node.gone for node in record.nodes.values()]
+        ends = [None] * record.trial.nodes if unseen else [node.gone for node in record.nodes.values()]
         removed = (record.ended or now) + timedelta(minutes=billed_after(pool))
         until = max(now, removed) if committed or unseen else now
         hours = sum(((end or until) - record.created).total_seconds() for end in ends) / 3600
@@ -466,7 +466,7 @@ class ProveRun:
 
     def _job(self, record: _TrialRecord) -> ShownRow:
         pool = record.trial.pool
-        gpus = counted(pool.gpus_per_pod, "GPU")
+        gpus = counted(pool.gpus_per_pod * record.trial.nodes, "GPU")
         row = {"id": f"job:{pool.name}", "title": f"a first job with {gpus} of {pool.name} runs to its end"}
         if record.succeeded:
             return ShownRow(**row, result="shown", detail=f"on {record.node}")
@@ -649,8 +649,9 @@ def _ready_message(node: Object) -> str:
     return message or "its kubelet has reported nothing"
 
 
-def _has_started(status: Object) -> bool:
-    return bool({"running", "terminated"} & {*(status.get("state") or {})})
+def _has_started(pod: Object) -> bool:
+    statuses = at(pod, "status", "containerStatuses") or ()
+    return any({"running", "terminated"} & {*(each.get("state") or {})} for each in statuses)
 
 
 def _elapsed(start: datetime, end: datetime | None) -> float | None:
