@@ -195,7 +195,8 @@ class GoogleProject:
         asked_as = {type: _listed_type(type) for type in types if is_custom(type)}
         offered = self._offered("machineTypes", sorted({asked_as.get(type, type) for type in types}))
         zones = {type: offered[asked_as.get(type, type)] for type in types}
-        yield from machine_rows(self._settings, zones, asked_as)
+        notes = {type: f"asked for as {asked}" for type, asked in asked_as.items()}
+        yield from machine_rows(self._settings, zones, notes)
 
     def _attached(self, pool: Pool) -> bool:
         """Whether the pool's GPUs are attached to a machine that has none of its own."""
