@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -82,7 +82,8 @@ class AzureRequest(NamedTuple):
 
 DENIED = AzureRefusal(403, "AuthorizationFailed")
 MISSING = AzureRefusal(404, "ResourceNotFound")
-AzureAnswer = Any | Callable[[AzureRequest], Any]
+AzureAnswer = Any
+"""Content, a refusal, an error, or what makes one of a request."""
 
 
 class Login:
@@ -114,7 +115,7 @@ class FakeAzure(BaseAdapter):
 
     def close(self) -> None: ...
 
-    def send(self, request: requests.PreparedRequest, *given: Any, **options: Any) -> requests.Response:
+    def send(self, request: requests.PreparedRequest, *others: Any, **options: Any) -> requests.Response:
         url = urlsplit(str(request.url))
         found = [
             name
@@ -125,8 +126,8 @@ class FakeAzure(BaseAdapter):
         method = METHODS[found[0]]
         sent = AzureRequest(found[0], url.path, parse_qs(url.query))
         self.sent.append(sent)
-        answer = self.answers[found[0]]
-        answer = answer(sent) if callable(answer) else answer
+        given: Any = self.answers[found[0]]
+        answer: Any = given(sent) if callable(given) else given
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, AzureRefusal):
