@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from facts.concepts.offer import PoolOffer
+from facts.concepts.pool import TEAMS_LABEL, gpu_pool_labels
 from facts.jobs.fit import PodRequest, fits, misses, names
 from gpu.commands.fit import Place, cheapest_of
 from gpu.commands.offer import as_json, described
@@ -47,6 +48,51 @@ def test_fallback_pools_are_one_place_in_the_order_in_which_they_are_tried() -> 
     assert chosen(PodRequest(spot=False), fallback, spot) == [["t4-ondemand"]]
     (both,) = fits(offer(fallback, spot), PodRequest())
     assert both.hourly_usd == 1.0, "a spot node never costs more than its twin"
+
+
+OWN = pool("t4-own", labels={**gpu_pool_labels("t4-own", "nvidia-t4", 1, {}), TEAMS_LABEL: "own"}, teams=["research"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (PodRequest(namespace="research"), [["t4-own"], ["t4-1"], ["t4-4"]]),
+        (PodRequest(namespace="vision"), [["t4-1"], ["t4-4"]]),
+        (PodRequest(), [["t4-1"], ["t4-4"]]),
+    ],
+)
+def test_a_pool_for_a_team_comes_first_for_it_and_is_no_place_for_others(
+    request_: PodRequest, expected: list[list[str]]
+) -> None:
+    assert chosen(request_, LARGE, SMALL, OWN) == expected
+    assert "for pods of namespace research only" not in str(misses(offer(OWN), PodRequest(namespace="research")))
+    assert [miss.lacks for miss in misses(offer(OWN), PodRequest(namespace="vision"))] == [
+        ("for pods of namespace research only",)
+    ]
+
+
+def test_a_larger_node_is_larger_than_those_that_the_pods_may_use() -> None:
+    """As admission compares them: a node of a team's own is no smaller one for others, nor theirs for it."""
+    (fit,) = fits(offer(OWN, LARGE), PodRequest())
+    assert not fit.larger
+    own_large = replace(LARGE, name="own-4", nodes=replace(LARGE.nodes, teams=("research",)))
+    (*_, large) = fits(offer(SMALL, own_large), PodRequest(namespace="research"))
+    assert ([each.name for each in large.pools], large.larger) == (["own-4"], False)
+
+
+def test_the_command_knows_whose_pods_it_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: Run) -> None:
+    with serving(inventory(offer(OWN))) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"gke": url})))
+        assert "1 nvidia-t4 per node, only research, $1.00/h" in gpu("fit", "--team", "research")[1]
+        code, out, _ = gpu("fit", "--team", "vision")
+        assert (code, "for pods of namespace research only" in " ".join(out.split())) == (1, True)
+        assert "1 t4, only research" in gpu("pools")[1]
+        code, out, _ = gpu("fit", "--all", "--team", "research")
+        assert (code, "t4-own" in out) == (0, True)
+        code, _, err = gpu("submit", "--team", "vision", "--image", "busybox", "--dry-run", "--", "true")
+        assert (code, "for pods of namespace research only" in " ".join(err.split())) == (1, True)
+        code, out, _ = gpu("submit", "--team", "research", "--image", "busybox", "--dry-run", "--", "true")
+        assert (code, f"key: {TEAMS_LABEL}" in out) == (0, True)
 
 
 @pytest.mark.parametrize("field", ["memory_mib", "milli_cpu", "disk_mib"])
