@@ -37,6 +37,8 @@ table                  columns
 ``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``checks.csv``         resource, program, image, command: what prints a pod's devices (in the folder of all clouds)
+``threads.csv``        thread (an issue that a rule, a limit or an ADR cites), state (empty: not found), dated (ISO),
+                       end (what holds since); in the folder of all clouds
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``
 ``sources.csv``        table, dated (ISO), source: of the tables below, in the folder of all clouds
 ``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)
