@@ -20,7 +20,6 @@ from components.node_pool import ClusterAutoscaler, ClusterAutoscalerArgs, GpuNo
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.resources import ClusterObjects, Inputs, KubernetesProvider, object_token
 from components.settings import Problem, Settings, SettingsError, of_running_stack
-from components.settings.sections.cluster import ExistingCluster
 from facts.catalog.model import Resources
 
 if TYPE_CHECKING:
@@ -190,7 +189,9 @@ class GpuPools(pulumi.ComponentResource):
         """What is there; ``None`` if the update looks at it."""
         from components import looks  # few stacks look at a cluster
 
-        existing = ExistingCluster.model_construct(name=cluster_name, node_identity=identity)
+        written = self.settings.existing_cluster
+        assert written is not None, "the stack names the cluster"
+        existing = written.model_copy(update={"name": cluster_name, "node_identity": identity})
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
         settings = replace(self.settings, file=file)
         view = await self._joining.look(settings, self._own_pools(), self)

@@ -47,7 +47,9 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             pool for pool in args.pools if pool.role == "gpu" and not (claimed and claimed <= pool.nodes.labels.items())
         ]
         if cluster.settings.autoscaler != "none" and counted:
-            node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated)
+            existing = cluster.settings.existing_cluster
+            image = None if existing is None else existing.reaper_image
+            node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated, image)
         gpus = any(pool.role == "gpu" for pool in args.pools)
         if args.admin_pool is not None and cluster.settings.autoscaler != "none" and gpus:
             ledger.declare(objects, args.admin_pool)

@@ -59,6 +59,9 @@ def pools(**changes: Any) -> dict[str, Any]:
 FABRIC: Final = pools(gpu="nvidia-h200-141gb", gpusPerNode=8, fabric="rdma", capacity="spot", zones=["us-central1-b"])
 
 
+TPU7X: Final[dict[str, Any]] = {"gpu": "google-tpu7x", "gpusPerNode": 4, "zones": ["us-central1-c"], "hourlyUsd": 50}
+
+
 def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
     return run_with(dict(keys), "ml", **more)
 
@@ -399,6 +402,11 @@ def nodes(**fields: Any) -> Callable[[dict[str, Any]], None]:
             FABRIC,
             "and fabric needs 1.34.1-gke.1829001 or newer",
         ),
+        (
+            changed(masterVersion="1.34.0-gke.2200000"),
+            pools(**TPU7X),
+            "has GKE 1.34.0-gke.2200000, and gpu: google-tpu7x needs 1.34.0-gke.2201000 or newer",
+        ),
         (changed(networkingMode="ROUTES"), FABRIC, "'research' has no addresses of its network for pods (VPC-native)"),
         (changed(datapathProvider="LEGACY_DATAPATH"), FABRIC, "'research' has no dataplane v2"),
         (nodes(serviceAccount="more@my-project"), KEYS, "the nodes of 'research' have several identities: nodes@"),
@@ -487,10 +495,21 @@ def test_the_id_of_a_cluster_is_not_its_name(server: ApiServer) -> None:
     assert "write the last part, research" in text
 
 
-def test_two_clusters_of_one_name_are_told_apart_by_nobody(server: ApiServer) -> None:
+def test_two_clusters_of_one_name_are_told_apart_by_their_place(server: ApiServer) -> None:
     other = {**gke_answers.RESEARCH, "location": "us-central1"}
     with mock.patch.object(gke_answers, "CLUSTERS", [gke_answers.RESEARCH, other]):
-        assert "2 clusters are called 'research': in us-central1, us-central1-a" in refusal()
+        text = refusal()
+        assert "2 clusters are called 'research': in us-central1, us-central1-a" in text
+        assert "Write existingCluster.location: us-central1, or the other" in text
+        for place in ("us-central1", "us-central1-a"):
+            program = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "location": place}})
+            assert program.only(POOL).inputs["location"] == place
+
+
+def test_the_reapers_image_can_be_the_owners(server: ApiServer) -> None:
+    keys = {**KEYS, "gpucluster:existingCluster": {"name": "research", "reaperImage": "example.com/python:3.13"}}
+    pod = update(keys).only("kubernetes:batch/v1:CronJob").inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "example.com/python:3.13"
 
 
 @pytest.mark.parametrize(

@@ -64,18 +64,19 @@ _OF_NODES: Final = ("machineType", "spot", "preemptible", "serviceAccount", "ima
 async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource) -> ClusterLookup:
     """What Google says of ``existingCluster``, wherever in the region it is."""
     name = settings.cluster_name
-    places = [settings.region, *settings.known.regions[settings.region]]
+    written = None if settings.existing_cluster is None else settings.existing_cluster.location
+    places = [written] if written else [settings.region, *settings.known.regions[settings.region]]
     answers = await asyncio.gather(*(_ask(settings, name, place, parent) for place in places))
     found = [answer for answer in answers if isinstance(answer, Mapping)]
     failures = dict.fromkeys(answer for answer in answers if isinstance(answer, str))
-    where = f"{settings.region} of project {settings.project}"
+    where = f"{written or settings.region} of project {settings.project}"
     list_them = f"gcloud container clusters list --project {settings.project}"
     if len(found) == 1:
         return _view(settings, name, found[0], own)
     if found:
         locations = ", ".join(str(each["location"]) for each in found)
         text = f"{len(found)} clusters are called '{name}': in {locations} of project {settings.project}"
-        problem = Problem(_NAME, text, "The program cannot tell them apart: add the pools to a cluster of another name")
+        problem = Problem(_NAME, text, f"Write existingCluster.location: {found[0]['location']}, or the other")
     elif failures:
         text = f"'{name}' cannot be looked up in {where}: {'; '.join(failures)}"
         problem = Problem(_NAME, text, _remedy("; ".join(failures)))
@@ -229,11 +230,13 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
         text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
         yield Problem(_NAME, text, "Ask its owner to upgrade the control plane")
     for pool in settings.gpu_pools:
-        for key, need in _needs(pool):
-            oldest = _OLDEST_WITH[need]
-            if match is not None and _numbers(version) < _numbers(oldest):
+        for key, need in _needs(pool).items():
+            oldest = _OLDEST_WITH.get(need)
+            if oldest is not None and match is not None and _numbers(version) < _numbers(oldest):
                 text = f"'{name}' has GKE {version}, and {need} needs {oldest} or newer"
-                yield Problem(f"{pool.declared_at}.{key}", text, "Leave it out, or ask its owner to upgrade it")
+                yield Problem(
+                    f"{pool.declared_at}.{key}", text, "Ask its owner to upgrade it, or write the pool without it"
+                )
     region = str(answer["location"])
     if region != settings.region and not region.startswith(f"{settings.region}-"):
         yield Problem("region", f"'{name}' is in {region}, not in {settings.region}", f"Write the region of {region}")
@@ -247,12 +250,10 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
             yield Problem(f"{pool.declared_at}.fabric", text, "Leave it out, or choose another cluster")
 
 
-def _needs(pool: Pool) -> Iterator[tuple[str, str]]:
-    """Key of a pool → what it needs of GKE, as the catalogue has it."""
-    if pool.scaling.capacity_type == "flex-start":
-        yield "capacity", "capacity: flex-start" if pool.gpus.of_nvidia else "capacity: flex-start of TPUs"
-    if pool.nodes.fabric is not None:
-        yield "fabric", "fabric"
+def _needs(pool: Pool) -> dict[str, str]:
+    """Key of a pool → what it asks of GKE, in the catalogue's words."""
+    fabric = {} if pool.nodes.fabric is None else {"fabric": "fabric"}
+    return {"capacity": f"capacity: {pool.scaling.capacity_type}", "gpu": f"gpu: {pool.gpus.type}", **fabric}
 
 
 def _numbers(version: str) -> list[int]:

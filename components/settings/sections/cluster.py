@@ -196,6 +196,16 @@ class ExistingCluster(Section):
         description="identity of the pools' nodes; on GKE the e-mail address of a service account. Default: that of "
         "the cluster's other nodes",
     )
+    location: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="where its control plane is, if two clusters of a region have the name; on GKE the region or a "
+        "zone. Default: looked up",
+    )
+    reaper_image: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="image of the CronJob that replaces broken nodes: any with Python 3.9 or newer, for a cluster that "
+        "pulls from other registries than public.ecr.aws. Default: Docker's official image there",
+    )
 
 
 class Monitoring(Section):
