@@ -12,6 +12,7 @@ import json
 import os
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,10 @@ Object = dict[str, Any]
 # https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
 _SECONDS: Final = 30.0
 _ADDRESS_SECONDS: Final = 10.0
+# As client-go does: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+_BUSY: Final = (429, 503)
+_ATTEMPTS: Final = 4
+_LONGEST_WAIT: Final = 10.0
 _PLUGIN_SECONDS: Final = 60.0
 _PAGE: Final = 500
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -162,14 +167,27 @@ class ClusterReader:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=seconds) as response:
-                answer: Object = json.load(response)
-                return answer
-        except urllib.error.HTTPError as error:
-            raise RefusedRequestError(error.code, _message(error)) from None
+            for attempt in range(_ATTEMPTS):
+                try:
+                    with self._opener.open(request, timeout=seconds) as response:
+                        answer: Object = json.load(response)
+                        return answer
+                except urllib.error.HTTPError as error:
+                    if error.code not in _BUSY or attempt == _ATTEMPTS - 1:
+                        raise RefusedRequestError(error.code, _message(error)) from None
+                    time.sleep(_wait(error))
+            raise AssertionError("the last attempt returns or raises")
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise SilentServerError(f"no answer from {self._cluster['server']}{path}: {reason}") from None
+
+
+def _wait(error: urllib.error.HTTPError) -> float:
+    """Seconds until the next attempt, as the server says."""
+    try:
+        return min(float(error.headers.get("Retry-After", "1")), _LONGEST_WAIT)
+    except ValueError:
+        return 1.0
 
 
 def _message(error: urllib.error.HTTPError) -> str:

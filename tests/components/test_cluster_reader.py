@@ -24,6 +24,8 @@ class Server(http.server.ThreadingHTTPServer):
     """Answers lists of two pages, and refuses what is called ``refused``."""
 
     asked: list[tuple[str, str, dict[str, list[str]], str]]
+    busy: int = 0
+    """How many requests it will not take."""
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -38,9 +40,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
             body["metadata"] = {"continue": "second"}
         if url.path.endswith("refused"):
             status, body = 403, {"message": "exceeded quota"}
+        if self.server.busy:
+            self.server.busy -= 1
+            status, body = 429, {"message": "too many requests"}
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Retry-After", "0")
         self.end_headers()
         self.wfile.write(data)
 
@@ -98,6 +104,14 @@ def test_a_refusal_is_the_servers_message(server: Server, tmp_path: Path) -> Non
     with pytest.raises(RefusedRequestError, match="exceeded quota") as error:
         reader(tmp_path, server.server_port).try_create("/refused", MANIFEST)
     assert error.value.status == 403
+
+
+def test_a_busy_server_is_asked_again_but_not_for_ever(server: Server, tmp_path: Path) -> None:
+    server.busy = 3
+    assert reader(tmp_path, server.server_port).version()
+    server.busy = 4
+    with pytest.raises(RefusedRequestError, match="too many requests"):
+        reader(tmp_path, server.server_port).version()
 
 
 @pytest.mark.parametrize(

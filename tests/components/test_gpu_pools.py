@@ -458,6 +458,12 @@ def test_a_pool_that_holds_the_control_plane_back_is_named(server: ApiServer) ->
     assert "gcloud container clusters upgrade research --location us-central1-a --node-pool <pool>" in text
 
 
+@pytest.mark.parametrize(("locations", "named"), [(["us-central1-a"], False), (["us-central1-b"], True), ([], False)])
+def test_zones_where_the_cluster_has_no_nodes_are_named(server: ApiServer, locations: list[str], named: bool) -> None:
+    with on(nodeLocations=locations):
+        assert ("may have nodes in us-central1-a, where 'research' has none" in warnings()) == named
+
+
 def test_a_pool_that_is_gone_is_named(server: ApiServer) -> None:
     assert "the pool t4-1 of this stack is gone from 'research': run pulumi refresh" in warnings(deployed=update())
 

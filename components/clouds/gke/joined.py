@@ -269,6 +269,10 @@ def _notes(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator
             "resource, the next plan replaces the cluster: write lifecycle { ignore_changes = [node_pool] } there "
             'first (in Pulumi: ignore_changes=["nodePools"])'
         )
+        theirs = {*(answer.get("nodeLocations") or ())}
+        zones = {zone for pool in settings.gpu_pools if pool.name in new for zone in pool.nodes.zones}
+        if theirs and (beyond := sorted(zones - theirs)):
+            yield f"new pools may have nodes in {', '.join(beyond)}, where '{name}' has none: write zones if not wanted"
         fabric = [pool.name for pool in settings.gpu_pools if pool.nodes.fabric is not None and pool.name in new]
         if fabric:
             # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
