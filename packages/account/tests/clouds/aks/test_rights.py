@@ -41,7 +41,7 @@ DECLARED = sorted({row.type for row in rights.TABLE.rows} - {READING})
 def test_a_deployer_may_change_and_delete_what_the_stack_declares_and_has_a_reason_for_all_else(type: str) -> None:
     (row,) = (each for each in rights.TABLE.rows if each.type == type)
     changing = {each for each in LISTED[type] if not each.endswith("/read")}
-    reasons = {each["right"] for each in table("beyond.csv") if each["type"] == type and each["reason"]}
+    reasons = {right for right, reason in rights.TABLE.reasons.get(type, {}).items() if reason}
     assert {*row.rights} == changing | reasons
     assert not changing & reasons
 
