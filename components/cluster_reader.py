@@ -121,7 +121,7 @@ class ClusterReader:
         host = urlsplit(self._cluster["server"]).hostname or ""
         here = host == "localhost" or host.startswith("127.") or host == "::1"
         direct = [urllib.request.ProxyHandler({})] if here else []
-        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), *direct)
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), _NoRedirects, *direct)
 
     @cached_property
     def _token(self) -> str:
@@ -188,6 +188,13 @@ def _wait(error: urllib.error.HTTPError) -> float:
         return min(float(error.headers.get("Retry-After", "1")), _LONGEST_WAIT)
     except ValueError:
         return 1.0
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """An API server sends nobody elsewhere, and the token is for it alone: a redirect is an answer like any other."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        """Nothing is requested."""
 
 
 def _message(error: urllib.error.HTTPError) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -280,7 +281,7 @@ def main(arguments: list[str]) -> int:
     try:
         start = _git("merge-base", base, "HEAD").decode().strip()
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(["tar", "-x", "-C", folder], input=_git("archive", start), check=True, capture_output=True)
+            check_out(ROOT, start, Path(folder))
             lines = loosenings(state_of(Path(folder)), state_of(ROOT, Path(folder)))
     except subprocess.CalledProcessError as error:
         reason = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
@@ -288,6 +289,14 @@ def main(arguments: list[str]) -> int:
         return 2
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return int(bool(lines))
+
+
+def check_out(repository: Path, commit: str, folder: Path) -> None:
+    """Write all files of a commit into ``folder``: an archive would leave out what .gitattributes says."""
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = {**os.environ, "GIT_INDEX_FILE": str(Path(temporary) / "index")}
+        for command in (("read-tree", commit), ("checkout-index", "--all", f"--prefix={folder}/")):
+            subprocess.run(["git", *command], cwd=repository, check=True, capture_output=True, env=environment)
 
 
 def _git(*arguments: str) -> bytes:

@@ -40,6 +40,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
             body["metadata"] = {"continue": "second"}
         if url.path.endswith("refused"):
             status, body = 403, {"message": "exceeded quota"}
+        if url.path.endswith("elsewhere"):
+            status = 302
         if self.server.busy:
             self.server.busy -= 1
             status, body = 429, {"message": "too many requests"}
@@ -47,6 +49,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("Retry-After", "0")
+        if status == 302:
+            self.send_header("Location", "/api/v1/pods")
         self.end_headers()
         self.wfile.write(data)
 
@@ -132,3 +136,10 @@ def test_a_missing_plugin_is_named_with_what_installs_it() -> None:
     client = ClusterReader(kubeconfig("c", {"server": "http://127.0.0.1:1"}, user))
     with pytest.raises(SilentServerError, match=r"no-such-plugin is not on PATH\. Install it: now"):
         client.get("/version")
+
+
+def test_a_redirect_does_not_get_the_token(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(RefusedRequestError) as error:
+        reader(tmp_path, server.server_port).get("/elsewhere")
+    assert error.value.status == 302
+    assert [path for _, path, *_ in server.asked] == ["/elsewhere"]
