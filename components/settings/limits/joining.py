@@ -49,7 +49,13 @@ def belonging_to_cluster(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
     if isinstance(security, Mapping):
         others = [key for key in security if key not in _OWN_SECURITY]
         problems += [
-            Problem(f"security.{key}", _OWNERS, f"Leave it out; of security, pools have {', '.join(_OWN_SECURITY)}")
+            Problem(
+                f"security.{key}",
+                _OWNERS,
+                f"Write {KEY}: {{name: …, nodeIdentity: …}}"
+                if key == "nodeIdentity"
+                else f"Leave it out; of security, pools have {', '.join(_OWN_SECURITY)}",
+            )
             for key in others
         ]
         kept["security"] = {key: value for key, value in security.items() if key in _OWN_SECURITY}

@@ -283,4 +283,15 @@ class Security(Section):
         description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has paths. Changing it "
         "replaces the roles and the cluster",
     )
+    node_identity: StrictStr | None = Field(
+        default=None,
+        description="full name of an identity of yours for the nodes, with the roles that they need "
+        "(docs/operations.md): the e-mail address of a service account on GKE, where changing it replaces the pools; "
+        "the ID of a managed identity on AKS, where it cannot be changed later. Default: the program creates one",
+    )
+    control_plane_identity: StrictStr | None = Field(
+        default=None,
+        description="ID of a managed identity of yours for the control plane, with the roles that it needs "
+        "(docs/operations.md); only on AKS. It cannot be changed later. Default: the program creates one",
+    )
     deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")

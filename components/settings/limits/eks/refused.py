@@ -151,6 +151,12 @@ REFUSED: Final[tuple[Refused, ...]] = (
         message="on EKS the program encrypts registry and bucket with the cloud's own key",
         remedy="Leave it out, or declare registry and bucket in your own program",
     ),
+    # Karpenter, the drivers and the add-ons have roles as well, each with the least that it needs.
+    Refused(
+        keys=("security.nodeIdentity", "security.controlPlaneIdentity"),
+        message="the program creates the roles of a cluster on EKS, for nodes, control plane and a dozen controllers",
+        remedy="Leave it out; permissionsBoundary and rolePath hold all of them within what your administrators allow",
+    ),
 )
 
 FORMS: Final[tuple[Form, ...]] = (
