@@ -23,6 +23,7 @@ DRIVER_SECONDS: Final = 150
 REGISTERED_SECONDS: Final = 170
 RUN_SECONDS: Final = 20
 REMOVE_SECONDS: Final = 60
+END_SECONDS: Final = 20
 _UNREGISTERED: Final = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
 """Until Karpenter has written the pool's taints:
 https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/registration.go"""
@@ -46,6 +47,8 @@ class Faults:
     nodes_at_once: int = 1
     failing_program: bool = False
     refuses_jobs: bool = False
+    quota: str = ""
+    """Of the namespace: what the API server says of a pod's creation."""
     hidden: tuple[str, ...] = ()
     """Paths that the user may not list."""
     output: tuple[str, ...] = ()
@@ -115,7 +118,11 @@ class FakeCluster(ClusterClient):
         stored = copy.deepcopy(manifest)
         stored["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": _text(self.now)}
         self.jobs[name] = {**stored, "status": {}}
-        for index in range(stored["spec"].get("completions", 1)):
+        if self.faults.quota:
+            self._event(
+                stored, "FailedCreate", f"Error creating: pods is forbidden: exceeded quota: {self.faults.quota}"
+            )
+        for index in range(0 if self.faults.quota else stored["spec"].get("completions", 1)):
             self._add_pod(stored, index)
         return Reply(stored)
 
@@ -157,10 +164,13 @@ class FakeCluster(ClusterClient):
     def _step(self) -> None:
         for name, job in [*self.jobs.items()]:
             created = _time(job["metadata"]["creationTimestamp"])
-            if not _ended(job) and self._age(created) >= job["spec"]["activeDeadlineSeconds"]:
-                self._end(job, "Failed", "DeadlineExceeded")
+            late = self._age(created) - job["spec"]["activeDeadlineSeconds"]
+            if not _ended(job) and late >= 0:
                 for pod in [*self._pods_of(job)]:
                     self.pods.pop(pod["metadata"]["name"])
+                # Once its pods are gone: https://kubernetes.io/docs/concepts/workloads/controllers/job/#termination-of-job-pods
+                if late >= END_SECONDS:
+                    self._end(job, "Failed", "DeadlineExceeded")
             ended = _ended(job)
             if ended and self._age(_time(ended)) >= job["spec"]["ttlSecondsAfterFinished"]:
                 self._drop(name)
@@ -310,9 +320,9 @@ class FakeCluster(ClusterClient):
         )
         return ready and selected and tolerated and gpu_limit(pod["spec"]) <= free
 
-    def _event(self, pod: Object, reason: str, message: str) -> None:
-        about = {"kind": "Pod", "name": pod["metadata"]["name"], "namespace": self.namespace}
-        about["uid"] = pod["metadata"]["uid"]
+    def _event(self, of: Object, reason: str, message: str) -> None:
+        about = {"kind": of.get("kind", "Pod"), "name": of["metadata"]["name"], "namespace": self.namespace}
+        about["uid"] = of["metadata"]["uid"]
         when = _text(self.now)
         self.events.append(
             {

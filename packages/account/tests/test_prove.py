@@ -11,7 +11,7 @@ import pytest
 
 from account.prove import report
 from account.prove.command import ProveOptions, prove
-from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, described, jobs_of, plan
+from account.prove.plan import ENDING_SECONDS, LABEL, OWNER, ProveError, ProveRequest, described, jobs_of, plan
 from account.prove.run import ProveOutcome, ProveRun
 from facts.concepts.offer import CONFIG_MAP, Offer, TeamOffer, from_config_map
 from gpu.cluster import ClusterError
@@ -54,6 +54,9 @@ def test_a_cluster_as_declared_shows_every_row_and_nothing_stays(tmp_path: Path)
 
 
 FULL = "pod didn't trigger scale-up: 1 max node group size reached"
+TEAMS = (
+    "team, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=0"
+)
 QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of not being scheduled."
 
 
@@ -66,6 +69,8 @@ QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of 
         ({"no_taints": True}, "node:t4-1", "failed", "taint nvidia.com/gpu=present:NoSchedule is missing"),
         ({"autoscaler_dead": True}, "zero:t4-1", "failed", "no autoscaler has said anything"),
         ({"event": ("FailedScaleUp", QUOTA)}, "zero:t4-1", "failed", "quota"),
+        ({"event": ("NotTriggerScaleUp", FULL)}, "job:t4-1", "failed", "all matching pools are at maxNodes"),
+        ({"quota": TEAMS}, "job:t4-1", "failed", "team quota exceeded (requested: requests.nvidia.com/gpu=1"),
         ({"system_pod": True}, "system", "failed", "kube-system/metrics-server-7d"),
         (
             {"labels": {"gpucluster.dev/pool": None}},
@@ -166,7 +171,8 @@ def test_wherever_a_run_ends_its_jobs_are_gone_within_their_time(
     if how == "Ctrl-C":
         assert cluster.jobs == {}
     longest = max(
-        60 * 20 + job["spec"]["ttlSecondsAfterFinished"] for job in jobs_of(plan(cluster.published, request()))
+        60 * 20 + ENDING_SECONDS + job["spec"]["ttlSecondsAfterFinished"]
+        for job in jobs_of(plan(cluster.published, request()))
     )
     cluster.sleep(longest)
     assert cluster.jobs == {}

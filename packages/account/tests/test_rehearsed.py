@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from account.prove.plan import KEPT_SECONDS, LABEL
+from account.prove.plan import ENDING_SECONDS, KEPT_SECONDS, LABEL
 from packages.account.tests.transcript import PAGE, comparable
 from packages.rehearsal.tests.retained_cluster import RetainedCluster, retained_cluster
 from packages.rehearsal.tests.simulated_cluster import eventually
@@ -101,7 +101,7 @@ def test_kill_9_leaves_jobs_that_end_by_themselves(cluster: RetainedCluster) -> 
     created = time.monotonic()
     assert len(jobs(cluster)) >= 2
     while jobs(cluster):
-        assert time.monotonic() - created < 60 + KEPT_SECONDS + 15
+        assert time.monotonic() - created < 60 + ENDING_SECONDS + KEPT_SECONDS
         time.sleep(5)
     assert cluster.output("kubectl get jobs -n default -o name").split() == ["job.batch/theirs"]
 

@@ -28,6 +28,11 @@ OWNER: Final = "gpucluster.dev/prove-user"
 """Annotation of the Jobs: the user, by the cluster's name, whose next run deletes them."""
 KEPT_SECONDS: Final = 120
 """A finished Job is deleted so much later."""
+ENDING_SECONDS: Final = 60
+"""From a Job's deadline to its end, at most: its pods get their grace period of 30 s.
+
+https://kubernetes.io/docs/concepts/workloads/controllers/job/#termination-of-job-pods
+"""
 USUAL_IDLE_MINUTES: Final = 10
 """Of pools without a published idle time: cluster-autoscaler's own ``--scale-down-unneeded-time``.
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from account.prove import judge
 from account.prove.observed import Observed, observe, reason_of
-from account.prove.plan import KEPT_SECONDS, LABEL, OWNER, PoolTrial, ProvePlan, billed_after
+from account.prove.plan import ENDING_SECONDS, KEPT_SECONDS, LABEL, OWNER, PoolTrial, ProvePlan, billed_after
 from account.rows import ShownRow
 from facts.concepts.counts import counted
 from facts.concepts.credentials import hidden
@@ -101,6 +101,11 @@ class _TrialRecord:
     words: dict[str, None] = field(default_factory=dict)
     finished: datetime | None = None
     stopped: str = ""
+
+    def removed_after(self, end: datetime) -> datetime:
+        """When the nodes are gone at the latest, if the job ends at ``end``."""
+        planned = self.created + timedelta(minutes=self.trial.billed_minutes)
+        return min(planned, end + timedelta(minutes=billed_after(self.trial.pool)))
 
     @property
     def up(self) -> list[str]:
@@ -280,7 +285,9 @@ class ProveRun:
                 record.cause, record.remedy = reason.summary, reason.remedy
             self._say(f"{pool.name}: the job has {'completed' if record.succeeded else 'failed'}")
             return
-        if record.running is None:
+        # After its deadline a Job has no pods for a moment, which is not why it waited.
+        ending = not pods and reason.kind == "waiting" and record.cause
+        if record.running is None and not ending:
             record.cause, record.remedy = self._why_waiting(record, state, reason)
             if reason.kind not in ("waiting", record.waits_for) and reason.waiting_helps is not True:
                 self._say(f"{pool.name}: the job waits: {record.cause}")
@@ -364,7 +371,7 @@ class ProveRun:
             waits = record.untolerated_created and not (record.untolerated_message or record.untolerated_on)
             if not waits or state.at - record.ended > timedelta(seconds=30):
                 record.finished = state.at
-        elif state.at >= record.ended + timedelta(minutes=billed_after(pool)):
+        elif state.at >= record.removed_after(record.ended):
             record.finished = state.at
 
     def _usd(self, record: _TrialRecord, now: datetime, *, committed: bool) -> float:
@@ -378,8 +385,7 @@ class ProveRun:
             return 0.0
         unseen = not record.nodes and record.announced
         ends = [None] * record.trial.nodes if unseen else [node.gone for node in record.nodes.values()]
-        removed = (record.ended or now) + timedelta(minutes=billed_after(pool))
-        until = max(now, removed) if committed or unseen else now
+        until = max(now, record.removed_after(record.ended or now)) if committed or unseen else now
         hours = sum(((end or until) - record.created).total_seconds() for end in ends) / 3600
         return hours * (pool.nodes.hourly_usd or 0.0)
 
@@ -402,7 +408,8 @@ class ProveRun:
             try:
                 self._remove(name)
             except ClusterError as error:
-                by = self._clock.now() + timedelta(minutes=self._plan.request.minutes, seconds=KEPT_SECONDS)
+                seconds = ENDING_SECONDS + KEPT_SECONDS
+                by = self._clock.now() + timedelta(minutes=self._plan.request.minutes, seconds=seconds)
                 self._say(f"{error}; the run's Jobs end by themselves, and are gone by {by:%H:%M} UTC")
                 return
 
