@@ -16,7 +16,7 @@ import yaml
 from account.clouds.eks import rights
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
-from rehearsal.providers.eks.base import account
+from rehearsal.providers.eks import provider
 from schemas import schema
 from tests import one_stack
 from tests.stacks import ROOT, STACK_FILES, run_program, run_with, settings_of, stack_name
@@ -95,7 +95,8 @@ def test_a_deployer_has_what_awss_own_handlers_and_moto_need(type: str) -> None:
 BY_AWS_ITSELF = {
     "autoscaling:CreateAutoScalingGroup",  # of a managed node group
     "autoscaling:DeleteAutoScalingGroup",
-    "ec2:CreateSecurityGroup",  # of a cluster
+    "ec2:AuthorizeSecurityGroupIngress",  # of a cluster
+    "ec2:CreateSecurityGroup",
     "ec2:DeleteSecurityGroup",
     "ec2:DescribeInstances",  # whether an address or a network is in use
     "ec2:DescribeVolumes",
@@ -106,16 +107,14 @@ BY_AWS_ITSELF = {
 def test_a_deployer_has_what_moto_saw_when_the_whole_program_was_made_read_and_removed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, calls = ROOT / "examples" / f"{name}.yaml", set[str]()
-    answer = account._answer
+    file, calls, answer = ROOT / "examples" / f"{name}.yaml", set[str](), provider.answer_in_process
 
-    def noting(service: str, request: Any, event_name: str, **options: Any) -> Any:
-        operation = f"{service}:{event_name.rpartition('.')[2]}"
-        calls.add(ACTIONS.get(operation, operation).replace("efs:", "elasticfilesystem:"))
-        return answer(service, request, event_name, **options)
+    def noting(account: Any, service: str, operation: str, request: Any) -> Any:
+        name = f"{service}:{operation}"
+        calls.add(ACTIONS.get(name, name).replace("efs:", "elasticfilesystem:"))
+        return answer(account, service, operation, request)
 
-    account._client.cache_clear()
-    monkeypatch.setattr(account, "_answer", noting)
+    monkeypatch.setattr(provider, "answer_in_process", noting)
     amazon = Amazon(tmp_path)
     with answers(amazon):
         run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
@@ -123,7 +122,6 @@ def test_a_deployer_has_what_moto_saw_when_the_whole_program_was_made_read_and_r
         amazon.read(type, resource.id, resource.inputs)
         amazon.delete(type, resource)
     amazon.stop()
-    account._client.cache_clear()
     granted = {*rights.actions(settings_of(file))}
     assert calls - granted <= BY_AWS_ITSELF
     assert len(calls & granted) > 60
