@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
@@ -47,14 +48,15 @@ class AzureSubscription:
             from azure.identity import DefaultAzureCredential
         except ImportError as error:
             raise AccountError("azure-identity is not installed: run `make setup-account`") from error
+        # It would print each way to log in that it has tried; the error says what to do.
+        logging.getLogger("azure.identity").setLevel(logging.ERROR)
         self.facts = AccountFacts()
         self._settings, self.id = settings, settings.project
         self._credential, self._options = credential or DefaultAzureCredential(), client_options
         try:
             claims = _claims(self._credential.get_token(_MANAGER).token)
         except AzureError as error:
-            first = str(error).partition("\n")[0]
-            raise AccountError(f"Azure does not know who you are: {first}. Log in: `az login`") from error
+            raise AccountError(f"Azure does not know who you are: {_first_line(error)}. Log in: `az login`") from error
         self._principal = str(claims.get("oid") or "")
         self._who = str(claims.get("upn") or claims.get("unique_name") or claims.get("appid") or self._principal)
         self._usages: dict[str, dict[str, tuple[float, float]]] = {}
@@ -306,7 +308,7 @@ def _question(id: str, title: str, right: str, ask: Callable[[], Iterator[ShownR
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 def _claims(token: str) -> Mapping[str, Any]:

@@ -290,3 +290,16 @@ def test_the_command_writes_a_file_that_rehearsals_read_and_the_role(tmp_path: P
 def test_a_cloud_whose_accounts_are_not_asked_says_so() -> None:
     with pytest.raises(AccountError, match="does not ask accounts of kubeadm yet"):
         account_of(from_stack_file(OWN_MACHINES))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (TRAIN, "azure-native:subscriptionId: '00000000-0000-0000-0000-000000000000' is the placeholder"),
+        (ROOT / "Pulumi.dev.yaml", "gcp:project: 'my-gcp-project' is the placeholder"),
+    ],
+    ids=["aks", "gke"],
+)
+def test_an_examples_placeholder_is_no_account(file: Path, words: str) -> None:
+    with pytest.raises(AccountError, match=words):
+        account_of(settings_of(file))
