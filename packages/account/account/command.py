@@ -55,9 +55,8 @@ def account_of(settings: Settings) -> AskedAccount:
         )
     known = settings.known.account
     if settings.project in known.placeholders:
-        raise AccountError(
-            f"stack {settings.stack}: {known.key}: '{settings.project}' is the placeholder of the examples. Write your own"
-        )
+        problem = f"{known.key}: '{settings.project}' is the placeholder of the examples. Write your own"
+        raise AccountError(f"stack {settings.stack}: {problem}")
     opened: AskedAccount = import_module(f"{CLOUDS}.{settings.cloud}.questions").opened(settings)
     return opened
 
