@@ -57,6 +57,11 @@ _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
 ISOLATION_LABEL: Final = "gpucluster.dev/isolation"
 ENFORCED: Final = "enforced"
 """Label, and its value, of the namespaces in a cluster that somebody else made whose pods may be refused."""
+# Where no pool is for teams, nothing is said of them.
+_IF_TEAMS: Final = (
+    "(!(p in variables.teams) || request.namespace in variables.teams[p] || "
+    "variables.tolerations.exists(o, o.?key.orValue('') in ['', 'gpucluster.dev/teams'])) && "
+)
 _NAMED_TOLERATIONS: Final = "variables.pod.?tolerations.orValue([]).filter(o, o.?key.orValue('') != '')"
 _OF_TEAMS: Final = "may run in a pool that is for other teams"
 """Message of the validation for pools with ``teams``."""
@@ -169,8 +174,11 @@ def manifests(
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
+        if not any(pool.nodes.teams for pool in members):
+            placement, isolation = _without(placement, _IF_TEAMS), _without(isolation, _IF_TEAMS)
         if others is not None:
-            placement, isolation = _among_others(placement), _only_enforced(_among_others(isolation))
+            placement = _without(placement, *_IGNORED_KEYS)
+            isolation = _only_enforced(_without(isolation, *_IGNORED_KEYS))
         left_out = {
             *_pointless(members),
             *(() if ends_running_pods else (_EVICTION,)),
@@ -223,17 +231,18 @@ def _for_teams(
     )
 
 
-def _among_others(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy for a cluster that has nodes of others: pods that select a label that no pool has reach none."""
+def _without(policy: Mapping[str, Any], *conditions: str) -> dict[str, Any]:
+    """The policy with these conditions left out of what a pod selects. Without ``_IGNORED_KEYS`` it is for a cluster
+    that has nodes of others: pods that select a label that no pool has reach none."""
 
-    def strict(variable: Mapping[str, str]) -> dict[str, str]:
+    def less(variable: Mapping[str, str]) -> dict[str, str]:
         text = " ".join(variable["expression"].split())
-        for ignored in _IGNORED_KEYS:
-            text = text.replace(ignored, "")
+        for condition in conditions:
+            text = text.replace(condition, "")
         return {**variable, "expression": text}
 
     spec = policy["spec"]
-    variables = [strict(each) if each["name"] == "selected" else each for each in spec["variables"]]
+    variables = [less(each) if each["name"] == "selected" else each for each in spec["variables"]]
     return {**policy, "spec": {**spec, "variables": variables}}
 
 

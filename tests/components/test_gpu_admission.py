@@ -300,6 +300,14 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
     assert submit(manifest).silent
 
 
+def test_without_pools_for_teams_the_policies_are_as_they_were() -> None:
+    for others in (None, lambda _: {}):
+        for each in manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, others=others):
+            assert "teams" not in str(each)
+    of_teams = manifests((LAB,), adds_gpu_toleration=True, ends_running_pods=True)
+    assert all("variables.teams" in str(each.policy) for each in of_teams)
+
+
 def of_lab(value: str = "lab", gpus: int = 8, **metadata: Any) -> dict[str, Any]:
     """A pod that tolerates the taints of a pool for teams; of any such pool, without a ``value``."""
     named = {"operator": "Equal", "value": value} if value else {"operator": "Exists"}

@@ -215,6 +215,13 @@ def test_what_could_cost_more_than_is_known_is_refused(
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(("namespace", "reason"), [("ml", ""), ("default", "only; write --namespace ml")])
+def test_a_pool_for_a_team_gets_a_job_in_its_namespace_alone(namespace: str, reason: str) -> None:
+    planned = plan(offer(pool("t4-1", teams=["ml"])), request(namespace=namespace))
+    assert [trial.pool.name for trial in planned.trials] == ([] if reason else ["t4-1"])
+    assert reason in planned.skipped.get("t4-1", "")
+
+
 @pytest.mark.parametrize("capacity_type", ["fixed", "reserved", "capacity-block"])
 def test_machines_that_are_paid_for_cost_nothing_more(capacity_type: str) -> None:
     planned = plan(offer(pool("t4-1", capacity_type=capacity_type, hourly_usd=None)), request())

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from components.outputs import gpu_jobs
 from components.settings import Settings, SettingsError
 from components.settings.read import NAMESPACE, load
+from components.settings.sections.services import InferenceService
+from components.settings.sections.tools import Notebook
+from components.workloads import notebook
+from components.workloads.inference_service import placed
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import SIZE_KEY, TEAMS_LABEL
@@ -85,6 +90,19 @@ def test_a_pod_without_a_team_has_a_pool_of_the_smallest_size_that_is_for_all(cl
     of_team, of_all = stack(example, pools=[small, large]).gpu_pools
     assert SIZE_KEY not in {taint.key for taint in of_all.nodes.taints}
     assert TAINT in of_team.nodes.taints
+
+
+def test_what_the_program_runs_is_placed_as_pods_of_its_namespace() -> None:
+    pools = [{"teams": ["research"]}, {"name": "all", "gpu": "nvidia-l4"}]
+    there = stack("gke-tips", pools=pools, zones=["us-central1-a"], region="us-central1")
+    own, of_all = there.gpu_pools
+    profiles = notebook.values(Notebook(), there.gpu_pools)["singleuser"]["profileList"]
+    assert [profile["slug"] for profile in profiles] == [of_all.name]
+    for namespace, expected in (("research", own.name), ("default", of_all.name)):
+        service = InferenceService(name="demo", image="registry.example/serve:1", namespace=namespace)
+        assert placed(there, service)[1].pools[0].name == expected
+    jobs = {name: yaml.safe_load(text)["metadata"]["namespace"] for name, text in gpu_jobs(there.gpu_pools, "").items()}
+    assert jobs == {own.name: "research", of_all.name: "default"}
 
 
 def test_notebooks_need_a_pool_that_is_for_all() -> None:

@@ -167,6 +167,9 @@ def _trial(offer: Offer, pool: PoolOffer, request: ProveRequest) -> PoolTrial:
 def _gpu_job(offer: Offer, pool: PoolOffer, request: ProveRequest) -> dict[str, Any]:
     """A pod with all GPUs that a pod of the pool can have, which prints them; in a slice, one on each node."""
     check = by_key("", "checks", "resource")[(pool.gpus.resource,)]
+    if pool.nodes.teams and request.namespace not in pool.nodes.teams:
+        allowed = " or ".join(pool.nodes.teams)
+        raise AskError(f"it is for pods of namespace {allowed} only; write --namespace {pool.nodes.teams[0]}")
     workers = max(1, pool.gpus.slice_nodes)
     asked = TrainingJobSpec(
         milli_cpu=_MILLI_CPU,
