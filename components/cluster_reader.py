@@ -20,6 +20,8 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from facts.concepts.credentials import hidden
+
 Object = dict[str, Any]
 
 # Webhooks of admission may take as long:
@@ -40,12 +42,15 @@ _MANAGER: Final = "gpucluster"
 class SilentServerError(Exception):
     """The API server does not answer, or the user cannot log in; the message is the reason."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(hidden(message))
+
 
 class RefusedRequestError(Exception):
-    """The API server's answer is an error; ``status`` is that of HTTP."""
+    """The API server's answer is an error; ``status`` is that of HTTP. A webhook may have written its words."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
+        super().__init__(hidden(message))
         self.status = status
 
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.unknown import at
 from policies import exemptions, levels, pools, prices
 from policies.config import configured, limits_in
 from policies.exemptions import Exemption
@@ -95,6 +96,8 @@ class GateState:
     """Stack, or ``default`` → its configuration of the gate."""
     budgets: Mapping[str, float | None] = field(default_factory=dict)
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
+    own_prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(stack, pool) → ``hourlyUsd`` of its stack file, in US dollars."""
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
@@ -137,6 +140,10 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         raised = after.budgets.get(stack, budget)
         if budget != raised and _higher(budget, raised):
             lines.append(f"budget.maxHourlyUsd, stack {stack}: {_shown(budget)} → {_shown(raised)}")
+    for (stack, pool), usd in after.own_prices.items():
+        was = before.own_prices.get((stack, pool))
+        if was is None or usd < was:
+            lines.append(f"hourlyUsd of {pool}, stack {stack}: {_shown(was)} → {_shown(usd)}")
     for file, commands in before.gated.items():
         changed = [command for command in commands if command not in after.gated.get(file, ())]
         lines += [f"{file}: what runs with {_FLAG} is changed or removed: {_title(each)}" for each in changed]
@@ -198,8 +205,21 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     budgets = {
         stack: ((config or {}).get("gpucluster:budget") or {}).get("maxHourlyUsd") for stack, config in stacks.items()
     }
+    own_prices = {
+        (stack, pool): usd for stack, config in stacks.items() for pool, usd in _prices_of_pools(config or {})
+    }
     rules, refused = _judged(tree, programs or tree)
-    return GateState(rules, configs, budgets, gated_commands(tree), refused)
+    return GateState(rules, configs, budgets, own_prices, gated_commands(tree), refused)
+
+
+def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Each pool of a stack file that says what its nodes cost."""
+    for key in ("adminPool", "cpuPools", "gpuPools"):
+        section = config.get(f"gpucluster:{key}")
+        for each in section if isinstance(section, list) else [section]:
+            usd = at(each, "hourlyUsd")
+            if isinstance(usd, (int, float)):
+                yield str(at(each, "name") or key), float(usd)
 
 
 def _output(script: str, tree: Path) -> Any:

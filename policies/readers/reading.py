@@ -179,18 +179,21 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, PoolPrice]) -> NodeGroup:
-    """The group with the price of a node: the stack file's own one for its pool, or that of its machines in its region
-    (or its cluster's)."""
+    """The group with the price of a node: that of its machines in its region (or its cluster's), or the stack file's
+    own one for its pool where that is higher, or no list has one."""
     pool = group.nodes.labels.get(POOL_LABEL) if isinstance(group.nodes.labels, Mapping) else None
     own = own_prices.get(pool) if isinstance(pool, str) else None
     if own is not None:
         reserved = {"reserved_nodes": own.reserved_nodes, "reservation": own.reservation or None}
         group = replace(group, scaling=replace(group.scaling, **reserved))
-    if own is not None and own.hourly_usd is not None:
-        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own.hourly_usd, price_at_most=False))
-    if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
+    if group.nodes.dearest_hourly_usd is None and group.scaling.max_nodes != 0:
+        group = priced_by_types(group, region_of_group(group, clusters), lambda _: None)
+    if own is None or own.hourly_usd is None or own.hourly_usd <= 0:
         return group
-    return priced_by_types(group, region_of_group(group, clusters), lambda _: None)
+    # The program says it, and is what the gate judges: it lowers no list price. The gate's configuration may.
+    listed, known = group.nodes.dearest_hourly_usd, not group.nodes.price_at_most
+    usd = max(listed, own.hourly_usd) if known and isinstance(listed, (int, float)) else own.hourly_usd
+    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=usd, price_at_most=False))
 
 
 def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[str], float | None]) -> NodeGroup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -143,3 +143,11 @@ def test_a_redirect_does_not_get_the_token(server: Server, tmp_path: Path) -> No
         reader(tmp_path, server.server_port).get("/elsewhere")
     assert error.value.status == 302
     assert [path for _, path, *_ in server.asked] == ["/elsewhere"]
+
+
+@pytest.mark.parametrize("error", [SilentServerError, lambda text: RefusedRequestError(403, text)])
+def test_words_of_others_reach_no_terminal_as_they_are(error: Callable[[str], Exception]) -> None:
+    shown = str(error(f"\x1b[2Jdenied: token=ghp_{'a1B2' * 9}"))
+    assert "\x1b" not in shown
+    assert "ghp_" not in shown
+    assert "denied: token=" in shown

@@ -303,13 +303,16 @@ def test_what_a_fact_a_reader_and_a_command_loosen_is_named(tmp_path: Path) -> N
         directory=("Pulumi.yaml", "name: gpucluster", "name: gpucluster\nstackConfigDir: st"),
     )
     (tmp_path / "st").mkdir()
-    (tmp_path / "st/Pulumi.prod.yaml").write_text("config: {gpucluster:budget: {maxHourlyUsd: 1000000}}")
+    (tmp_path / "st/Pulumi.prod.yaml").write_text(
+        "config: {gpucluster:budget: {maxHourlyUsd: 1000000}, gpucluster:gpuPools: [{name: h100, hourlyUsd: 0.01}]}"
+    )
     lines = loosenings(before, state_of(tmp_path, ROOT))
     for words in (
         "control-plane-access: a program of",
         "gpu-idle-time: a program of",
         "account.py: what runs with --policy-pack is changed or removed: ",
         "stack prod: 300 → 1000000",
+        "hourlyUsd of h100, stack prod: ",
     ):
         assert any(words in line for line in lines), lines
     assert loosenings(before, before) == []

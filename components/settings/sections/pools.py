@@ -25,8 +25,8 @@ MOST_ADMIN_NODES: Final = 10
 """Admin nodes in each zone."""
 
 _HOURLY_USD: Final = (
-    "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets, the gate and `gpu "
-    "fit`; of several ways to get it, the dearest"
+    "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets and `gpu fit`, and "
+    "for the gate where the list price is lower or not known; of several ways to get it, the dearest"
 )
 
 
