@@ -14,6 +14,10 @@ GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
 OPERAND_LABELS: Final = "nvidia.com/gpu.deploy."
 """Begins the labels by which NVIDIA's GPU Operator runs each of its parts on a node, or does not (``false``)."""
 ALL_OPERANDS: Final = f"{OPERAND_LABELS}operands"
+DEVICE_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com")
+"""Those of GPUs in claims (dynamic resource allocation), which quotas of teams count:
+https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu"""
+
 RESOURCES: Final[Mapping[str, str]] = {
     "nvidia": GPU_RESOURCE,
     "aws": "aws.amazon.com/neuron",
