@@ -15,7 +15,7 @@ from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import TEAMS_LABEL, gpu_pool_labels
 from facts.jobs.fit import PodRequest, fits, misses, names
 from gpu.commands.fit import Place, cheapest_of
-from gpu.commands.offer import as_json, described
+from gpu.commands.offer import as_json, calculated
 from gpu.start import Start
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
@@ -105,7 +105,7 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compared", "request_", "calculated"),
+    ("compared", "request_", "named"),
     [
         (False, PodRequest(memory_mib=1), True),
         (False, PodRequest(milli_cpu=1), True),
@@ -116,10 +116,10 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
     ],
 )
 def test_a_size_that_no_real_node_confirmed_is_named_to_those_who_rely_on_it(
-    compared: bool | None, request_: PodRequest, calculated: bool
+    compared: bool | None, request_: PodRequest, named: bool
 ) -> None:
     (fit,) = fits(offer(pool("t4-1", compared=compared)), request_)
-    assert ("no real node was compared" in described(fit, request_, {})) is calculated
+    assert ("of t4-1 are calculated: no real node was compared" in calculated(fit, request_)) is named
     assert as_json(fit, request_, {})["calculated"] == (["t4-1"] if compared is False else [])
 
 

@@ -25,6 +25,7 @@ from gpu.commands.following import events_around
 from gpu.commands.offer import (
     as_json,
     by_pool,
+    calculated,
     described,
     hourly_usd,
     list_nodes,
@@ -93,7 +94,7 @@ def fit(asked: FitQuestion) -> None:
         print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
     elif fitting:
         for each in fitting:
-            out().print(described(each, request, nodes))
+            out().print(described(each, request, nodes) + calculated(each, request))
     else:
         out().print(str(NothingFits(others)))
         for miss in others[1:]:

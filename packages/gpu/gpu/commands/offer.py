@@ -72,7 +72,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     total = f", {nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
     node = f"{first.gpus.per_node} {first.gpus.type} per node{_of_teams(first)}"
-    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, nodes)}{_calculated(fit, request)}"
+    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
 
 
 def _of_teams(pool: PoolOffer) -> str:
@@ -80,7 +80,7 @@ def _of_teams(pool: PoolOffer) -> str:
     return f", only {', '.join(pool.nodes.teams)}" if pool.nodes.teams else ""
 
 
-def _calculated(fit: Fit, request: PodRequest) -> str:
+def calculated(fit: Fit, request: PodRequest) -> str:
     """That nobody compared a node with what is published, to those who rely on more of it than GPUs."""
     if not fit.calculated or not (request.milli_cpu or request.memory_mib or request.disk_mib):
         return ""
