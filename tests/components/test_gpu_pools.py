@@ -171,6 +171,23 @@ def test_another_pools_identity_changes_nothing_of_pools_that_are_there(server: 
     assert pool.inputs["nodeConfig"]["serviceAccount"] == "nodes@my-project.iam.gserviceaccount.com"
 
 
+def test_where_google_makes_all_pools_they_say_what_nodes_are(server: ApiServer) -> None:
+    automatic = copy.deepcopy(gke_answers.RESEARCH["nodePools"][0]) | {"name": "nap-e2-standard-4-abc"}
+    automatic["nodeConfigs"][0] |= {"serviceAccount": "default", "oauthScopes": SCOPES, "tags": ["theirs"]}
+    with on(nodePools=[automatic]):
+        config = update().only(POOL).inputs["nodeConfig"]
+    assert (config["serviceAccount"], config["oauthScopes"], config["tags"]) == ("default", SCOPES, ["theirs"])
+
+
+def test_the_default_account_has_googles_scopes_if_nobody_shows_others(server: ApiServer) -> None:
+    """Its role in the project may be that of an editor."""
+    with on(nodePools=[]):
+        config = update().only(POOL).inputs["nodeConfig"]
+    assert config["serviceAccount"] == "default"
+    assert "https://www.googleapis.com/auth/cloud-platform" not in config["oauthScopes"]
+    assert "https://www.googleapis.com/auth/devstorage.read_only" in config["oauthScopes"]
+
+
 def test_pools_that_google_makes_and_deletes_change_nothing(server: ApiServer) -> None:
     automatic = copy.deepcopy(gke_answers.RESEARCH["nodePools"][0]) | {"name": "nap-e2-standard-4-abc"}
     automatic["nodeConfigs"][0] |= {"serviceAccount": "more@my-project", "tags": ["nap"]}
@@ -668,6 +685,7 @@ def daemon(cpu: str = "500m", memory: str = "1Gi", **pod: Any) -> dict[str, Any]
             0,
         ),
         ("gmp-system/daemonsets/collector", {}, {"tolerations": [{"operator": "Exists"}]}, 0, 0),
+        ("gke-tools/daemonsets/agent", {}, {"tolerations": [{"operator": "Exists"}]}, 500, 1024),
     ],
 )
 def test_the_owners_daemonsets_take_their_part_of_a_nodes_room(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import pulumi
@@ -39,11 +39,24 @@ _ROUTES: Final = "ROUTES"
 # Pools that Google makes and deletes by itself:
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
 _AUTOMATIC: Final = "nap-"
+_GOOGLES: Final = ("gmp-system", "gke-gmp-system", "gke-managed-")
 _CLASSES: Final = "/apis/cloud.google.com/v1/computeclasses"
 _NAMESPACES: Final = "/api/v1/namespaces"
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/run-pods-default-compute-classes
 _DEFAULT_CLASS: Final = "cloud.google.com/default-compute-class"
 _DEFAULT_ACCOUNT: Final = "default"
+# GKE's for that account: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/access-scopes
+_DEFAULT_SCOPES: Final = tuple(
+    f"https://www.googleapis.com/auth/{each}"
+    for each in (
+        "devstorage.read_only",
+        "logging.write",
+        "monitoring",
+        "service.management.readonly",
+        "servicecontrol",
+        "trace.append",
+    )
+)
 _NAME: Final = "existingCluster.name"
 
 # Property of the provider's cluster resource → of its function's answer, where a block is a list of one.
@@ -113,9 +126,8 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
     properties = _properties(answer, own)
     version, location = str(answer.get("masterVersion") or ""), str(answer["location"])
     # The stack's own pools have decided; what others add later changes nothing of them.
-    accounts = _accounts(answer, lambda pool: _of_program(pool) and pool["name"] in own) or _accounts(
-        answer, lambda pool: not str(pool["name"]).startswith(_AUTOMATIC)
-    )
+    own_pools = [pool for pool in _pools(answer) if pool["name"] in own and _of_program(pool)]
+    accounts = _accounts(own_pools) or _accounts(_others(answer, own))
     written = settings.existing_cluster.node_identity if settings.existing_cluster else None
     identity = written or next(iter(accounts), _DEFAULT_ACCOUNT)
     authority = str(_first(answer, "masterAuths").get("clusterCaCertificate") or "")
@@ -140,7 +152,7 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
         other_kubeconfigs=tuple(kubeconfigs[1:]),
         authority=authority,
         node_identity=identity,
-        nodes=_nodes(answer, identity, written, own),
+        nodes={**_nodes(_others(answer, own), identity, written), "channel": _has_channel(answer)},
         network={key: str(answer[key]) for key in ("network", "subnetwork") if answer.get(key)},
         pools=tuple(str(pool["name"]) for pool in _pools(answer)),
         leftovers={
@@ -157,9 +169,15 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
     )
 
 
-def _accounts(answer: Mapping[str, Any], counts: Callable[[Mapping[str, Any]], bool]) -> dict[str, None]:
-    """The service accounts of the nodes of the pools that count."""
-    configs = [_first(pool, "nodeConfigs") for pool in _pools(answer) if counts(pool)]
+def _others(answer: Mapping[str, Any], own: Collection[str]) -> list[Mapping[str, Any]]:
+    """The pools of others: those that somebody made, if there are any."""
+    others = [pool for pool in _pools(answer) if pool["name"] not in own]
+    return [pool for pool in others if not str(pool["name"]).startswith(_AUTOMATIC)] or others
+
+
+def _accounts(of: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+    """The service accounts of the nodes of pools."""
+    configs = [_first(pool, "nodeConfigs") for pool in of]
     return dict.fromkeys(str(config["serviceAccount"]) for config in configs if config.get("serviceAccount"))
 
 
@@ -185,31 +203,27 @@ def _addresses(answer: Mapping[str, Any]) -> list[tuple[str, bool]]:
     return [*dict.fromkeys((str(host), proven) for host, proven in hosts if host)]
 
 
-def _nodes(answer: Mapping[str, Any], identity: str, written: str | None, own: Collection[str]) -> dict[str, Any]:
+def _nodes(others: Iterable[Mapping[str, Any]], identity: str, written: str | None) -> dict[str, Any]:
     """What new nodes take over of others: access scopes of those with that identity, and the network tags and resource
-    manager tags that all have; and whether Google upgrades them by a release channel.
+    manager tags that all have.
 
     The scopes are what holds the default account back, which may change the project; a node identity that is written
     has the roles that it needs. Firewall rules go by tags: without theirs a node may not reach its control plane.
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/access-scopes,
     https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/blob/main/firewall.tf
     """
-    configs = [
-        _first(pool, "nodeConfigs")
-        for pool in _pools(answer)
-        if pool["name"] not in own and not str(pool["name"]).startswith(_AUTOMATIC)
-    ]
+    configs = [_first(pool, "nodeConfigs") for pool in others]
     alike = [config for config in configs if (config.get("serviceAccount") or _DEFAULT_ACCOUNT) == identity]
-    scopes = [] if written else [[*(config.get("oauthScopes") or ())] for config in alike]
+    scopes = next((each for config in alike if (each := config.get("oauthScopes"))), None)
+    unseen = OWN_SCOPES if written or identity != _DEFAULT_ACCOUNT else _DEFAULT_SCOPES
     tags = [[*(config.get("tags") or ())] for config in configs]
     common = [tag for tag in (tags[0] if tags else []) if all(tag in each for each in tags)]
     secure = [(config.get("resourceManagerTags") or {}).items() for config in configs]
     bound = {key: value for key, value in (secure[0] if secure else ()) if all((key, value) in each for each in secure)}
     return {
-        "oauthScopes": scopes[0] if scopes and scopes[0] else [*OWN_SCOPES],
+        "oauthScopes": [*(unseen if written or scopes is None else scopes)],
         "tags": common,
         "resourceManagerTags": bound,
-        "channel": _has_channel(answer),
     }
 
 
@@ -476,9 +490,8 @@ def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
 def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
     """Google's: https://github.com/kubernetes/kubernetes/tree/master/cluster/addons/addon-manager, and in namespaces of
     its own."""
-    namespace = str(metadata.get("namespace") or "")
-    labels = metadata.get("labels") or {}
-    return "addonmanager.kubernetes.io/mode" in labels or namespace == "gmp-system" or namespace.startswith("gke-")
+    namespace, labels = str(metadata.get("namespace") or ""), metadata.get("labels") or {}
+    return "addonmanager.kubernetes.io/mode" in labels or namespace.startswith(_GOOGLES)
 
 
 def _listed_notes(lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
