@@ -119,7 +119,8 @@ class GpuPools(pulumi.ComponentResource):
 
     The cluster is no resource of the stack: it is looked at first, and every resource here takes an input of the
     result, so that a refusal adds nothing. What is looked up is in the component's inputs, for the gate: ``cluster`` in
-    the words of the cloud's provider, and in ``unknown`` what nobody could look up, with the reason.
+    the words of the cloud's provider, and in ``unknown`` what nobody could look up, with the reason; that is
+    unknown itself where the update looks at more than the preview.
 
     Raises:
         pulumi.RunError: the cluster refuses the pools (at the preview, if it can be looked at), with all problems.
@@ -148,7 +149,8 @@ class GpuPools(pulumi.ComponentResource):
         properties = {
             "cloudName": self.cloud.name,
             "cluster": view.apply(lambda known: {**known.properties, "project": args.settings.project}),
-            "unknown": view.apply(lambda known: dict(known.unknown)),
+            # What a preview puts off is known at the update, which would not be what it has planned otherwise.
+            "unknown": view.apply(lambda known: _known(None if known.put_off else dict(known.unknown))),
         }
         super().__init__("gpucluster:index:GpuPools", name, properties, opts)
         given.apply(self._warn_if_unknown, run_with_unknowns=True)
@@ -226,7 +228,7 @@ class GpuPools(pulumi.ComponentResource):
                 looked, view = looks.look(reader, plan, seen), surveyed.view
                 return replace(
                     surveyed,
-                    view=replace(view, unknown={**view.unknown, **looked.unknown}),
+                    view=replace(view, put_off=looked.put_off),
                     problems=(*surveyed.problems, *looked.problems),
                     notes=(*surveyed.notes, *looked.notes),
                 )
@@ -240,7 +242,6 @@ class GpuPools(pulumi.ComponentResource):
 
     async def _asked(self, survey: _Survey, ask: Callable[[], _Survey]) -> _Survey:
         """The result of ``ask``, or the survey with the reason why the API server does not answer."""
-        from components import looks
         from components.cluster_reader import RefusedRequestError, SilentServerError
 
         name, view = survey.view.name, survey.view
@@ -252,9 +253,8 @@ class GpuPools(pulumi.ComponentResource):
         except SilentServerError as error:
             text, remedy = f"the API server of '{name}' cannot be asked: {error}", _REACH
             if pulumi.runtime.is_dry_run():
-                unknown = {**view.unknown, looks.RUNNING: text}
                 note = f"{text}. The update asks it before it adds pools"
-                return replace(survey, view=replace(view, unknown=unknown), notes=(*survey.notes, note), reader=None)
+                return replace(survey, view=replace(view, put_off=True), notes=(*survey.notes, note), reader=None)
         problem = Problem("existingCluster.name", text, remedy)
         return replace(survey, problems=(*survey.problems, problem), reader=None)
 

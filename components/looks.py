@@ -53,9 +53,6 @@ _OURS: Final = f"{POOL_LABEL.partition('/')[0]}/"
 _SET_LATER: Final = ("nvidia.com", "feature.node.kubernetes.io")
 # https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml (daemonsets.tolerations)
 _OPERATOR_TOLERATES: Final = ({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"},)
-RIGHTS: Final = "rights"
-RUNNING: Final = "what runs there"
-"""What nobody could look up, as the gate names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +96,11 @@ class Surveyed:
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """Reasons not to add anything, what the user should know, and what nobody could look up, with the reason."""
+    """Reasons not to add anything, and what the user should know; ``put_off``: the update looks at more."""
 
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    put_off: bool = False
 
 
 def survey(reader: ClusterReader, plan: Planned) -> Surveyed:
@@ -145,16 +142,14 @@ def look(reader: ClusterReader, plan: Planned, seen: Surveyed) -> Looked:
         return Looked(problems=(other,))
     problems = [problem for each in tried for problem in each.problems]
     problems += _plugins(daemons, policies, plan)
-    unknown = {}
     notes = [note for each in tried for note in each.notes]
     if seen.missing:
-        unknown[RIGHTS] = lacking
         notes.append(f"{lacking}. The update needs them; this preview has tried no object by a dry run")
     if seen.unread:
-        unknown[RUNNING] = f"the user may not list {', '.join(seen.unread)}"
+        notes.append(f"the user may not list {', '.join(seen.unread)}, so the preview says nothing of them")
     notes += [*_gpu_pods(pods, plan), *_deferred(seen, plan), *_guests(pods, plan)]
     notes += plan.listed_notes(seen.lists)
-    return Looked(problems=tuple(problems), notes=tuple(notes), unknown=unknown)
+    return Looked(problems=tuple(problems), notes=tuple(notes), put_off=bool(seen.missing))
 
 
 def taken_by_daemons(plan: Planned, seen: Surveyed) -> dict[str, Resources] | None:

@@ -198,12 +198,12 @@ class ClusterLookup:
     """What the cloud says of a cluster that somebody else made.
 
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
-    could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense;
-    ``other_kubeconfigs`` are those by its other addresses. ``pools`` are the names of its node pools; ``leftovers``
-    those that have this program's labels, with what deletes them. ``missing``: it is not there. ``nodes`` are
-    properties of its nodes that new ones take over, by the provider's names. ``node_identity`` is what new nodes log in
-    as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what
-    the owner of the pools should know.
+    could look up, with the reason; ``put_off``: the update looks at more than this preview. ``kubeconfig`` is empty
+    where asking the cluster makes no sense; ``other_kubeconfigs`` are those by its other addresses. ``pools`` are the
+    names of its node pools; ``leftovers`` those that have this program's labels, with what deletes them. ``missing``:
+    it is not there. ``nodes`` are properties of its nodes that new ones take over, by the provider's names.
+    ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the cloud's names. ``problems`` are
+    reasons not to add pools, ``notes`` what the owner of the pools should know.
     """
 
     name: str
@@ -219,6 +219,7 @@ class ClusterLookup:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     missing: bool = False
+    put_off: bool = False
     nodes: Mapping[str, Any] = field(default_factory=dict)
     other_kubeconfigs: tuple[str, ...] = ()
     leftovers: Mapping[str, str] = field(default_factory=dict)

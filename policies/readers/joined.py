@@ -12,6 +12,10 @@ from facts.concepts.unknown import UNKNOWN, at, known_text, mapping
 from policies.readers.resource import Declared, Item, Reader
 
 _REMEDY: Final = "Make it answer, or check it by hand."
+_PUT_OFF: Final = UnknownReason(
+    "the update looks at more than this preview could, whose warnings say what",
+    "Run the preview where the API server answers, as a user with the rights that the warnings name.",
+)
 
 
 def read_gpu_pools(declared: Declared) -> Iterable[Item]:
@@ -33,7 +37,10 @@ def read_gpu_pools(declared: Declared) -> Iterable[Item]:
         groups = tuple(each for each in listed if isinstance(each, NodeGroup))
         yield from (replace(each, other_groups=groups) for each in listed if isinstance(each, Cluster))
     reasons = mapping(at(declared.properties, "unknown"))
-    for what, why in {} if reasons is UNKNOWN else reasons.items():
+    if reasons is UNKNOWN:
+        yield NotEvaluated(f"The cluster of {declared.name}", _PUT_OFF, declared.urn)
+        return
+    for what, why in reasons.items():
         reason = UnknownReason(str(why), _REMEDY)
         yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", reason, declared.urn)
 

@@ -644,14 +644,41 @@ def test_a_preview_needs_no_rights_to_write_and_says_what_it_left_out(server: Ap
     path = "/apis/apps/v1/namespaces/gpu/daemonsets/plugin"
     with mock.patch.object(pulumi, "warn") as warn:
         unknown = update(new=["none"]).only(TYPE).inputs["unknown"]
+    assert isinstance(unknown, pulumi.output.Unknown), "so the gate says that it cannot judge"
     said = "\n".join(str(call.args[0]) for call in warn.call_args_list)
-    assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in unknown["rights"]
-    assert unknown["what runs there"] == "the user may not list computeclasses, namespaces"
+    assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in said
+    assert "the user may not list computeclasses, namespaces" in said
     assert "The update needs them; this preview has tried no object by a dry run" in said
     assert not [method for method, _ in server.asked if "dry run" in method]
     add(server, path, **plugin(tolerations=EVERYTHING))
     assert "would offer the GPUs of t4-1" in refusal(new=["none"]), "what can be seen is judged all the same"
     assert "lacks rights in the cluster" in refusal()
+
+
+def _violated(plan: Any, update: Any) -> bool:
+    """Whether an update with this value is not what a plan with that value permits, where unknown is anything."""
+    if isinstance(plan, pulumi.output.Unknown):
+        return False
+    if isinstance(plan, Mapping) and isinstance(update, Mapping):
+        return plan.keys() != update.keys() or any(_violated(plan[key], update[key]) for key in plan)
+    if isinstance(plan, list) and isinstance(update, list):
+        return len(plan) != len(update) or any(map(_violated, plan, update))
+    return bool(plan != update)
+
+
+@pytest.mark.parametrize("preview", [{"granted": VIEW}, {"granted": {}}, {"silent": "timed out"}, {}])
+def test_an_update_is_what_a_preview_of_another_user_or_place_has_planned(
+    server: ApiServer, preview: dict[str, Any]
+) -> None:
+    """``pulumi up --plan`` refuses an update that is not."""
+    for key, value in preview.items():
+        setattr(server, key, value)
+    planned = update(new=["none"])
+    server.granted, server.silent = None, ""
+    done = {each.urn: each.inputs for each in update().resources}
+    violated = {each.name for each in planned.resources if _violated(each.inputs, done[each.urn])}
+    assert violated == set()
+    assert {each.urn for each in planned.resources} == done.keys()
 
 
 def test_room_is_not_published_while_nobody_can_list_daemonsets(server: ApiServer) -> None:
