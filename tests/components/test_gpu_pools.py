@@ -16,6 +16,7 @@ import yaml
 from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.looks import roles_for
+from facts.catalog import tables
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from tests import gke_answers, recorder
 from tests.api_server import ApiServer, Reader
@@ -437,6 +438,11 @@ def test_a_cluster_that_cannot_have_the_pools_is_refused(
     with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
         assert says in refusal(keys)
         assert says in refusal(keys, new=["none"])
+
+
+def test_each_version_of_the_catalogue_is_asked_for() -> None:
+    known = {row["need"] for row in tables.rows("gke", "oldest_versions")}
+    assert known == {"capacity: flex-start", "fabric", "gpu: google-tpu7x"}, "each is a row above"
 
 
 def test_versions_are_compared_as_numbers(server: ApiServer) -> None:
