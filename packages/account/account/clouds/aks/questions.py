@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from account.asking import AccountError, AccountFacts, AccountQuestion
+from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion
 from account.clouds.aks import rights
 from account.rows import ShownRow
 from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
@@ -74,7 +74,7 @@ class AzureSubscription:
             code = str(getattr(error.error, "code", None) or error.status_code)
             # An answer to HEAD has no code of Azure's.
             denied = code in (*_DENIED, str(int(HTTPStatus.FORBIDDEN)))
-            return "you may not ask" if denied else f"Azure answers {code}: {_first_line(error)}"
+            return DENIED if denied else f"Azure answers {code}: {_first_line(error)}"
         return _first_line(error) if isinstance(error, AzureError) else None
 
     def documents(self) -> Sequence[Mapping[str, Any]]:
