@@ -47,6 +47,8 @@ class Faults:
     nodes_at_once: int = 1
     failing_program: bool = False
     refuses_jobs: bool = False
+    more_memory: int = 0
+    """MiB that each node has beyond what is published."""
     quota: str = ""
     """Of the namespace: what the API server says of a pod's creation."""
     hidden: tuple[str, ...] = ()
@@ -244,11 +246,11 @@ class FakeCluster(ClusterClient):
         age = self._age(_time(node["metadata"]["ordered"]))
         if age == JOIN_SECONDS and not self.faults.never_ready:
             node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-            node["status"]["allocatable"] = _allocatable(pool, 0)
+            node["status"]["allocatable"] = _allocatable(pool, 0, self.faults.more_memory)
             if self.faults.system_pod:
                 self.add_pod("kube-system", "metrics-server-7d", name, gpus=0)
         if age == DRIVER_SECONDS and not self.faults.no_driver and not self.faults.never_ready:
-            node["status"]["allocatable"] = _allocatable(pool, pool.allocatable_gpus)
+            node["status"]["allocatable"] = _allocatable(pool, pool.allocatable_gpus, self.faults.more_memory)
         if age == REGISTERED_SECONDS:
             node["spec"]["taints"] = [] if self.faults.no_taints else [vars(taint) for taint in pool.nodes.taints]
         busy = [pod for pod in self.pods.values() if pod["spec"].get("nodeName") == name and not _pod_ended(pod)]
@@ -360,8 +362,9 @@ class Clock:
         self._cluster.sleep(seconds)
 
 
-def _allocatable(pool: PoolOffer, gpus: int) -> Object:
-    room = {"cpu": f"{pool.milli_cpu}m", "memory": f"{pool.memory_mib}Mi", "ephemeral-storage": f"{pool.disk_mib}Mi"}
+def _allocatable(pool: PoolOffer, gpus: int, more_memory: int) -> Object:
+    memory = (pool.memory_mib or 0) + more_memory
+    room = {"cpu": f"{pool.milli_cpu}m", "memory": f"{memory}Mi", "ephemeral-storage": f"{pool.disk_mib}Mi"}
     return {**room, **({pool.gpus.resource: str(gpus)} if gpus else {})}
 
 

@@ -300,7 +300,7 @@ def test_the_command_refuses_what_could_be_a_mistake(command: Command, changes: 
 def test_the_report_has_what_differs_and_the_next_run_deletes_leftovers_of_its_own_user_alone(
     command: Command, tmp_path: Path
 ) -> None:
-    cluster = FakeCluster(offer(pool("t4-1")), Faults(labels={"gpucluster.dev/gpu": "nvidia-l4"}))
+    cluster = FakeCluster(offer(pool("t4-1")), Faults(labels={"gpucluster.dev/gpu": "nvidia-l4"}, more_memory=512))
     for user, run in (("developer", "mine"), ("somebody", "theirs")):
         (job, *_) = jobs_of(plan(cluster.published, request(user=user, run=run)))
         cluster.create(dict(job))
@@ -313,6 +313,8 @@ def test_the_report_has_what_differs_and_the_next_run_deletes_leftovers_of_its_o
     assert (written["verdict"], written["stack"], written["part"]) == ("fail", "dev", "cluster")
     differing = {row["what"]: row["observed"] for row in written["differences"]}
     assert differing["labels"]["gpucluster.dev/gpu"] == "nvidia-l4"
+    room = {"milli-CPU": 4000, "MiB of memory": 16 * 1024 + 512, "MiB of disk": 50 * 1024}
+    assert differing["room for jobs beside DaemonSets"] == room
     assert "| t4-1 | labels |" in (tmp_path / "differences.md").read_text()
 
 

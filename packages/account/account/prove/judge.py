@@ -63,21 +63,26 @@ def differences(node: Object, pool: PoolOffer, offer: Offer, pods: Sequence[Obje
     for resource, count in pool.devices.items():
         if offered(node, resource) != count:
             yield f"{name}: {offered(node, resource)} {resource} allocatable, declared are {count}"
-    own = None if pods is None else [pod for pod in pods if _daemon(pod) and at(pod, "spec", "nodeName") == name]
-    for resource, published, unit, of in _rooms(pool):
-        # Rounded: 15.046 cores are 15046 milli-CPU, and floating point has a little less.
-        room = round(free(node, own or (), resource) / unit, 3)
-        if published is not None and room < published:
-            yield f"{name}: {room:.0f} {of} for jobs, published are {published}"
+    for of, (published, room) in rooms(node, pool, pods).items():
+        if room < published:
+            yield f"{name}: {room} {of} for jobs, published are {published}"
 
 
-def _rooms(pool: PoolOffer) -> tuple[tuple[str, int | None, float, str], ...]:
-    """Resource, how much of it is published, in which unit, and its name."""
-    return (
-        ("cpu", pool.milli_cpu, 0.001, "milli-CPU"),
-        ("memory", pool.memory_mib, _MIB, "MiB of memory"),
-        ("ephemeral-storage", pool.disk_mib, _MIB, "MiB of disk"),
-    )
+def rooms(node: Object, pool: PoolOffer, pods: Sequence[Object] | None) -> dict[str, tuple[int, int]]:
+    """What is left for jobs beside DaemonSets: what it is → published, and on the node. ``pods``: of all namespaces,
+    or ``None``: then beside nothing."""
+    name = node["metadata"]["name"]
+    own = [pod for pod in pods or () if _daemon(pod) and at(pod, "spec", "nodeName") == name]
+    return {
+        # Before it is cut off, rounded: 15.046 cores are 15046 milli-CPU, and floating point has a little less.
+        of: (published, int(round(free(node, own, resource) / unit, 3)))
+        for resource, published, unit, of in (
+            ("cpu", pool.milli_cpu, 0.001, "milli-CPU"),
+            ("memory", pool.memory_mib, _MIB, "MiB of memory"),
+            ("ephemeral-storage", pool.disk_mib, _MIB, "MiB of disk"),
+        )
+        if published is not None
+    }
 
 
 def free(node: Object, daemons: Iterable[Object], resource: str) -> float:

@@ -130,6 +130,9 @@ def compare(offer: Offer, evidence: Mapping[str, Any], rehearsal: Path) -> list[
             row("taints", taints, present)
             offered = {resource: int(node["allocatable"].get(resource, 0)) for resource in pool.devices}
             row("devices", dict(pool.devices), offered)
+            published = {"milli-CPU": pool.milli_cpu, "MiB of memory": pool.memory_mib, "MiB of disk": pool.disk_mib}
+            room = node["roomForJobs"]
+            row("room for jobs beside DaemonSets", {key: published[key] for key in room}, room)
         unknown = [words for words in seen["events"] if words.startswith(_SCALE_UP) and not _known(words)]
         row("texts of events that no table knows", [], unknown)
     return _once(result)

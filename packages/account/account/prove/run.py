@@ -73,6 +73,7 @@ class _NodeRecord:
     gone: datetime | None = None
     complete: bool = False
     differences: list[str] = field(default_factory=list)
+    rooms: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     strangers: dict[str, None] = field(default_factory=dict)
 
 
@@ -255,6 +256,7 @@ class ProveRun:
             if not (known.complete and record.running):
                 known.last, known.complete = node, ready and judge.has_devices(node, pool)
                 known.differences = [*judge.differences(node, pool, self._offer, pods)]
+                known.rooms = {} if pods is None else judge.rooms(node, pool, pods)
             known.strangers.update(dict.fromkeys(judge.strangers(pods or (), name)))
         for name in record.up:
             if name not in present:
@@ -608,6 +610,7 @@ def _node_evidence(record: _TrialRecord, name: str, node: _NodeRecord) -> dict[s
         "taints": list(at(node.last, "spec", "taints") or ()),
         "allocatable": dict(at(node.last, "status", "allocatable") or {}),
         "capacity": dict(at(node.last, "status", "capacity") or {}),
+        "roomForJobs": {of: room for of, (_, room) in node.rooms.items()},
         "kubelet": at(node.last, "status", "nodeInfo", "kubeletVersion"),
         "osImage": at(node.last, "status", "nodeInfo", "osImage"),
         "readySeconds": _elapsed(record.created, node.ready),
