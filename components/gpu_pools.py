@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -24,9 +24,12 @@ from components.settings.sections.cluster import ExistingCluster
 
 if TYPE_CHECKING:
     from components import looks
+    from components.cluster_reader import ClusterReader
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
+_INSIDE: Final = "what runs there"
+"""Of what nobody could look up: what the API server knows."""
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
@@ -61,14 +64,16 @@ def declare_gpu_pools(
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPoolsArgs:
-    """``settings`` with an ``existingCluster``, whose ``name`` and ``node_identity`` may be outputs of the program.
+    """``settings`` with an ``existingCluster``, whose ``name``, ``node_identity`` and ``node_class`` may be outputs of
+    the program.
 
-    Default of both: what the settings say.
+    Default of all: what the settings say.
     """
 
     settings: Settings
     name: pulumi.Input[str] | None = None
     node_identity: pulumi.Input[str] | None = None
+    node_class: pulumi.Input[str] | None = None
 
     @classmethod
     def of(cls, keys: Mapping[str, Any]) -> GpuPoolsArgs:
@@ -92,7 +97,8 @@ class GpuPoolsArgs:
             settings = of_running_stack(plain)
         except SettingsError as error:
             raise pulumi.RunError(str(error)) from None
-        return cls(settings=settings, name=cluster["name"], node_identity=cluster.get("nodeIdentity"))
+        identity, node_class = cluster.get("nodeIdentity"), cluster.get("nodeClass")
+        return cls(settings=settings, name=cluster["name"], node_identity=identity, node_class=node_class)
 
 
 class GpuPools(pulumi.ComponentResource):
@@ -121,10 +127,12 @@ class GpuPools(pulumi.ComponentResource):
         assert existing is not None, "the stack names the cluster"
         cluster_name = existing.name if args.name is None else args.name
         identity = existing.node_identity if args.node_identity is None else args.node_identity
-        given = pulumi.Output.all(cluster_name, identity)
+        node_class = existing.node_class if args.node_class is None else args.node_class
+        given = pulumi.Output.all(cluster_name, identity, node_class)
         # The name of a cluster that this program makes is known before the cluster is there.
         self._may_be_missing = isinstance(args.name, pulumi.Output) and pulumi.runtime.is_dry_run()
-        view: pulumi.Output[ClusterLookup] = given.apply(lambda known: self._look(*known)).apply(_known)
+        found: pulumi.Output[ClusterLookup] = given.apply(self._find).apply(_known)
+        view: pulumi.Output[ClusterLookup] = found.apply(self._judge)
         properties = {
             "cloudName": self.cloud.name,
             "cluster": view.apply(lambda known: {**known.properties, "project": args.settings.project}),
@@ -132,7 +140,7 @@ class GpuPools(pulumi.ComponentResource):
         }
         super().__init__("gpucluster:index:GpuPools", name, properties, opts)
         given.apply(self._warn_if_unknown, run_with_unknowns=True)
-        self.handle = joining.cluster(self.settings, view, self._deployed)
+        self.handle = joining.cluster(self.settings, found, view, self._deployed)
         kubeconfig = pulumi.Output.secret(view.apply(lambda known: known.kubeconfig))
         authority = view.apply(lambda known: known.authority)
         provider = KubernetesProvider(f"{name}-objects", kubeconfig, authority, pulumi.ResourceOptions(parent=self))
@@ -164,47 +172,64 @@ class GpuPools(pulumi.ComponentResource):
                 f"{self._name}: the cluster is not known yet, so the update looks at it before it adds pools", self
             )
 
-    async def _look(self, cluster_name: str, identity: str | None) -> ClusterLookup | None:
-        """What is known of the cluster; ``None`` if the update looks at it."""
-        from components import looks  # few stacks look at a cluster
-        from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
+    async def _find(self, given: Sequence[Any]) -> ClusterLookup | None:
+        """What the cloud and the cluster say; ``None`` if the update looks at it."""
+        from components.cluster_reader import ClusterReader  # few stacks look at a cluster
 
-        existing = ExistingCluster.model_construct(name=cluster_name, node_identity=identity)
-        file = self.settings.file.model_copy(update={"existing_cluster": existing})
-        settings = replace(self.settings, file=file)
-        view = await self._joining.look(settings, self._own_pools(), self)
+        name, identity, node_class = given
+        existing = ExistingCluster.model_construct(name=name, node_identity=identity, node_class=node_class)
+        settings = replace(self.settings, file=self.settings.file.model_copy(update={"existing_cluster": existing}))
+        own = self._own_pools()
+        view = await self._joining.look(settings, own, self)
         if view.missing and self._may_be_missing:
             self._warn_if_unknown([pulumi.output.UNKNOWN])
             return None
-        problems, notes = [*view.problems, *self._taken(view), *self._joined_twice(view)], [*view.notes]
-        if view.kubeconfig:
-            reader, plan = ClusterReader(view.kubeconfig), await self._plan(settings)
-            try:
-                looked = await asyncio.get_running_loop().run_in_executor(None, looks.look, reader, plan)
-                problems, notes = [*problems, *looked.problems], [*notes, *looked.notes]
-            except RefusedRequestError as error:
-                text = f"the API server of '{view.name}' refuses to be looked at ({error.status}): {error}"
-                problems.append(
-                    Problem("existingCluster.name", text, _LOG_IN if error.status in _NOT_LOGGED_IN else _AGAIN)
-                )
-            except SilentServerError as error:
-                text = f"the API server of '{view.name}' cannot be asked: {error}"
-                if pulumi.runtime.is_dry_run():
-                    notes.append(f"{text}. The update asks it before it adds pools")
-                    view = replace(view, unknown={**view.unknown, "what runs there": text})
-                else:
-                    problems.append(Problem("existingCluster.name", text, _REACH))
-        if problems:
-            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
-        for note in notes:
+        if view.kubeconfig and self._joining.look_inside is not None:
+            reader = ClusterReader(view.kubeconfig)
+            return await self._answered(view, self._joining.look_inside(settings, own, view, reader, self))
+        return view
+
+    async def _judge(self, view: ClusterLookup) -> ClusterLookup:
+        """The same if nothing stands against the pools."""
+        from components.cluster_reader import ClusterReader
+
+        if view.kubeconfig and _INSIDE not in view.unknown:
+            view = await self._answered(view, self._looked(view, ClusterReader(view.kubeconfig)))
+        if problems := [*view.problems, *self._taken(view), *self._joined_twice(view)]:
+            raise pulumi.RunError(str(SettingsError(problems, stack=self.settings.stack)))
+        for note in view.notes:
             pulumi.warn(f"{self._name}: {note}", self)
         return view
+
+    async def _looked(self, view: ClusterLookup, reader: ClusterReader) -> ClusterLookup:
+        from components import looks
+
+        plan = await self._plan()
+        looked = await asyncio.get_running_loop().run_in_executor(None, looks.look, reader, plan)
+        return replace(view, problems=(*view.problems, *looked.problems), notes=(*view.notes, *looked.notes))
+
+    async def _answered(self, view: ClusterLookup, answer: Awaitable[ClusterLookup]) -> ClusterLookup:
+        """The answer of the cluster's API server; without one what is known so far, and the reason."""
+        from components.cluster_reader import RefusedRequestError, SilentServerError
+
+        try:
+            return await answer
+        except RefusedRequestError as error:
+            text = f"the API server of '{view.name}' refuses to be looked at ({error.status}): {error}"
+            remedy = _LOG_IN if error.status in _NOT_LOGGED_IN else _AGAIN
+        except SilentServerError as error:
+            text, remedy = f"the API server of '{view.name}' cannot be asked: {error}", _REACH
+            if pulumi.runtime.is_dry_run():
+                notes = (*view.notes, f"{text}. The update asks it before it adds pools")
+                return replace(view, notes=notes, unknown={**view.unknown, _INSIDE: text})
+        problem = Problem("existingCluster.name", text, remedy)
+        return replace(view, problems=(*view.problems, problem), unknown={**view.unknown, _INSIDE: text})
 
     def _own_pools(self) -> set[str]:
         """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
         token = self._joining.pool_token
         deployed = [self._deployed.outputs(token, name) for name in self._deployed.names(token)]
-        return {*(pool.name for pool in self.settings.gpu_pools), *(str(pool.get("name")) for pool in deployed)}
+        return {*(pool.name for pool in self.settings.gpu_pools), *(_named(pool) for pool in deployed)}
 
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""
@@ -222,7 +247,7 @@ class GpuPools(pulumi.ComponentResource):
             text = f"'{view.name}' has the pools of GpuPools '{first}' of this program already"
             yield Problem("existingCluster.name", text, f"Add the pools of '{self._name}' there")
 
-    async def _plan(self, settings: Settings) -> looks.Planned:
+    async def _plan(self) -> looks.Planned:
         """What is about to be added; the program has declared all of it by now."""
         from components import looks
 
@@ -233,14 +258,20 @@ class GpuPools(pulumi.ComponentResource):
             if (metadata := self._deployed.outputs(object_token(each), name).get("metadata") or {}).get("uid")
         }
         return looks.Planned(
-            settings=settings,
+            settings=self.settings,
             objects=manifests,
             uids=uids,
-            owner=(pulumi.get_project(), settings.stack),
+            owner=(pulumi.get_project(), self.settings.stack),
             own_daemons=self._joining.own_daemons,
             node_labels=self._joining.node_labels,
             other_plugin=self._joining.other_plugin,
+            needs_plugin=self._joining.needs_plugin,
         )
+
+
+def _named(pool: Mapping[str, Any]) -> str:
+    """The name of a deployed pool, which may be an object of the cluster."""
+    return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
 
 
 def _known(view: ClusterLookup | None) -> Any:

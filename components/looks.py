@@ -25,6 +25,8 @@ Manifest = Mapping[str, Any]
 PATH: Final = "existingCluster"
 _VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
 _LISTED: Final = (("apps", "daemonsets"), ("", "pods"), ("nvidia.com", "clusterpolicies"))
+_WITH_PODS: Final = ("apps", "batch")
+_UNREADABLE: Final = 400
 _AT_ONCE: Final = 16
 _NAMED: Final = 6
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
@@ -43,7 +45,7 @@ class Planned:
     ``objects``: name of the resource → manifest. ``uids``: those of the objects that this stack has made, by name of
     the resource. ``owner``: project and stack, as the inventory has them. ``own_daemons``: labels of the cloud's own
     DaemonSets. ``other_plugin``: a pool and the device plugin of others that reaches its nodes → the problem, if it is
-    one.
+    one. ``needs_plugin``: whether a pool has no device plugin but one of others.
     """
 
     settings: Settings
@@ -53,6 +55,7 @@ class Planned:
     own_daemons: Mapping[str, str] = field(default_factory=dict)
     node_labels: Callable[[Pool], Mapping[str, str]] = lambda pool: {}
     other_plugin: Callable[[Pool, str], Problem | None] = lambda pool, plugin: None
+    needs_plugin: Callable[[Pool], bool] = lambda pool: False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +201,8 @@ def _try(reader: ClusterReader, plan: Planned, name: str, each: Manifest) -> lis
 
 def _refused(title: str, error: RefusedRequestError) -> Problem:
     text = f"the API server refuses the {title} ({error.status}): {error}"
+    if error.status == _UNREADABLE:
+        return Problem(PATH, text, "Leave out what it does not know, or ask its owner for a newer version")
     return Problem(PATH, text, "Ask the cluster's administrator for an exception from that policy or quota")
 
 
@@ -210,7 +215,7 @@ def pod_of(each: Manifest) -> dict[str, Any] | None:
     template = (((spec.get("jobTemplate") or {}).get("spec") or {}) if each["kind"] == "CronJob" else spec).get(
         "template"
     )
-    if template is None:
+    if template is None or _group(each) not in _WITH_PODS:
         return None
     metadata = {"generateName": f"{each['metadata']['name']}-", "namespace": each["metadata"]["namespace"]}
     pod = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
@@ -229,10 +234,13 @@ def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planne
     for pool in plan.settings.gpu_pools:
         group = _group_of(pool, plan)
         lenient = replace(group, cloud_label_domains=(*group.cloud_label_domains, *_SET_LATER))
-        for plugin in found:
-            if plugin is not None and admits(plugin, lenient) is not False:
-                problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
-                yield from [] if problem is None else [problem]
+        reaching = [plugin for plugin in found if plugin is not None and admits(plugin, lenient) is not False]
+        if not reaching and plan.needs_plugin(pool):
+            text = f"no device plugin reaches {pool.name}, so its nodes would start and offer no GPUs"
+            yield Problem(f"{pool.declared_at}.drivers", text, "Write drivers: managed, or install the plugin first")
+        for plugin in reaching:
+            problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
+            yield from [] if problem is None else [problem]
 
 
 def _offers_gpus(daemon: Object, plan: Planned) -> bool:

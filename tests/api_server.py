@@ -17,12 +17,14 @@ class ApiServer:
     """Its objects by path, and what it refuses.
 
     ``denied``: rights (``create configmaps``) that the user does not have. ``refused``: kind → what a policy or quota
-    says of a new object of that kind. ``silent``: why it does not answer. ``asked``: what it was asked.
+    says of a new object of that kind, with ``status``. ``silent``: why it does not answer. ``asked``: what it was
+    asked.
     """
 
     objects: dict[str, Object] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
     refused: Mapping[str, str] = field(default_factory=dict)
+    status: int = 403
     silent: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)
 
@@ -59,7 +61,7 @@ class ApiServer:
     def try_create(self, path: str, manifest: Mapping[str, Any]) -> None:
         self._ask("POST dry run", path)
         if manifest["kind"] in self.refused:
-            raise RefusedRequestError(403, self.refused[manifest["kind"]])
+            raise RefusedRequestError(self.status, self.refused[manifest["kind"]])
 
     def try_apply(self, path: str, manifest: Mapping[str, Any]) -> None:
         self._ask("PATCH dry run", path)

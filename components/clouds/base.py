@@ -6,10 +6,10 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pulumi
 
@@ -200,8 +200,9 @@ class ClusterLookup:
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
     could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense. ``pools`` are the
     names of its node pools. ``missing``: it is not there. ``nodes`` are properties of its nodes that new ones take
-    over, by the provider's names. ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the
-    cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the owner of the pools should know.
+    over, by the provider's names, ``node_class`` is an object in the cluster with such properties. ``node_identity`` is
+    what new nodes log in as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add
+    pools, ``notes`` what the owner of the pools should know.
     """
 
     name: str
@@ -212,12 +213,29 @@ class ClusterLookup:
     node_identity: str = ""
     network: Mapping[str, str] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
+    node_class: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     missing: bool = False
     nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class ClusterObjectsReader(Protocol):
+    """Reads objects of a cluster; ``components/cluster_reader.py`` says what its methods raise."""
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """One object; ``None`` if it, or its kind, does not exist."""
+        ...
+
+    def items(self, path: str) -> Iterator[dict[str, Any]]:
+        """The objects of a list."""
+        ...
+
+    def may(self, attributes: Mapping[str, str]) -> bool:
+        """Whether the user has a right: ``group``, ``resource``, ``verb``."""
+        ...
 
 
 class JoinedCluster(Protocol):
@@ -228,27 +246,38 @@ class JoinedCluster(Protocol):
         ...
 
 
+LookInside: TypeAlias = Callable[
+    ["Settings", Collection[str], ClusterLookup, ClusterObjectsReader, pulumi.Resource], Awaitable[ClusterLookup]
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joining:
     """How a cloud adds pools to a cluster that somebody else made.
 
     - ``look``: settings, names of the stack's own pools, and the resource whose providers it asks → what the cloud says
       of the cluster
-    - ``cluster``: settings, what ``look`` will say, and what the stack has deployed → what declares pools there
+    - ``look_inside``: settings, names of the stack's own pools, what ``look`` said, the cluster's objects, and the
+      resource → the same with what the cloud cannot say; ``None`` where it says all
+    - ``cluster``: settings, what will be known of the cluster, the same once it takes the pools, and what the stack has
+      deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
     - ``pool_token``: the type of a pool's main resource
     - ``own_daemons``: labels of DaemonSets that the cloud itself runs on the nodes
     - ``node_labels``: labels that the cloud sets on a pool's nodes by itself
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
+    - ``needs_plugin``: whether a pool's GPUs are offered by a device plugin of others alone
     """
 
     look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
-    cluster: Callable[[Settings, pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
+    cluster: Callable[[Settings, pulumi.Output[ClusterLookup], pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
     pool_token: str
     own_daemons: Mapping[str, str]
     node_labels: Callable[[Pool], Mapping[str, str]]
     other_plugin: Callable[[Pool, str], Problem | None]
+    look_inside: LookInside | None = None
+    needs_plugin: Callable[[Pool], bool] = lambda pool: False
 
 
 class CloudCluster(NodePools, Protocol):

@@ -196,6 +196,11 @@ class ExistingCluster(Section):
         description="identity of the pools' nodes; on GKE the e-mail address of a service account. Default: that of "
         "the cluster's other nodes",
     )
+    node_class: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="only on EKS, and required there: the EC2NodeClass of the cluster's Karpenter whose role, subnets, "
+        "security groups, images and kubelet settings the pools' nodes take over (`kubectl get ec2nodeclasses`)",
+    )
 
 
 class Monitoring(Section):
