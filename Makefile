@@ -10,7 +10,7 @@ GPUCLUSTER = @.venv/bin/gpucluster
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-account setup-rehearsal setup-dev tools engine rehearse rehearse-changed report compare rehearse-stop preview pr-report scan quota plan deploy drift account prove stack-place gate-config gate-diff policy-pack facts faults mutants checkov bench bench-load bench-trace check quick test test-clients test-all clients docs site picture schemas format lock release clean moving-in sabotage
+.PHONY: help setup setup-account setup-rehearsal setup-dev tools engine rehearse rehearse-changed report compare rehearse-stop preview pr-report scan quota pins plan deploy drift account prove stack-place gate-config gate-diff policy-pack facts faults mutants checkov bench bench-load bench-trace check quick test test-clients test-all clients docs site picture schemas format lock release clean moving-in sabotage
 
 help: ## List the targets
 	$(BEFORE) gpucluster.make
@@ -60,6 +60,9 @@ scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in buil
 quota: setup-rehearsal ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
 	$(GPUCLUSTER) quota
 
+pins: setup-rehearsal ## List every image, chart and plugin that a stack installs, with its digest or "not pinned" (STACK=, CHARTS=DIR: also of charts, UPDATE=1: ask the registries and write what is missing)
+	$(GPUCLUSTER) pins
+
 plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read, build/plan.events.jsonl for `make pr-report` (STACK=, REFRESH=1: undo drift, SECRETS=1: of charts and Secrets, too)
 	$(GPUCLUSTER) plan
 
@@ -69,7 +72,7 @@ deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.j
 drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=, SECRETS=1: also of charts and Secrets)
 	$(GPUCLUSTER) drift
 
-account: setup-account ## Ask your cloud account, read-only, what `pulumi up` will meet: quotas, machines, names, rights (STACK=; AWS)
+account: setup-account ## Ask your cloud account, read-only, what `pulumi up` will meet: quotas, machines, names, rights (STACK=; AWS, Google Cloud)
 	$(GPUCLUSTER) account
 
 prove: setup-account ## Show on the cluster of your kubeconfig what a rehearsal shows: nodes as declared, a first job per GPU pool, back to zero; asks for the price first (STACK=)

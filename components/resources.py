@@ -18,6 +18,7 @@ import pulumi
 import yaml
 from typing_extensions import TypeVar
 
+from facts.catalog.pins import OCI, pinned, pinned_chart
 from facts.catalog.plugins import plugin_version
 
 Inputs = Mapping[str, Any]
@@ -54,7 +55,7 @@ class Chart:
     @property
     def where(self) -> dict[str, Any]:
         """The release's inputs, except its values."""
-        registry = self.repository.startswith("oci://")
+        registry = self.repository.startswith(OCI)
         return {
             "chart": f"{self.repository}/{self.name}" if registry else self.name,
             **({} if registry else {"repositoryOpts": {"repo": self.repository}}),
@@ -141,6 +142,7 @@ class ClusterObjects:
         """
         options = self._options(parent, after, owns_cloud_resources, retained)
         options.ignore_changes = list(as_made)
+        manifest = pinned(manifest)
         self.declared[name] = manifest
         options.aliases = [] if renamed_from is None else [pulumi.Alias(name=renamed_from)]
         return CustomResource(object_token(manifest), name, manifest, options)
@@ -176,6 +178,8 @@ class ClusterObjects:
 
         https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/
         """
+        chart = pinned_chart(inputs["chart"], inputs["version"])
+        inputs = {**inputs, "chart": chart, **({"values": pinned(inputs["values"])} if "values" in inputs else {})}
         return CustomResource(_HELM_RELEASE, name, inputs, self._options(parent, after, False))
 
     def _options(

@@ -60,7 +60,7 @@ def pod_rules(
         matched=[pods, *workloads],
         variables=_variables("template", "pod", "where", "tolerations"),
         not_of_a_daemon_set=exempt,
-        claims=f"{names}.exists(n, n != '{FABRIC_CLAIM}')" if claims else "false",
+        claims=f"{names}.exists(n, !(n in ['', '{FABRIC_CLAIM}']))" if claims else "false",
         resources=json.dumps([*RESOURCES.values()]),
         namespaces={} if namespaces is None else _named(namespaces),
         anywhere="true" if namespaces is None else "false",
@@ -168,7 +168,8 @@ def _requests(pod: Mapping[str, Any], resource: str, claims: bool) -> bool:
     ]
     asked = any(key.startswith(prefix) and quantity(str(amount)) > 0 for each in limits for key, amount in each)
     names = [claim.get("resourceClaimTemplateName") for claim in pod.get("resourceClaims") or ()]
-    return asked or (claims and any(name != FABRIC_CLAIM for name in names))
+    # A claim by its name may be one that was made for the network of another pod.
+    return asked or (claims and any(name not in (None, FABRIC_CLAIM) for name in names))
 
 
 def _variables(*names: str) -> list[Mapping[str, Any]]:

@@ -46,6 +46,7 @@ _NODES = "/api/v1/nodes"
 _PODS = "/api/v1/pods"
 _JOBS = "/apis/batch/v1/jobs"
 _EVENTS = "/api/v1/events"
+_NODE_EVENTS = "/api/v1/namespaces/default/events"
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _POOL_LABEL = "gpucluster.dev/pool"
 _PAGE = 500
@@ -195,8 +196,40 @@ def _time(text: str | None) -> int | None:
 
 
 def _gpus(spec: Mapping[str, Any]) -> int:
-    limits = [(each.get("resources") or {}).get("limits") or {} for each in spec.get("containers") or ()]
-    return sum(int(each.get(resource, 0)) for each in limits for resource in json.loads(os.environ["RESOURCES"]))
+    """Of a pod: those of its containers and sidecars together, or of an init container that has more."""
+    first = spec.get("initContainers") or ()
+    beside = [each for each in first if each.get("restartPolicy") == "Always"]
+    together = sum(map(_gpus_of, (*(spec.get("containers") or ()), *beside)))
+    return max((together, *(_gpus_of(each) for each in first)))
+
+
+def _gpus_of(container: Mapping[str, Any]) -> int:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return sum(_whole(str(limits.get(resource, 0))) for resource in json.loads(os.environ["RESOURCES"]))
+
+
+def _whole(text: str) -> int:
+    """A quantity of devices, which is a whole number, as the API server writes it: ``2000`` is ``2k``.
+
+    https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+    """
+    digits = text.rstrip("kKMGTPEi")
+    suffix = text[len(digits) :]
+    base = 1024 if suffix.endswith("i") else 1000
+    return int(float(digits) * base ** ("", "k", "M", "G", "T", "P", "E").index(suffix.rstrip("i").replace("K", "k")))
+
+
+def _with_gpus(objects: Iterable[Any]) -> Iterator[Any]:
+    """The pods, or Jobs, that request GPUs. One that cannot be read is left out, and those of others are counted."""
+    for each in objects:
+        metadata, spec = each["metadata"], each["spec"]
+        try:
+            gpus = _gpus(spec["template"]["spec"] if "template" in spec else spec)
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:
+            sys.stdout.write(f"left out: {metadata['namespace']} {metadata['name']}: {type(error).__name__}\n")
+        else:
+            if gpus:
+                yield each
 
 
 def _nodes(
@@ -283,7 +316,7 @@ def _of_jobs(
         metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
         template = spec["template"]
         gpus, start, end = _gpus(template["spec"]), _time(status.get("startTime")), _end_of(job)
-        if not gpus or end is None or end < since:
+        if end is None or end < since:
             continue
         owner, uid = metadata["uid"][:8], metadata["uid"]
         seen = {**(_of_days(start, since) if start is not None and _day(start) < _day(since) else {}), **counted}
@@ -522,17 +555,17 @@ def record(now: int | None = None) -> None:
         of_day = merged(entries(each) for each in _days(f"{DAY_LABEL}={day}"))
         before = Day({**before.nodes, **of_day.nodes}, {**before.pods, **of_day.pods}, {})
     nodes = _nodes(_list(_NODES, f"&labelSelector={quote(_POOL_LABEL)}"), before.nodes, pools, now)
-    jobs = list(_list(_JOBS))
+    jobs = list(_with_gpus(_list(_JOBS)))
     # Between two runs that were not late a node is at most seen for less than it was there.
     late = last + 2 * 60 * EVERY_MINUTES < now
-    gone, unknown_ends = _gone_nodes(before.nodes, nodes)
+    gone, unknown_ends = _gone_nodes(before.nodes, nodes, now)
     nodes = {**gone, **nodes}
     unseen, of_events = _came_and_went(jobs, before, nodes, pools, last) if late else ({}, {})
     nodes |= unseen
     by_name = {node.name: (uid, node) for uid, node in nodes.items()}
     pods = {}
-    for pod in _list(_PODS):
-        if _gpus(pod["spec"]) and (found := _pod(pod, by_name, pools, now)) is not None:
+    for pod in _with_gpus(_list(_PODS)):
+        if (found := _pod(pod, by_name, pools, now)) is not None:
             pods[pod["metadata"]["uid"]] = found
     pods = {**of_events, **_gone_pods(before.pods, pods, nodes, jobs if late else ()), **pods}
     if late:
@@ -555,7 +588,7 @@ def record(now: int | None = None) -> None:
 
 
 def _gone_nodes(
-    before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry]
+    before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry], now: int
 ) -> tuple[dict[str, NodeEntry], list[str]]:
     """Nodes that are no longer there, with their end: Kubernetes' event, which it keeps for an hour, or else the moment
     at which they were last seen. And the UIDs of those without an event.
@@ -565,7 +598,9 @@ def _gone_nodes(
     if not gone:
         return {}, []
     ends = {uid: when for uid, _, when in _node_events("RemovingNode")}
-    ended = {uid: node._replace(end=max(ends.get(uid, 0), node.end), final=True) for uid, node in gone.items()}
+    ended = {
+        uid: node._replace(end=max(min(ends.get(uid, 0), now), node.end), final=True) for uid, node in gone.items()
+    }
     return ended, [uid for uid in gone if uid not in ends]
 
 
@@ -677,11 +712,7 @@ def _of_scheduled(
 def _scheduled(jobs: Iterable[Any]) -> Iterator[_Scheduled]:
     """The pods of Jobs with GPUs that the scheduler's events name.
     https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/schedule_one.go"""
-    with_gpus = {
-        (job["metadata"]["namespace"], job["metadata"]["name"]): job
-        for job in jobs
-        if _gpus(job["spec"]["template"]["spec"])
-    }
+    with_gpus = {(job["metadata"]["namespace"], job["metadata"]["name"]): job for job in jobs}
     for event in _list(_EVENTS, f"&fieldSelector={quote('reason=Scheduled')}") if with_gpus else ():
         about = event["involvedObject"]
         stem = about["name"].rpartition("-")[0]
@@ -693,15 +724,15 @@ def _scheduled(jobs: Iterable[Any]) -> Iterator[_Scheduled]:
 
 
 def _node_events(reason: str) -> list[tuple[str, str, int]]:
-    """UID and name of nodes, and when."""
-    events = _list(_EVENTS, f"&fieldSelector={quote(f'reason={reason},involvedObject.kind=Node')}")
+    """UID and name of nodes, and when. Such events are in the namespace ``default``, whatever other users write."""
+    events = _list(_NODE_EVENTS, f"&fieldSelector={quote(f'reason={reason},involvedObject.kind=Node')}")
     found = ((event["involvedObject"], _moment(event)) for event in events)
     return [(about["uid"], about["name"], when) for about, when in found if about.get("uid")]
 
 
 def _moment(event: Any) -> int:
-    """When it happened first; the two ways of writing events leave the other's field empty."""
-    return _time(event.get("firstTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]) or 0
+    """When it happened first, by the API server's clock: who writes an event may write any other time into it."""
+    return _time(event["metadata"]["creationTimestamp"]) or 0
 
 
 def _day(moment: int) -> str:

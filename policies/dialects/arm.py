@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
+from policies.dialects.cloudformation import decides_unknown
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 
@@ -21,6 +22,7 @@ _PARAMETER: Final = re.compile(r"^\[\s*parameters\('([^']+)'\)\s*\]$")
 _VARIABLE: Final = re.compile(r"^\[\s*variables\('([^']+)'\)\s*\]$")
 _NUMBERS: Final = ("count", "minCount")
 _DEPLOYMENT: Final = "microsoft.resources/deployments"
+_SCRIPT: Final = "microsoft.resources/deploymentscripts"
 _DEEPEST: Final = 8
 
 
@@ -109,10 +111,15 @@ def _resources(
         name = resource.get("name")
         if kind_above:
             kind, name = f"{kind_above}/{kind}", f"{name_above}/{name}" if isinstance(name, str) else UNKNOWN
+        if kind.lower() == _SCRIPT:
+            yield replace(declared, type="azure-native:resources:AzureCliScript", dependencies={})
+            continue
         if kind.lower() == _DEPLOYMENT:
             given_parameters = at(resource, "properties", "parameters")
             yield from _template(declared, at(entry, "properties", "template"), given_parameters, deeper)
             continue
+        if decides_unknown(resource.get("properties")) and not decides_unknown(entry.get("properties")):
+            yield declared  # an expression that the cloud evaluates: no update tells the engine what it comes to
         yield _resource(declared, kind, name, resource)
         below = name if isinstance(name, str) else ""
         yield from _resources(declared, resource.get("resources"), deeper, kind, below)

@@ -6,13 +6,14 @@ https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-templ
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import yaml
 
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, holds_unknown, items, negation
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, negation
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
 
@@ -58,19 +59,81 @@ def read_template(declared: Declared) -> Iterable[Declared]:
     if not isinstance(resources, Mapping):
         yield declared
         return
-    parameters = declared.properties.get("parameters")
+    given = declared.properties.get("parameters")
     known = {
-        **{name: at(parameter, "Default") for name, parameter in (at(template, "Parameters") or {}).items()},
-        **(parameters if isinstance(parameters, Mapping) else {}),
+        **{str(name): _of_parameter(each, at(given, name)) for name, each in _named(template, "Parameters")},
         **{str(name): str(name) for name in resources},
     }
     known[_CONDITIONS] = template.get("Conditions")
-    if any(str(name).startswith("Fn::") for name in (*resources, *template)):
-        yield declared  # a loop or a macro, which runs in the cloud
+    unread = any(_is_function(name) for name in (*resources, *template)) or not _only_known_macros(template)
     for name, resource in resources.items():
         condition = at(resource, "Condition")
-        if condition is None or _holds({"Condition": condition}, known) is not False:
-            yield from _resource(declared, str(name), at(resource, "Type"), at(resource, "Properties"), known)
+        if condition is not None and _holds({"Condition": condition}, known) is False:
+            continue
+        properties = _resolved(at(resource, "Properties"), known)
+        if (
+            properties is UNKNOWN
+            or decides_unknown(properties)
+            or (isinstance(resource, Mapping) and any(map(_is_function, resource)))
+        ):
+            unread = True  # no update tells the engine what the cloud makes of it
+        yield from _resource(declared, str(name), at(resource, "Type"), properties, known)
+    if unread:
+        yield declared
+
+
+_DECIDING: Final = re.compile(
+    r"(?:min|max|desired)_?(?:size|capacity|count|nodes)|scalingconfig|count|replicas|instancetypes?|vmsize|(?:node)?taints",
+    re.IGNORECASE,
+)
+"""Keys of numbers of nodes, machines and taints, on which the rules decide."""
+
+
+def decides_unknown(properties: Any) -> bool:
+    """Whether a template's resource does not say what rules decide on, as its functions run in the cloud."""
+    if isinstance(properties, Mapping):
+        return any(
+            (_DECIDING.fullmatch(str(key)) is not None and holds_unknown(part)) or decides_unknown(part)
+            for key, part in properties.items()
+        )
+    return isinstance(properties, (list, tuple)) and any(map(decides_unknown, properties))
+
+
+def _of_parameter(parameter: Any, given: Any) -> Any:
+    """What a reference to a parameter comes to: its value, unless AWS stores that value under this name.
+
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-supplied-parameter-types.html
+    """
+    kind, value = at(parameter, "Type"), coalesce(given, at(parameter, "Default"))
+    if not isinstance(kind, str) or kind.startswith("AWS::SSM::Parameter::Value") or value is None:
+        return UNKNOWN
+    listed = kind == "CommaDelimitedList" or kind.startswith("List<")
+    return [part.strip() for part in value.split(",")] if listed and isinstance(value, str) else value
+
+
+def _named(template: Any, section: str) -> Iterable[tuple[Any, Any]]:
+    entries = at(template, section)
+    return entries.items() if isinstance(entries, Mapping) else ()
+
+
+def _is_function(key: Any) -> bool:
+    return str(key).startswith("Fn::")
+
+
+# Those of AWS that make no node groups: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/transform-reference.html
+_KNOWN_MACROS: Final = (
+    "AWS::CodeDeployBlueGreen",
+    "AWS::LanguageExtensions",
+    "AWS::SecretsManager-2020-07-23",
+    "AWS::SecretsManager-2024-09-16",
+    "AWS::Serverless-2016-10-31",
+)
+
+
+def _only_known_macros(template: Any) -> bool:
+    macros = at(template, "Transform")
+    listed = macros if isinstance(macros, (list, tuple)) else () if macros is None else (macros,)
+    return all(isinstance(each, str) and each in _KNOWN_MACROS for each in listed)
 
 
 def read_cloud_control(declared: Declared) -> Iterable[Declared]:
@@ -107,6 +170,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:stepfunctions:StateMachine": renaming(
         "aws:sfn/stateMachine:StateMachine", definitionString="definition"
     ),
+    "aws-native:ssm:Association": renaming("aws:ssm/association:Association"),
     "aws-native:ssm:Document": renaming("aws:ssm/document:Document"),
     "aws-native:autoscaling:LaunchConfiguration": renaming(
         "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
@@ -129,11 +193,12 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 def _resource(
     declared: Declared, name: str, kind: Any, properties: Any, known: Mapping[str, Any]
 ) -> Iterable[Declared]:
-    """One resource of a template: ``AWS::EKS::Nodegroup`` as the provider ``aws-native`` calls it."""
+    """One resource of a template: ``AWS::EKS::Nodegroup`` as the provider ``aws-native`` calls it. What is no resource
+    of AWS's own runs code: ``Custom::``, a module, an extension of others."""
     parts = str(kind).split("::")
-    if len(parts) != 3:
-        return
-    resolved = _resolved(properties or {}, known)
+    if len(parts) != 3 or parts[0] != "AWS":
+        parts = ["AWS", "CloudFormation", "CustomResource"]
+    resolved = _resolved({} if properties is UNKNOWN else properties or {}, known)
     body = in_camel_case(resolved) if isinstance(resolved, Mapping) else {}
     token = f"aws-native:{parts[1].lower()}:{parts[2]}"
     # Others in the template refer to it by this name.
@@ -181,6 +246,8 @@ def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
         return [_resolved(part, known) for part in value]
     if not isinstance(value, Mapping):
         return value
+    if len(value) > 1 and any(map(_is_function, value)):
+        return UNKNOWN
     if len(value) == 1:
         ((function, argument),) = value.items()
         if argument == "AWS::NoValue" and function == "Ref":
@@ -207,11 +274,19 @@ def _holds(condition: Any, known: Mapping[str, Any], depth: int = 0) -> Maybe[bo
         return _holds(at(known.get(_CONDITIONS), str(argument)), known, depth + 1)
     if function == "Fn::Equals" and len(parts) == 2:
         one, other = (_resolved(part, known) for part in parts)
-        return UNKNOWN if holds_unknown((one, other)) else str(one) == str(other)
+        texts = _as_text(one), _as_text(other)
+        return UNKNOWN if UNKNOWN in texts else texts[0] == texts[1]
     if function == "Fn::Not" and len(parts) == 1:
         return negation(_holds(parts[0], known, depth + 1))
     answers = [_holds(part, known, depth + 1) for part in parts]
     return both(answers) if function == "Fn::And" else either(answers) if function == "Fn::Or" else UNKNOWN
+
+
+def _as_text(value: Any) -> Any:
+    """As CloudFormation compares it, which turns switches and numbers into their text in JSON."""
+    if isinstance(value, (str, bool, int)):
+        return value if isinstance(value, str) else json.dumps(value)
+    return UNKNOWN
 
 
 def _called(function: str, argument: Any, known: Mapping[str, Any]) -> Any:

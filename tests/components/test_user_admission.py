@@ -223,6 +223,7 @@ def test_what_is_admitted_is_not_listed(title: str, namespace: str) -> None:
 
 
 DRIVER = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
+CLAIMED = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "drivers": "none", "labels": DRIVER}]
 KARPENTER = load_stack("eks", autoscaling={"autoscaler": "karpenter"})
 DAEMON_SET = workload("DaemonSet", with_spec(tolerations=[ALL]))
 
@@ -233,6 +234,11 @@ def claim(*classes: str, name: str = "one") -> dict[str, Any]:
     return {**about, "spec": {"spec": {"devices": {"requests": requests}} if requests else {}}}
 
 
+def by_name(template: dict[str, Any]) -> dict[str, Any]:
+    """The claim itself, which pods name."""
+    return {**template, "kind": "ResourceClaim", "spec": template["spec"]["spec"]}
+
+
 @real
 def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where pools grow for claims, and where Karpenter keeps nodes for pods of DaemonSets."""
@@ -241,7 +247,20 @@ def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest
         eventually("the policy on claims is in force", partial(_is_refused, submit, claim()))
         eventually("the policy on pods is in force", partial(_is_refused, submit, with_spec(tolerations=[ALL])))
         eventually("the warning is in force", partial(_is_warned, submit, DAEMON_SET))
-        assert submit(claim("dranet.example.org")).status == 403
+        alternatives = [{"name": "a", "deviceClassName": "nic"}, {"name": "b", "deviceClassName": "gpu.nvidia.com"}]
+        either = claim()
+        either["spec"]["spec"]["devices"] = {"requests": [{"name": "r", "firstAvailable": alternatives}]}
+        for refused in (
+            *(claim("dranet.example.org"), either),
+            *(by_name(claim(name="gpu-fabric")), by_name(claim("nic", name="gpu-fabric")), by_name(claim())),
+        ):
+            assert submit(refused).status == 403
+        either["spec"]["spec"]["devices"]["requests"][0]["firstAvailable"] = alternatives[1:]
+        assert submit(either).silent
+        for name in ("gpu-fabric", "one", "other-pod-fabric-x7k2p"):
+            named = {"name": "gpu", "resourceClaimName": name}
+            assert submit(with_spec(tolerations=[GPU], resourceClaims=[named])).status == 403
+            assert submit(with_spec(1, tolerations=[GPU], resourceClaims=[named])).silent
         for admitted in (claim("gpu.nvidia.com"), claim("mig.nvidia.com", "nic"), claim("nic", name="gpu-fabric")):
             assert submit(admitted).silent
         assert submit(with_spec(tolerations=[GPU], resourceClaims=[CLAIM])).silent
@@ -252,9 +271,22 @@ def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest
         assert submit.controller({**with_spec(tolerations=[GPU]), "metadata": owned}).status == 403
 
 
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [
+        ({"resourceClaimTemplateName": "one"}, False),
+        ({"resourceClaimTemplateName": "gpu-fabric"}, True),
+        ({"resourceClaimName": "gpu-fabric"}, True),
+        ({"resourceClaimName": "one"}, True),
+    ],
+)
+def test_which_claims_are_listed_where_a_pool_grows_for_them(named: dict[str, str], listed: bool) -> None:
+    one = running(with_spec(tolerations=[GPU], resourceClaims=[{"name": "gpu", **named}]), "default")
+    assert bool([*refusals([one], load_stack("gke", gpuPools=CLAIMED))]) is listed
+
+
 def test_claims_count_where_a_pool_grows_for_them() -> None:
-    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "drivers": "none", "labels": DRIVER}]
-    stacks = (load_stack("gke", gpuPools=pools), settings())
+    stacks = (load_stack("gke", gpuPools=CLAIMED), settings())
     names = [{each["metadata"]["name"] for each in user_policies(one)} for one in stacks]
     assert ["user-claims.gpucluster.dev" in each for each in names] == [True, False]
 

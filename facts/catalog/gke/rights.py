@@ -12,13 +12,15 @@ from typing import Final, NamedTuple
 
 from facts.catalog import tables
 
+_PROJECT: Final = "the project"
+
 
 class Need(NamedTuple):
     """An API, and a role on ``on``; either may be empty."""
 
     api: str
     role: str = ""
-    on: str = "the project"
+    on: str = _PROJECT
 
 
 _NEEDS: Final = [(row["setting"], Need(row["api"], row["role"], row["on"])) for row in tables.rows("gke", "rights")]
@@ -26,25 +28,35 @@ EVERY_STACK: Final = tuple(need for setting, need in _NEEDS if not setting)
 _JOINING: Final = "existingCluster"
 JOINING: Final = tuple(need for setting, need in _NEEDS if setting == _JOINING)
 """What a stack needs instead that adds its pools to a cluster that somebody else made."""
-OF_SETTINGS: Final[Mapping[str, Need]] = {setting: need for setting, need in _NEEDS if setting not in ("", _JOINING)}
+OF_SETTINGS: Final[Mapping[str, tuple[Need, ...]]] = {
+    each: tuple(need for setting, need in _NEEDS if setting == each)
+    for each in {setting: None for setting, _ in _NEEDS if setting not in ("", _JOINING)}
+}
 """Setting → what it needs beside ``EVERY_STACK``."""
 
 
-def needed(project: str, used: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Lines for a terminal: how to enable the APIs, and the roles, for a stack that uses these settings.
+def apis(project: str, used: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Project → the APIs that a stack needs there that uses these settings.
 
     ``used``: setting → names of what it uses; one that begins with ``projects/`` needs its API in that project.
     """
-    of_used = {setting: right for setting, right in OF_SETTINGS.items() if setting in used}
     always = JOINING if _JOINING in used else EVERY_STACK
-    rights = [*always, *of_used.values()]
-    apis: dict[str, dict[str, None]] = {project: dict.fromkeys(right.api for right in always)}
-    for setting, right in of_used.items():
-        for name in used[setting] or ("",):
-            owner = re.match("projects/([^/]+)/", name)
-            apis.setdefault(owner[1] if owner else project, {})[right.api] = None
+    names: dict[str, dict[str, None]] = {project: dict.fromkeys(right.api for right in always)}
+    for setting in (each for each in OF_SETTINGS if each in used):
+        for right in OF_SETTINGS[setting]:
+            for name in used[setting] or ("",):
+                owner = None if right.on == _PROJECT else re.match("projects/([^/]+)/", name)
+                names.setdefault(owner[1] if owner else project, {})[right.api] = None
+    return {where: tuple(each) for where, each in names.items()}
+
+
+def needed(project: str, used: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Lines for a terminal: how to enable the APIs, and the roles, for a stack that uses the settings of ``apis``."""
+    always = JOINING if _JOINING in used else EVERY_STACK
+    rights = [*always, *(right for setting, each in OF_SETTINGS.items() if setting in used for right in each)]
     yield f"APIs and roles that it needs in project {project} (the role Owner replaces those on the project):"
     yield ""
-    yield from (f"gcloud services enable --project {where} {' '.join(names)}" for where, names in apis.items())
+    for where, names in apis(project, used).items():
+        yield f"gcloud services enable --project {where} {' '.join(names)}"
     roles = dict.fromkeys((right.role, right.on) for right in rights if right.role)
     yield from (f"{role} on {on}" for role, on in roles)

@@ -12,7 +12,7 @@ from typing import Final
 import typer
 from rich.console import Console
 
-from gpucluster.commands import account, develop, gate, proof, rehearsal
+from gpucluster.commands import account, develop, gate, pins, proof, rehearsal
 from gpucluster.make import VARIABLES, UnknownVariable, written
 from gpucluster.shared import EXIT_BAD_INPUT, EXIT_FAIL, EXIT_INTERRUPTED, bad_input, say_error
 
@@ -36,7 +36,7 @@ app.callback()(rehearsal.programs)
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
     "Rehearse, without an account": (
         *(rehearsal.rehearse, rehearsal.preview, rehearsal.quota, rehearsal.report, rehearsal.compare, rehearsal.stop),
-        *(rehearsal.fault, rehearsal.rehearse_changed, rehearsal.pr_report, rehearsal.scan),
+        *(rehearsal.fault, rehearsal.rehearse_changed, rehearsal.pr_report, rehearsal.scan, pins.pins),
     ),
     "Deploy, with an account": (
         *(account.account, account.plan, account.deploy, account.drift, account.prove, account.stack_place),

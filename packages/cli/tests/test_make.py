@@ -22,7 +22,7 @@ INTERFACE = (
     "faults mutants sabotage quick test clients checkov test-clients test-all check bench bench-load "
     "bench-trace docs site picture facts schemas format lock release clean "
 )
-ADDED = "account prove setup-account"
+ADDED = "account pins prove setup-account"
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:

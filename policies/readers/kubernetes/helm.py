@@ -157,9 +157,9 @@ def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:
-    """The chart's name without its repository or file: ``oci://…/gpu-operator``, ``./gpu-operator-v25.3.0.tgz``."""
-    chart = known_text(inputs.get("chart")) or ""
-    return _PACKAGED.sub("", chart.rstrip("/").rpartition("/")[2])
+    """The chart's name alone: ``oci://…/gpu-operator:v25.3.0@sha256:…``, ``./gpu-operator-v25.3.0.tgz``."""
+    chart = (known_text(inputs.get("chart")) or "").partition("@")[0]
+    return _PACKAGED.sub("", chart.rstrip("/").rpartition("/")[2].partition(":")[0])
 
 
 READERS: Final[Mapping[str, Reader]] = {

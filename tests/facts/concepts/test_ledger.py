@@ -126,6 +126,89 @@ def test_a_node_that_is_gone_ends_when_kubernetes_noted_it_or_was_last_seen(even
     assert node.end - node.start == pod.end - pod.start == (13 if event else 10) * MINUTE
 
 
+@pytest.mark.parametrize("written", ["2099-01-01T00:00:00Z", "2020-01-01T00:00:00Z"])
+def test_times_that_a_user_has_written_into_an_event_count_for_nothing(written: str) -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    passing(there, 10)
+    there.remove_node("n")
+    there.events[-1] |= {"firstTimestamp": written, "eventTime": written}
+    passing(there, 5)
+    (day,) = there.days().values()
+    (node,) = day.nodes.values()
+    assert (node.end - node.start, node.final) == (10 * MINUTE, True)
+    assert len(there.config_maps) == 2
+
+
+@pytest.mark.parametrize(("namespace", "known"), [("default", True), ("team-a", False)])
+def test_events_of_nodes_count_in_the_namespace_of_the_clusters_owner_alone(namespace: str, known: bool) -> None:
+    there = cluster()
+    passing(there, 10)
+    there.now += HOUR // 2
+    there.add_node("n", "l4")
+    there.remove_node("n")
+    for event in there.events:
+        event["metadata"]["namespace"] = namespace
+    there.run()
+    assert [name for day in there.days().values() for name in day.nodes] == ["uid-n"] * known
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("8", 8),
+        ("2k", 2000),
+        ("3M", 3_000_000),
+        ("1Ki", 1024),
+        ("2Gi", 2 * 1024**3),
+        ("1E", 10**18),
+        ("2e3", 2000),
+    ],
+)
+def test_a_number_of_gpus_as_the_api_server_writes_it(text: str, number: int) -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    there.add_pod("p", "n")
+    there.pods["p"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = text
+    there.run()
+    assert [pod.gpus for day in there.days().values() for pod in day.pods.values()] == [number] * bool(number)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1x", "k", "nan", "inf", "1e999"])
+@pytest.mark.parametrize("kind", ["pods", "jobs"])
+def test_an_object_that_cannot_be_read_costs_its_own_entry(kind: str, text: str) -> None:
+    there = cluster()
+    there.add_node("n", "l4")
+    for name in ("odd", "plain"):
+        there.add_pod(name, "n")
+        there.run_pod(name)
+        there.add_job(name, NOON, "l4")
+    odd = getattr(there, kind)["odd"]
+    pod = odd["spec"] if kind == "pods" else odd["spec"]["template"]["spec"]
+    pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = text
+    there.now += HOUR
+    there.run()
+    (day,) = there.days().values()
+    assert "uid-plain" in day.pods
+    assert ("uid-odd" in day.pods) is (kind == "jobs")
+
+
+@pytest.mark.parametrize(
+    ("first", "gpus"),
+    [([{"restartPolicy": "Always", "n": 2}], 3), ([{"n": 4}], 4), ([{"n": 1}, {"restartPolicy": "Always", "n": 1}], 2)],
+)
+def test_gpus_of_init_containers_and_sidecars_count(first: list[dict[str, Any]], gpus: int) -> None:
+    there = cluster()
+    there.add_node("n", "h100")
+    there.add_pod("p", "n")
+    there.pods["p"]["spec"]["initContainers"] = [
+        {**each, "resources": {"limits": {"nvidia.com/gpu": str(each["n"])}}} for each in first
+    ]
+    there.run()
+    assert [pod.gpus for day in there.days().values() for pod in day.pods.values()] == [gpus]
+
+
 def test_each_day_has_its_part() -> None:
     there = cluster(NOON + 11 * HOUR)
     there.add_node("n", "l4")

@@ -190,6 +190,19 @@ def test_values_in_files() -> None:
     assert (daemons.tolerations, discovery.tolerations) == ((), UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    "chart",
+    [
+        *("gpu-operator", "nvidia/gpu-operator", "./gpu-operator-v25.3.0.tgz"),
+        *("oci://a.example:5000/b/gpu-operator", "oci://a.example/b/gpu-operator:v25.3.0"),
+        f"oci://a.example/b/gpu-operator@sha256:{'a' * 64}",
+        f"oci://a.example/b/gpu-operator:v25.3.0@sha256:{'a' * 64}",
+    ],
+)
+def test_a_chart_is_known_by_its_name_wherever_it_is(chart: str) -> None:
+    assert len(release(chart)) == 2
+
+
 @pytest.mark.parametrize(("limits", "doubted"), [({"extra_resource_limits": {"nvidia.com/gpu": "1"}}, 0), ({}, 1)])
 def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits: Any, doubted: int) -> None:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]

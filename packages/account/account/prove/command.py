@@ -67,7 +67,8 @@ def prove(
         max_usd=options.max_usd,
     )
     planned = plan(offer, request)
-    say(f"{offer.cluster} ({offer.cloud}, {offer.region}), namespace {cluster.namespace}, as {user}")
+    place = ", ".join(filter(None, (offer.cloud, offer.region)))
+    say(f"{offer.cluster} ({place}), namespace {cluster.namespace}, as {user}")
     _remove_leftovers(cluster, user, say)
     for line in described(planned):
         say(line)

@@ -89,6 +89,7 @@ class _TrialRecord:
     node: str | None = None
     cause: str = ""
     remedy: str = ""
+    waits_for: str = ""
     hopeless_since: datetime | None = None
     announced: bool = False
     log: list[str] = field(default_factory=list)
@@ -281,6 +282,9 @@ class ProveRun:
             return
         if record.running is None:
             record.cause, record.remedy = self._why_waiting(record, state, reason)
+            if reason.kind != record.waits_for and reason.waiting_helps is not True:
+                self._say(f"{pool.name}: the job waits: {record.cause}")
+            record.waits_for = reason.kind
             self._give_up(record, state, reason)
 
     def _give_up(self, record: _TrialRecord, state: Observed, reason: Reason) -> None:

@@ -5,6 +5,7 @@ A plan limits the update to what was reviewed: https://www.pulumi.com/docs/iac/g
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ Secrets = Annotated[
 def plan(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = False) -> None:
     """Preview against the cloud account, with the gate: build/plan.json, plan.md and plan.events.jsonl."""
     _remove("plan.*")
+    _install_pinned_plugins()
     events = BUILD / "plan.events.jsonl"
     flags = ["--diff", "--save-plan", "build/plan.json", *_update_flags(stack, refresh, secrets)]
     command = [*_pulumi(), "preview", *flags, "--event-log", str(events)]
@@ -50,6 +52,7 @@ def plan(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = 
 
 def deploy(stack: StackName = "dev", refresh: Refresh = False, secrets: Secrets = False) -> None:
     """Update the cloud account, with the gate, limited to the changes in build/plan.json."""
+    _install_pinned_plugins()
     command = [*_pulumi(), "up", "--yes", "--plan", "build/plan.json", *_update_flags(stack, refresh, secrets)]
     raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
 
@@ -224,6 +227,47 @@ def _pulumi() -> list[str]:
         bad_input("no pulumi on PATH: install it (https://www.pulumi.com/docs/install), or add the folder that "
                   "`make engine` prints")  # fmt: skip
     return ["pulumi", "--non-interactive", "--color", "never"]
+
+
+def _install_pinned_plugins() -> None:
+    """Download the plugins that have a hash and are not there, and install those that agree with it.
+
+    ``pulumi`` installs a plugin by itself without a hash, and its ``--checksum`` misses what comes with the end of an
+    answer: https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/workspace/plugins.go (``checksumReader``)
+    """
+    from facts.catalog.pins import PLATFORM, digests
+    from facts.catalog.plugins import plugin_version
+
+    pinned = {name: digest for (kind, name), digest in digests().items() if kind == "plugin"}
+    wanted = [name.split(" ") for name in pinned if name.endswith(f" {PLATFORM}")]
+    missing = [(package, version) for package, version, _ in wanted if plugin_version(package) == version]
+    if not missing:
+        return
+    listed = subprocess.run([*_pulumi(), "plugin", "ls", "--json"], capture_output=True, check=True)
+    there = {(each["name"], each.get("version")) for each in json.loads(listed.stdout) or ()}
+    for package, version in (each for each in missing if each not in there):
+        _install_plugin(package, version, pinned[f"{package} {version} {PLATFORM}"])
+
+
+def _install_plugin(package: str, version: str, digest: str) -> None:
+    from account.registry import PLUGINS, RegistryError, download
+    from facts.catalog.pins import PLATFORM
+
+    name = f"pulumi-resource-{package}-v{version}-{PLATFORM}.tar.gz"
+    archive = BUILD / name
+    BUILD.mkdir(exist_ok=True)
+    try:
+        received = download(f"{PLUGINS}/{name}", archive)
+        if received != digest:
+            say_error(f"{name} is {received}, the pin in facts/catalog/pins.csv is {digest}: find out why")
+            raise typer.Exit(EXIT_FAIL)
+        if code := _run([*_pulumi(), "plugin", "install", "resource", package, f"v{version}", "--file", str(archive)]):
+            raise typer.Exit(code)
+    except RegistryError as error:
+        say_error(f"{name}: {error}")
+        raise typer.Exit(EXIT_FAIL) from None
+    finally:
+        archive.unlink(missing_ok=True)
 
 
 def _run(command: Sequence[str], copy: IO[str] | None = None) -> int:

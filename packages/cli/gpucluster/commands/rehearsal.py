@@ -44,7 +44,12 @@ class RehearseOptions:
 
     stack: StackArgument = "dev"
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the cluster running and print its KUBECONFIG.", envvar="KEEP")
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the cluster running and print its KUBECONFIG; on own machines, open a shell.",
+            envvar="KEEP",
+        ),
     ] = False
     plugins: Annotated[
         Path | None,
@@ -156,7 +161,7 @@ def rehearse(asked: RehearseOptions) -> None:
     if asked.account is not None:
         account_limits.read(asked.account, [quota.name for quota in quotas(chosen.settings)])
     if chosen.own_machines:
-        raise typer.Exit(on_own_machines(chosen, asked.base, terminal))
+        raise typer.Exit(on_own_machines(chosen, asked.base, terminal, keep=asked.keep))
     with deployed(asked.base) as version:
         options = Options(
             tools=tools(chosen.tools),

@@ -59,7 +59,8 @@ class LedgerCluster:
 
     def _note(self, reason: str, metadata: Object, kind: str, message: str = "") -> None:
         about = {"kind": kind, **{key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}}
-        event = {"reason": reason, "firstTimestamp": at(self.now), "involvedObject": about, "message": message}
+        own = {"namespace": metadata.get("namespace", "default"), "creationTimestamp": at(self.now)}
+        event = {"metadata": own, "reason": reason, "involvedObject": about, "message": message}
         self.events.append({**event, "moment": self.now})
 
     def remove_node(self, name: str, event: bool = True) -> None:
@@ -176,7 +177,9 @@ class LedgerCluster:
         events = [
             each
             for each in self.events
-            if each["moment"] > self.now - self.events_kept and selected.get("reason") == each["reason"]
+            if each["moment"] > self.now - self.events_kept
+            and selected.get("reason") == each["reason"]
+            and ("namespaces" not in url.path or f"/{each['metadata']['namespace']}/" in url.path)
         ]
         every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(events))}[kind]
         items, start, limit = [*every.values()], int(query.get("continue", 0)), int(query["limit"])

@@ -18,10 +18,11 @@ from rehearsal.tools import cache, provide
 from rehearsal.tools.progress import Progress
 
 
-def on_own_machines(stack: Stack, base: str | None, console: Console) -> int:
+def on_own_machines(stack: Stack, base: str | None, console: Console, *, keep: bool = False) -> int:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them. Returns its exit code.
 
-    ``base`` is the commit or tag that is deployed first.
+    ``base`` is the commit or tag that is deployed first. ``keep``: a shell in these namespaces takes the place of what
+    happens to the cluster between its updates and its end.
     """
     progress = Progress()
     try:
@@ -33,7 +34,7 @@ def on_own_machines(stack: Stack, base: str | None, console: Console) -> int:
         several = not stack.made_by_others and OwnRehearsal.plane_count(stack.settings) > 1
         kind = ExistingRehearsal if stack.made_by_others else ControlPlanesRehearsal if several else OwnRehearsal
         with deployed(base) as version:
-            options = Options(tools=tools, gate=gate_for(ROOT, stack.name), base=version)
+            options = Options(tools=tools, gate=gate_for(ROOT, stack.name), base=version, keep=keep)
             return kind(stack, options, root, software, console).run().exit_code
     except isolation.LabUnavailable as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", soft_wrap=True, highlight=False)

@@ -190,6 +190,9 @@ class ExistingRehearsal(LabRehearsal):
             again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
             self._engine_check("second-up", "A second update changes nothing", again)
             self._engine_check("no-drift", "`pulumi refresh` finds no drift", engine.drift())
+        if self._options.keep:
+            with self._stage("shell"):
+                self._shell(engine, other.kubeconfig)
         with self._stage("pulumi destroy"):
             # The node controller takes the list of taints over: ours must go all the same, and its own stay.
             other.cordon(self._workers[0], True)

@@ -8,6 +8,7 @@ MetalLB, proprietary kernel modules.
 from __future__ import annotations
 
 import copy
+import os
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
 from rehearsal.cluster.api import Api, ApiError, UnreachableError
 from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.cluster.pki import write_private
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack
@@ -40,7 +42,7 @@ from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.report.record import RehearsalRecord, Scope
 from rehearsal.report.summary import Display, say, verdict
 from rehearsal.run.options import Options
-from rehearsal.run.recorder import Recorder, StageFailed
+from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
 from rehearsal.sandbox.client import SandboxHandle
 from rehearsal.scenario.timeline import Timeline
 
@@ -159,6 +161,10 @@ _SIMULATED: Final = {
     "protection from memory shortage": "containerd leaves out oom_score_adj, and AppArmor is off",
 }
 """What a pass does not prove: subject → sentence."""
+_SHELL: Final = (
+    "Containers are real, but for the GPUs. This shell is in the machines' network, and has no other.",
+    "`exit` ends it, and the rehearsal goes on with `pulumi destroy`.",
+)
 
 
 class LabRehearsal(Recorder[RehearsalRecord]):
@@ -218,6 +224,15 @@ class LabRehearsal(Recorder[RehearsalRecord]):
         engine = replace(engine, home=facts.pulumi_home, path=(facts.plugins, self._options.tools))
         engine.set_secret(*secret)
         return engine
+
+    def _shell(self, engine: Engine, kubeconfig: str) -> None:
+        """The user's shell beside the machines, whose network is this process's own; at its end the rehearsal goes on."""
+        file = self.run_dir / "kubeconfig"
+        write_private(file, kubeconfig)
+        retained = RetainedCluster.prepare(engine, self.run_dir, file)
+        for line in retained.next_steps(_SHELL):
+            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+        subprocess.run([os.environ.get("SHELL") or "/bin/sh"], check=False)
 
     @contextmanager
     def _upgrading(

@@ -98,7 +98,11 @@ class OwnRehearsal(LabRehearsal):
             self._user_rights(user, cluster)
         with self._stage("second update"):
             self._nothing_to_do(lab, engine)
-        self._life(lab, engine, file, before)
+        if self._options.keep:
+            with self._stage("shell"):
+                self._shell(engine, engine.outputs()["kubeconfig"])
+        else:
+            self._life(lab, engine, file, before)
         with self._stage("secrets"):
             self._secrets(_secret_words(lab, engine, self._planes[0]))
         with self._stage("pulumi destroy"):

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import getpid
@@ -33,6 +33,11 @@ from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.check import Check
 
 _INTERRUPTED: Final = 130
+_SIMULATED: Final = (
+    "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation",
+    "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused.",
+    "`make rehearse-stop` stops the cluster.",
+)
 _FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -69,8 +74,8 @@ class RetainedCluster:
         write_private(environment, "\n".join(lines) + "\n")
         return cls(environment, kubeconfig, tuple(jobs), engine.stack, engine.stack_file)
 
-    def next_steps(self) -> Iterator[str]:
-        """Instructions for the user, one per line; commands are indented."""
+    def next_steps(self, notes: Sequence[str] = _SIMULATED) -> Iterator[str]:
+        """Instructions for the user, one per line; commands are indented. ``notes``: what runs there, and its end."""
         # Commands without comments: an interactive zsh takes a comment for arguments.
         yield "The cluster keeps running. This puts its kubeconfig, kubectl, pulumi and gpu into a shell:"
         yield f"  . {self.environment}"
@@ -82,10 +87,8 @@ class RetainedCluster:
         yield f"  pulumi stack output -s {self.stack} autoscaling"
         yield f"  gpucluster prove {self.stack}"
         yield f"  gpucluster prove {self.stack_file} --part stack"
-        yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
-        yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
         yield f"The kubeconfig alone: {self.kubeconfig}. All commands of gpu: docs/workloads.md."
-        yield "`make rehearse-stop` stops the cluster."
+        yield from notes
 
 
 @contextmanager

@@ -29,6 +29,7 @@ ROLES = {
         "compute", ("compute.addresses.", "compute.networks.", "compute.routers.", "compute.subnetworks.")
     ),
     "roles/compute.networkViewer": Role("compute", ("compute.subnetworks.get",)),
+    "roles/compute.viewer": Role("compute", ("compute.instanceGroupManagers.list",)),
     "roles/container.admin": Role("container", ("container.",)),
     "roles/file.editor": Role("file", ("file.instances.",)),
     "roles/iam.serviceAccountAdmin": Role("iam", ("iam.serviceAccounts.",)),
@@ -73,6 +74,7 @@ def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named(
     assert "STATIC_ADDRESSES" not in text, "its addresses are not this project's"
     assert "roles/compute.networkAdmin" not in text
     assert "roles/compute.networkViewer on the network's project" in text
+    assert "roles/compute.viewer on the project" in text, "the provider lists the pools' instance groups"
     assert enable["my-host-project"] == ["container.googleapis.com"]
     assert enable["my-keys-project"] == ["cloudkms.googleapis.com"]
     assert enable["my-images-project"] == ["artifactregistry.googleapis.com"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_network
 from typing import Any, Final
 
 from account.asking import AccountError, AccountFacts, AccountQuestion
 from account.clouds.eks import rights
 from account.rows import ShownRow
+from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
 from components.settings import Settings
 from components.settings.quotas import quotas
 from facts.catalog.model import Quota
@@ -25,7 +25,6 @@ _EBS: Final = {"L-7A658B76": 1024}
 """Quotas of EBS, and their unit: GB of what we count. https://docs.aws.amazon.com/ebs/latest/userguide/ebs-resource-quotas.html"""
 _DENIED: Final = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
 _ACTIONS_AT_ONCE: Final = 50
-_NAMED: Final = 8
 _ROLE_SESSION: Final = re.compile(r"arn:(?P<partition>[^:]+):sts::(?P<account>\d+):assumed-role/(?P<role>[^/]+)/.+")
 
 
@@ -94,7 +93,7 @@ class AwsAccount:
         for quota in quotas(self._settings):
             yield AccountQuestion(
                 id=f"quota:{quota.name}",
-                title=_quota_title(quota),
+                title=quota_title(quota),
                 right="servicequotas:GetServiceQuota",
                 ask=lambda quota=quota: self._quota(quota),
             )
@@ -152,46 +151,25 @@ class AwsAccount:
                 yield ShownRow(**row, result="shown", detail="available")
 
     def _machines(self) -> Iterator[ShownRow]:
-        pools = (self._settings.admin_pool, *self._settings.pools)
-        wanted = sorted({type for pool in pools for type in pool.nodes.machine_types})
+        wanted = machine_types(self._settings)
         offered: dict[str, set[str]] = {type: set() for type in wanted}
         pages = self._ec2.get_paginator("describe_instance_type_offerings").paginate(
             LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": wanted}]
         )
         for offering in (each for page in pages for each in page["InstanceTypeOfferings"]):
             offered[offering["InstanceType"]].add(offering["Location"])
-        for pool in pools:
-            row = {"id": f"machine:{pool.name}", "title": f"machines of pool {pool.name} are offered in its zones"}
-            lacking = [
-                f"{type} is not offered in {zone}, but in {', '.join(sorted(offered[type])) or 'no zone here'}"
-                for type in pool.nodes.machine_types
-                for zone in pool.nodes.zones
-                if zone not in offered[type]
-            ]
-            if lacking:
-                where = f"`{pool.declared_at}.zones`" if pool.declared_at else "`zones`"
-                remedy = f"write other zones in {where}, or another machine type"
-                yield ShownRow(**row, result="failed", detail="; ".join(lacking), remedy=remedy)
-            else:
-                types, zones = ", ".join(pool.nodes.machine_types), ", ".join(pool.nodes.zones)
-                yield ShownRow(**row, result="shown", detail=f"{types} in {zones}")
+        yield from machine_rows(self._settings, offered)
 
     def _quota(self, quota: Quota) -> Iterator[ShownRow]:
         limits = {code: self._limit(code) for code in _CODE.findall(quota.name)}
         code, limit = min(limits.items(), key=lambda item: item[1])
         self.facts.quotas[quota.name] = int(limit)
-        users = ", ".join(quota.pools) or "the cluster"
-        detail = f"limit {limit:g} {quota.unit}, needed {quota.needed} for {users}; other usage is not counted"
-        row = {"id": f"quota:{quota.name}", "title": _quota_title(quota)}
-        if limit >= quota.needed:
-            yield ShownRow(**row, result="shown", detail=detail)
-            return
         factor = _EBS.get(code, 1)
         remedy = (
             f"aws service-quotas request-service-quota-increase --service-code {_service(code)} --quota-code {code} "
             f"--desired-value {-(-quota.needed // factor)} --region {self._settings.region}"
         )
-        yield ShownRow(**row, result="failed", detail=detail, remedy=remedy)
+        yield quota_row(quota, limit, remedy)
 
     def _limit(self, code: str) -> float:
         """In the unit that the stack counts. An account without a value of its own has AWS's."""
@@ -258,23 +236,15 @@ class AwsAccount:
         if existing is not None:
             yield from self._existing(existing.network, existing.subnets)
             return
-        cidr = self._settings.network.node_cidr
-        row = {"id": "network", "title": f"nodeCidr {cidr} overlaps with no other network"}
         pages = self._ec2.get_paginator("describe_vpcs").paginate()
-        others = [
-            f"{vpc['VpcId']} ({each['CidrBlock']})"
+        others = (
+            (vpc["VpcId"], each["CidrBlock"])
             for page in pages
             for vpc in page["Vpcs"]
             if not self._is_own(vpc)
             for each in vpc.get("CidrBlockAssociationSet") or ()
-            if ip_network(each["CidrBlock"]).overlaps(ip_network(cidr))
-        ]
-        if others:
-            detail = f"overlaps with {', '.join(others)}, so these networks can never be connected"
-            remedy = "write another `network.nodeCidr` before the first update, or leave it"
-            yield ShownRow(**row, result="warning", detail=detail, remedy=remedy)
-        else:
-            yield ShownRow(**row, result="shown", detail=f"compared with the networks of {self._settings.region}")
+        )
+        yield overlap_row(self._settings, others, f"the networks of {self._settings.region}")
 
     def _is_own(self, vpc: Mapping[str, Any]) -> bool:
         """By the name that the program gives its network."""
@@ -317,13 +287,8 @@ class AwsAccount:
         needed = rights.actions(self._settings)
         missing = [*self._missing(principal, [*needed])]
         self.facts.missing_rights = missing
-        if not missing:
-            yield ShownRow(**row, result="shown", detail=f"{len(needed)} actions, simulated for any resource")
-            return
-        named = [f"{action} ({', '.join(map(_short, needed[action][:2]))})" for action in missing[:_NAMED]]
-        first, more = "; ".join(named), f"; and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         remedy = "attach the policies of the file below; a policy that is limited to single resources counts as missing"
-        yield ShownRow(**row, result="failed", detail=f"{len(missing)} are missing: {first}{more}", remedy=remedy)
+        yield rights_row(row, needed, missing, "actions, simulated for any resource", remedy)
 
     def _principal(self) -> str | None:
         session = _ROLE_SESSION.fullmatch(self.arn)
@@ -350,16 +315,8 @@ def _usable(zone: Mapping[str, Any]) -> bool:
     return zone.get("State") == "available" and zone.get("OptInStatus") != "not-opted-in"
 
 
-def _quota_title(quota: Quota) -> str:
-    return f"quota {quota.name} is enough"
-
-
 def _service(code: str) -> str:
     return "ebs" if code in _EBS else "ec2"
-
-
-def _short(type: str) -> str:
-    return type.rpartition(":")[2]
 
 
 def _unfit(reservation: Mapping[str, Any], pools: Sequence[Any]) -> Iterator[str]:

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from account.declared_rights import RightsTable
 from components.settings import Settings
 from facts.concepts.autoscaler import KARPENTERS
 
@@ -33,19 +32,6 @@ _SHORTEST: Final = 40
 """Characters of a cluster's name that are at the start of its roles' names, however long the rest is."""
 
 
-class _Row(NamedTuple):
-    type: str
-    when: str
-    actions: tuple[str, ...]
-
-
-@cache
-def _rows() -> tuple[_Row, ...]:
-    text = Path(__file__).with_name("rights.csv").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return tuple(_Row(row["type"], row["when"], tuple(row["actions"].split())) for row in csv.DictReader(lines))
-
-
 _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
     "always": lambda settings: True,
     "network": lambda settings: settings.network.existing is None,
@@ -65,19 +51,12 @@ _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
 }
 
 
-def types(settings: Settings) -> tuple[str, ...]:
-    """The types of resources that the stack may declare."""
-    return tuple(row.type for row in _rows() if _WHEN[row.when](settings))
+TABLE: Final = RightsTable(Path(__file__).with_name("rights.csv"), _WHEN)
 
 
 def actions(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Action → the types for which it is needed, sorted."""
-    needed: dict[str, list[str]] = {_CALLER: ["the caller's account"]}
-    for row in _rows():
-        if _WHEN[row.when](settings):
-            for action in row.actions:
-                needed.setdefault(action, []).append(row.type)
-    return {action: tuple(needed[action]) for action in sorted(needed)}
+    return dict(sorted({**TABLE.needed(settings), _CALLER: ("the caller's account",)}.items()))
 
 
 def role_arns(settings: Settings, partition: str, account: str) -> str:

@@ -42,13 +42,8 @@ def table(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(lines))
 
 
-@cache
-def granted() -> Mapping[str, frozenset[str]]:
-    """Type → the actions of the table, whatever the stack."""
-    lines = [
-        line for line in (Path(rights.__file__).with_name("rights.csv")).read_text().splitlines() if line[0] != "#"
-    ]
-    return {row["type"]: frozenset(row["actions"].split()) for row in csv.DictReader(lines)}
+GRANTED = {row.type: frozenset(row.rights) for row in rights.TABLE.rows}
+"""Type → the actions of the table, whatever the stack."""
 
 
 def by_handlers(type: str) -> set[str]:
@@ -84,19 +79,19 @@ def actions_of(statement: Mapping[str, Any]) -> list[str]:
     return [action] if isinstance(action, str) else action
 
 
-DECLARED = sorted(set(granted()) - {"lookups of an existing network"})
+DECLARED = sorted(set(GRANTED) - {"lookups of an existing network"})
 
 
 @pytest.mark.parametrize("type", DECLARED)
 def test_a_deployer_has_what_awss_own_handlers_and_moto_need(type: str) -> None:
-    assert by_handlers(type) - granted()[type] == set()
-    assert by_moto()[type] - granted()[type] == set()
+    assert by_handlers(type) - GRANTED[type] == set()
+    assert by_moto()[type] - GRANTED[type] == set()
 
 
 @pytest.mark.parametrize("type", DECLARED)
 def test_each_right_beyond_them_has_a_reason(type: str) -> None:
     reasons = {row["action"] for row in table("beyond.csv") if row["type"] == type and row["reason"]}
-    assert granted()[type] - by_handlers(type) - by_moto()[type] == reasons
+    assert GRANTED[type] - by_handlers(type) - by_moto()[type] == reasons
 
 
 def test_what_is_left_out_is_in_a_handler_and_has_a_reason() -> None:
@@ -109,7 +104,7 @@ def test_what_is_left_out_is_in_a_handler_and_has_a_reason() -> None:
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)
 def test_the_types_are_those_that_the_program_declares(file: Path) -> None:
     declared = {each.type for each in run_program(file).resources if each.type.startswith("aws:")}
-    types = {*rights.types(settings_of(file))}
+    types = {row.type for row in rights.TABLE.declared(settings_of(file))}
     assert declared - types == set()
     # A tag that only groups of some settings have, and lookups, are no types of this stack.
     assert types - declared <= {"aws:autoscaling/tag:Tag", "lookups of an existing network"}

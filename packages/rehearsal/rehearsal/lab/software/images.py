@@ -22,6 +22,9 @@ from rehearsal.tools.modules import COREDNS, FLANNEL, KUBERNETES, LOCAL_PATH
 
 DEVICE_PLUGIN: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
 """The image that the program declares (``components/clouds/device_plugin.py``); a test compares them."""
+DEVICE_CHECK: Final = "docker.io/nvidia/cuda:12.2.2-base-ubuntu22.04"
+"""The image of the stack's sample jobs and of ``prove`` (``facts/catalog/data/checks.csv``); a test compares them."""
+_DEVICES: Final = "#!/bin/sh\necho no GPU computes here, these are device files:\nls /dev/nvidia[0-9]*\n"
 _FILES: Final = Path(__file__).with_name("files")
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -74,7 +77,8 @@ def cluster_images(tools: Path) -> list[ContainerImage]:
         )
         for row in yaml.safe_load((_FILES / "images.yaml").read_text(encoding="utf-8"))
     ]
-    return [*core(tools, KUBERNETES.version("k8s.io/kubernetes")), *others]
+    check = ContainerImage((DEVICE_CHECK,), {"/usr/bin/nvidia-smi": _DEVICES}, shell=True)
+    return [*core(tools, KUBERNETES.version("k8s.io/kubernetes")), check, *others]
 
 
 def workload_image(names: Sequence[str], tools: Path) -> ContainerImage:

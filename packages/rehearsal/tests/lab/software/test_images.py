@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from components.clouds import device_plugin
+from facts.catalog.tables import by_key
+from facts.concepts.kubernetes import GPU_RESOURCE
 from rehearsal.lab.software import images
 from rehearsal.lab.software.debs import Link
 from rehearsal.lab.software.images import ContainerImage, write
@@ -82,8 +84,15 @@ def test_an_image_without_a_shell_has_no_user_land(image: ContainerImage, tmp_pa
 def test_the_cluster_runs_the_device_plugin_that_the_program_declares(tmp_path: Path) -> None:
     names = [name for each in images.cluster_images(tmp_path) for name in each.names]
     assert device_plugin.IMAGE in names
-    assert len(names) == len(set(names)) == 13
-    assert len({each.file_name for each in images.cluster_images(tmp_path)}) == 12
+    assert len(names) == len(set(names)) == 14
+    assert len({each.file_name for each in images.cluster_images(tmp_path)}) == 13
+
+
+def test_the_sample_jobs_of_a_stack_have_their_image(tmp_path: Path) -> None:
+    check = by_key("", "checks", "resource")[(GPU_RESOURCE,)]
+    (image,) = (each for each in images.cluster_images(tmp_path) if each.names == (f"docker.io/{check['image']}",))
+    assert check["command"] == "nvidia-smi"
+    assert "/usr/bin/nvidia-smi" in image.files
 
 
 def test_all_workloads_are_one_image(tmp_path: Path) -> None:

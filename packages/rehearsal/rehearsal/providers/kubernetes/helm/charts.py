@@ -63,16 +63,21 @@ def locate(inputs: Properties, tools: Path | None) -> LocalChart | None:
         return local
     if not repository and (Path(chart_name).is_absolute() or chart_name.startswith(".")):
         raise ChartError("chart", f"there is no chart in {Path(chart_name).absolute()}")
-    source = f"{repository}/{chart_name}" if repository else chart_name
+    # A digest says which content a registry is to send, not which chart it is.
+    source = f"{repository}/{chart_name}" if repository else chart_name.partition("@")[0]
     name, version = source.rpartition("/")[2], str(inputs.get("version") or "").strip()
     if not version:
         raise ChartError("version", f"the chart {source} needs a version (Helm would download the newest); set version")
-    for chart in _users(name, version):
-        if (chart.name, chart.version) == (name, version):
-            return chart
+    if (chart := of_user(name, version)) is not None:
+        return chart
     if source in known_charts():
         return _placeholder(source, name, version)
     return _carried(source, name, version, tools)
+
+
+def of_user(name: str, version: str) -> LocalChart | None:
+    """The chart in the user's folder, if it has it. Raises ChartError."""
+    return next((chart for chart in _users(name, version) if (chart.name, chart.version) == (name, version)), None)
 
 
 def _placeholder(source: str, name: str, version: str) -> LocalChart:
