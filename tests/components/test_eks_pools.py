@@ -560,6 +560,7 @@ def test_the_kubeconfig_logs_in_by_the_aws_cli(server: ApiServer) -> None:
             {"existingCluster": {"name": "research", "nodeClass": "default", "nodeIdentity": "role"}},
             "existingCluster.nodeIdentity: nodes have the role of their node class",
         ),
+        ({"existingCluster": {"name": "research", "nodeClass": "t4-1"}}, "existingCluster.nodeClass: 't4-1' is what"),
         ({"autoscaling": {"autoscaler": "cluster-autoscaler"}}, "with cluster-autoscaler are not supported yet"),
         ({"autoscaling": {"unneededMinutes": 5}}, "autoscaling.unneededMinutes: belongs to the cluster"),
         ({"kubernetes": {"version": "1.34"}}, "kubernetes: belongs to the cluster"),
