@@ -72,7 +72,7 @@ deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.j
 drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=, SECRETS=1: also of charts and Secrets)
 	$(GPUCLUSTER) drift
 
-account: setup-account ## Ask your cloud account, read-only, what `pulumi up` will meet: quotas, machines, names, rights (STACK=; AWS, Google Cloud)
+account: setup-account ## Ask your cloud account, read-only, what `pulumi up` will meet: quotas, machines, names, rights (STACK=)
 	$(GPUCLUSTER) account
 
 prove: setup-account ## Show on the cluster of your kubeconfig what a rehearsal shows: nodes as declared, a first job per GPU pool, back to zero; asks for the price first (STACK=)

@@ -12,6 +12,7 @@ import json
 import os
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -19,9 +20,18 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from facts.concepts.credentials import hidden
+
 Object = dict[str, Any]
 
-_SECONDS: Final = 10.0
+# Webhooks of admission may take as long:
+# https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
+_SECONDS: Final = 30.0
+_ADDRESS_SECONDS: Final = 10.0
+# As client-go does: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+_BUSY: Final = (429, 503)
+_ATTEMPTS: Final = 4
+_LONGEST_WAIT: Final = 10.0
 _PLUGIN_SECONDS: Final = 60.0
 _PAGE: Final = 500
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -35,12 +45,15 @@ _TRY: Final = {"dryRun": "All", "fieldValidation": "Strict"}
 class SilentServerError(Exception):
     """The API server does not answer, or the user cannot log in; the message is the reason."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(hidden(message))
+
 
 class RefusedRequestError(Exception):
-    """The API server's answer is an error; ``status`` is that of HTTP."""
+    """The API server's answer is an error; ``status`` is that of HTTP. A webhook may have written its words."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
+        super().__init__(hidden(message))
         self.status = status
 
 
@@ -52,6 +65,10 @@ class ClusterReader:
         loaded = json.loads(kubeconfig)
         self._cluster: Mapping[str, Any] = loaded["clusters"][0]["cluster"]
         self._plugin: Mapping[str, Any] = loaded["users"][0]["user"]["exec"]
+
+    def version(self) -> Object:
+        """What the API server says of itself: whether this is its address."""
+        return self._send("GET", "/version", seconds=_ADDRESS_SECONDS)
 
     def get(self, path: str, **query: str) -> Object:
         """One object, or a list."""
@@ -112,7 +129,7 @@ class ClusterReader:
         host = urlsplit(self._cluster["server"]).hostname or ""
         here = host == "localhost" or host.startswith("127.") or host == "::1"
         direct = [urllib.request.ProxyHandler({})] if here else []
-        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), *direct)
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), _NoRedirects, *direct)
 
     @cached_property
     def _token(self) -> str:
@@ -151,20 +168,41 @@ class ClusterReader:
         *,
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
+        seconds: float = _SECONDS,
     ) -> Object:
         url = f"{self._cluster['server']}{quote(path)}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json", "Content-Type": content, "Authorization": f"Bearer {self._token}"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=_SECONDS) as response:
-                answer: Object = json.load(response)
-                return answer
-        except urllib.error.HTTPError as error:
-            raise RefusedRequestError(error.code, _message(error)) from None
+            for attempt in range(_ATTEMPTS):
+                try:
+                    with self._opener.open(request, timeout=seconds) as response:
+                        answer: Object = json.load(response)
+                        return answer
+                except urllib.error.HTTPError as error:
+                    if error.code not in _BUSY or attempt == _ATTEMPTS - 1:
+                        raise RefusedRequestError(error.code, _message(error)) from None
+                    time.sleep(_wait(error))
+            raise AssertionError("the last attempt returns or raises")
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
-            raise SilentServerError(f"no answer from {self._cluster['server']}: {reason}") from None
+            raise SilentServerError(f"no answer from {self._cluster['server']}{path}: {reason}") from None
+
+
+def _wait(error: urllib.error.HTTPError) -> float:
+    """Seconds until the next attempt, as the server says."""
+    try:
+        return min(float(error.headers.get("Retry-After", "1")), _LONGEST_WAIT)
+    except ValueError:
+        return 1.0
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """An API server sends nobody elsewhere, and the token is for it alone: a redirect is an answer like any other."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
+        """Nothing is requested."""
 
 
 def _message(error: urllib.error.HTTPError) -> str:

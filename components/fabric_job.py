@@ -47,7 +47,7 @@ def fabric_tests(settings: Settings, cloud: Cloud) -> dict[str, dict[str, str]]:
     for pool in (each for each in settings.gpu_pools if each.nodes.fabric is not None and each.scaling.max_nodes > 1):
         request = JobRequest(
             name=shortened(f"fabric-test-{pool.name}", LONGEST_NAME),
-            namespace=DEFAULT_NAMESPACE,
+            namespace=next(iter(pool.nodes.teams), DEFAULT_NAMESPACE),
             gpus=pool.gpus.per_node,
             workers=2,
             retries=0,

@@ -41,6 +41,7 @@ from facts.concepts.pool import (
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
 CLAIMS_POLICY: Final = "gpu-claims.gpucluster.dev"
+TEAMS_POLICY: Final = "gpu-teams.gpucluster.dev"
 MPS_POLICY: Final = "mps-pods.gpucluster.dev"
 
 # Messages about pods that reach none of the pools: in a cluster that somebody else made they are for other nodes.
@@ -56,6 +57,14 @@ _FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
 ISOLATION_LABEL: Final = "gpucluster.dev/isolation"
 ENFORCED: Final = "enforced"
 """Label, and its value, of the namespaces in a cluster that somebody else made whose pods may be refused."""
+# Where no pool is for teams, nothing is said of them.
+_IF_TEAMS: Final = (
+    "(!(p in variables.teams) || request.namespace in variables.teams[p] || "
+    "variables.tolerations.exists(o, o.?key.orValue('') in ['', 'gpucluster.dev/teams'])) && "
+)
+_NAMED_TOLERATIONS: Final = "variables.pod.?tolerations.orValue([]).filter(o, o.?key.orValue('') != '')"
+_OF_TEAMS: Final = "may run in a pool that is for other teams"
+"""Message of the validation for pools with ``teams``."""
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
 """Message of the validation for clouds whose autoscaler ends running pods."""
 
@@ -165,8 +174,11 @@ def manifests(
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)
         placement, placement_binding, isolation, isolation_binding = templates(resource)
+        if not any(pool.nodes.teams for pool in members):
+            placement, isolation = _without(placement, _IF_TEAMS), _without(isolation, _IF_TEAMS)
         if others is not None:
-            placement, isolation = _among_others(placement), _only_enforced(_among_others(isolation))
+            placement = _without(placement, *_IGNORED_KEYS)
+            isolation = _only_enforced(_without(isolation, *_IGNORED_KEYS))
         left_out = {
             *_pointless(members),
             *(() if ends_running_pods else (_EVICTION,)),
@@ -188,20 +200,49 @@ def manifests(
                 binding=isolation_binding,
             ),
         )
+        if others is not None and any(pool.nodes.teams for pool in members):
+            every += (_for_teams(resource, isolation, isolation_binding, variables),)
     return tuple(every)
 
 
-def _among_others(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy for a cluster that has nodes of others: pods that select a label that no pool has reach none."""
+def _for_teams(
+    resource: str, isolation: Mapping[str, Any], binding: Mapping[str, Any], variables: Sequence[Mapping[str, str]]
+) -> PolicyManifests:
+    """The policy on pools for teams in a cluster that somebody else made: it holds in all namespaces, for pods that
+    name the taint of such a pool, which none of theirs does."""
+    name = f"{_prefix(resource)}{TEAMS_POLICY}"
+    spec = isolation["spec"]
+    selector = {
+        key: value for key, value in spec["matchConstraints"]["namespaceSelector"].items() if key != "matchLabels"
+    }
+    named = {"name": "tolerations", "expression": _NAMED_TOLERATIONS}
+    own = [named if each["name"] == "tolerations" else each for each in spec["variables"]]
+    constraints = {**spec["matchConstraints"], "namespaceSelector": selector}
+    policy = {
+        **isolation,
+        "metadata": {"name": name},
+        "spec": {**spec, "matchConstraints": constraints, "variables": own},
+    }
+    validations = [each for each in spec["validations"] if each["message"] == _OF_TEAMS]
+    return PolicyManifests(
+        suffix=f"{_prefix(resource)}teams",
+        policy=_with(policy, variables, validations),
+        binding={**binding, "metadata": {"name": name}, "spec": {**binding["spec"], "policyName": name}},
+    )
 
-    def strict(variable: Mapping[str, str]) -> dict[str, str]:
+
+def _without(policy: Mapping[str, Any], *conditions: str) -> dict[str, Any]:
+    """The policy with these conditions left out of what a pod selects. Without ``_IGNORED_KEYS`` it is for a cluster
+    that has nodes of others: pods that select a label that no pool has reach none."""
+
+    def less(variable: Mapping[str, str]) -> dict[str, str]:
         text = " ".join(variable["expression"].split())
-        for ignored in _IGNORED_KEYS:
-            text = text.replace(ignored, "")
+        for condition in conditions:
+            text = text.replace(condition, "")
         return {**variable, "expression": text}
 
     spec = policy["spec"]
-    variables = [strict(each) if each["name"] == "selected" else each for each in spec["variables"]]
+    variables = [less(each) if each["name"] == "selected" else each for each in spec["variables"]]
     return {**policy, "spec": {**spec, "variables": variables}}
 
 
@@ -237,6 +278,8 @@ def _pointless(pools: Sequence[Pool]) -> Iterator[str]:
         yield "may run on GPUs that MPS shares, without the node's shared memory"
     if all(pool.gpus.topology is None for pool in pools):
         yield from ("does not select the topology of its chips", "requests a part of a node whose chips no pods share")
+    if not any(pool.nodes.teams for pool in pools):
+        yield _OF_TEAMS
     if not any(_tried_before(pool, pools) for pool in pools):
         yield "does not tolerate the taints of a pool that is tried first"
 
@@ -261,7 +304,8 @@ def facts(
 
     ``room``: the CPU and memory that a node of a pool leaves for pods, where that is known.
     """
-    ordered = sorted(pools, key=lambda pool: (pool.gpus.per_node, pool.scaling.preference))
+    # Those for teams last: what is enough for a pod is first of all a pool that every pod may use.
+    ordered = sorted(pools, key=lambda pool: (bool(pool.nodes.teams), pool.gpus.per_node, pool.scaling.preference))
     implied = {resource_taint(pool.gpus.resource) for pool in pools} if adds_gpu_toleration else set()
     label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.nodes.labels)})
     values: dict[str, Any] = {
@@ -282,6 +326,7 @@ def facts(
         "toleration": {pool.name: _tolerations(pool, implied) for pool in ordered},
         "triedBefore": {pool.name: _tried_before(pool, pools) for pool in ordered},
         "offered": {pool.name: pool.gpus.allocatable for pool in ordered},
+        "teams": {pool.name: list(pool.nodes.teams) for pool in ordered if pool.nodes.teams},
     }
     return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in values.items()]
 
@@ -310,9 +355,12 @@ def _tried_before(pool: Pool, pools: Sequence[Pool]) -> str:
 
 
 def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:
-    """Maximum GPUs per pod in pools of the same GPU type and a smaller size; 0 without such a pool."""
+    """Maximum GPUs per pod in pools of the same GPU type and teams and a smaller size; 0 without such a pool."""
+    own = (pool.gpus.type, pool.nodes.teams)
     smaller = (
-        other for other in pools if other.gpus.type == pool.gpus.type and other.gpus.per_node < pool.gpus.per_node
+        other
+        for other in pools
+        if (other.gpus.type, other.nodes.teams) == own and other.gpus.per_node < pool.gpus.per_node
     )
     return max((gpus_per_pod(other) for other in smaller), default=0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -20,7 +20,7 @@ from components.node_pool import ClusterAutoscaler, ClusterAutoscalerArgs, GpuNo
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.resources import ClusterObjects, Inputs, KubernetesProvider, object_token
 from components.settings import Problem, Settings, SettingsError, of_running_stack
-from components.settings.sections.cluster import ExistingCluster
+from facts.catalog.model import Resources
 
 if TYPE_CHECKING:
     from components import looks
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
-_INSIDE: Final = "what runs there"
-"""Of what nobody could look up: what the API server knows."""
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
@@ -44,22 +42,40 @@ def declare_gpu_pools(
     rest: Callable[[], Mapping[str, pulumi.Input[str]]] = dict,
     *,
     prefix: str = "",
-    cluster_name: pulumi.Input[str] | None = None,
+    joined: Joined | None = None,
 ) -> None:
     """Declare the GPU pools of a cluster and all that belongs to them: drivers, admission and the inventory.
 
     ``rest`` declares what else the stack has, after the pools, which a cloud may make one by one; it returns the
-    addresses for the inventory. ``prefix`` begins the name of each component. ``cluster_name`` is for the inventory.
+    addresses for the inventory. ``prefix`` begins the name of each component. In a cluster that somebody else made
+    (``joined``) pools come last: they cost, so a failed update has none, and they are the first that is deleted.
     """
     pools = cluster.settings.gpu_pools
-    for pool in pools:
-        args = NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool)
-        GpuNodePool(f"{prefix}{pool.name}", args, options())
+
+    def declare_pools(*after: pulumi.Resource) -> None:
+        for pool in pools:
+            args = NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool, after=after)
+            GpuNodePool(f"{prefix}{pool.name}", args, options())
+
+    if joined is None:
+        declare_pools()
     addresses = rest()
-    DriverDaemonSet(f"{prefix}drivers", DriverDaemonSetArgs(cluster=cluster, pools=pools), options())
-    GpuAdmission(f"{prefix}gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=pools), options())
-    offer = PublishedOfferArgs(cluster=cluster, pools=pools, addresses=addresses, cluster_name=cluster_name)
-    PublishedOffer(f"{prefix}offer", offer, options())
+    drivers = DriverDaemonSet(f"{prefix}drivers", DriverDaemonSetArgs(cluster=cluster, pools=pools), options())
+    admission = GpuAdmission(f"{prefix}gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=pools), options())
+    args = PublishedOfferArgs(cluster=cluster, pools=pools, addresses=addresses)
+    if joined is not None:
+        args = replace(args, cluster_name=joined.name, taken=joined.taken)
+    offer = PublishedOffer(f"{prefix}offer", args, options())
+    if joined is not None:
+        declare_pools(autoscaler, drivers, admission, offer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joined:
+    """Of a cluster that somebody else made: its name, and pool → what its DaemonSets request on each node."""
+
+    name: pulumi.Input[str]
+    taken: pulumi.Output[Mapping[str, Resources]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +122,8 @@ class GpuPools(pulumi.ComponentResource):
 
     The cluster is no resource of the stack: it is looked at first, and every resource here takes an input of the
     result, so that a refusal adds nothing. What is looked up is in the component's inputs, for the gate: ``cluster`` in
-    the words of the cloud's provider, and in ``unknown`` what nobody could look up, with the reason.
+    the words of the cloud's provider, and in ``unknown`` what nobody could look up, with the reason; that is
+    unknown itself where the update looks at more than the preview.
 
     Raises:
         pulumi.RunError: the cluster refuses the pools (at the preview, if it can be looked at), with all problems.
@@ -131,19 +148,28 @@ class GpuPools(pulumi.ComponentResource):
         given = pulumi.Output.all(cluster_name, identity, node_class)
         # The name of a cluster that this program makes is known before the cluster is there.
         self._may_be_missing = isinstance(args.name, pulumi.Output) and pulumi.runtime.is_dry_run()
-        found: pulumi.Output[ClusterLookup] = given.apply(self._find).apply(_known)
-        view: pulumi.Output[ClusterLookup] = found.apply(self._judge)
+        survey: pulumi.Output[_Survey] = given.apply(lambda known: self._survey(*known)).apply(_known)
+        view: pulumi.Output[ClusterLookup] = survey.apply(self._judge)
         properties = {
             "cloudName": self.cloud.name,
-            "cluster": view.apply(lambda known: {**known.properties, "project": args.settings.project}),
-            "unknown": view.apply(lambda known: dict(known.unknown)),
+            # What a preview puts off is known at the update, which would not be what it has planned otherwise.
+            "cluster": view.apply(
+                lambda known: _known(
+                    None
+                    if known.put_off and joining.look_inside is not None
+                    else {**known.properties, "project": args.settings.project}
+                )
+            ),
+            "unknown": view.apply(lambda known: _known(None if known.put_off else dict(known.unknown))),
         }
         super().__init__("gpucluster:index:GpuPools", name, properties, opts)
         given.apply(self._warn_if_unknown, run_with_unknowns=True)
+        found = survey.apply(lambda known: known.view)
         self.handle = joining.cluster(self.settings, found, view, self._deployed)
         kubeconfig = pulumi.Output.secret(view.apply(lambda known: known.kubeconfig))
-        authority = view.apply(lambda known: known.authority)
-        provider = KubernetesProvider(f"{name}-objects", kubeconfig, authority, pulumi.ResourceOptions(parent=self))
+        # Its owner may renew its CA, and nothing here is made again for that.
+        place = view.apply(lambda known: f"{args.settings.project}/{known.location}/{known.name}")
+        provider = KubernetesProvider(f"{name}-objects", kubeconfig, place, pulumi.ResourceOptions(parent=self))
         self.objects = ClusterObjects(provider=provider, cluster=None)
         autoscaler = ClusterAutoscaler(
             f"{name}-autoscaler",
@@ -155,7 +181,7 @@ class GpuPools(pulumi.ComponentResource):
             autoscaler,
             lambda: pulumi.ResourceOptions(parent=self),
             prefix=f"{name}-",
-            cluster_name=cluster_name,
+            joined=Joined(name=cluster_name, taken=survey.apply(lambda known: _known(known.taken))),
         )
         self.outputs = {
             "clusterName": view.apply(lambda known: known.name),
@@ -172,58 +198,91 @@ class GpuPools(pulumi.ComponentResource):
                 f"{self._name}: the cluster is not known yet, so the update looks at it before it adds pools", self
             )
 
-    async def _find(self, given: Sequence[Any]) -> ClusterLookup | None:
-        """What the cloud and the cluster say; ``None`` if the update looks at it."""
-        from components.cluster_reader import ClusterReader  # few stacks look at a cluster
+    async def _survey(self, cluster_name: str, identity: str | None, node_class: str | None) -> _Survey | None:
+        """What is there; ``None`` if the update looks at it."""
+        from components import looks  # few stacks look at a cluster
 
-        name, identity, node_class = given
-        existing = ExistingCluster.model_construct(name=name, node_identity=identity, node_class=node_class)
-        settings = replace(self.settings, file=self.settings.file.model_copy(update={"existing_cluster": existing}))
-        own = self._own_pools()
-        view = await self._joining.look(settings, own, self)
+        written = self.settings.existing_cluster
+        assert written is not None, "the stack names the cluster"
+        known = {"name": cluster_name, "node_identity": identity, "node_class": node_class}
+        existing = written.model_copy(update=known)
+        file = self.settings.file.model_copy(update={"existing_cluster": existing})
+        settings = replace(self.settings, file=file)
+        joining, own = self._joining, self._own_pools()
+        view = await joining.look(settings, own, self)
         if view.missing and self._may_be_missing:
             self._warn_if_unknown([pulumi.output.UNKNOWN])
             return None
-        if view.kubeconfig and self._joining.look_inside is not None:
-            reader = ClusterReader(view.kubeconfig)
-            return await self._answered(view, self._joining.look_inside(settings, own, view, reader, self))
-        return view
+        problems = (*view.problems, *self._taken(view), *self._joined_twice(view))
+        found = _Survey(settings=settings, view=view, problems=problems, notes=(*view.notes, *self._gone(view)))
+        if not view.kubeconfig:
+            return found
+        plan = self._plan(settings, self.objects.declared)
 
-    async def _judge(self, view: ClusterLookup) -> ClusterLookup:
-        """The same if nothing stands against the pools."""
-        from components.cluster_reader import ClusterReader
+        def reach() -> _Survey:
+            kubeconfig, reader = _reached(view)
+            seen = looks.survey(reader, plan)
+            taken = looks.taken_by_daemons(plan, seen)
+            reached = replace(view, kubeconfig=kubeconfig)
+            surveyed = replace(found, view=reached, reader=reader, seen=seen, taken=taken)
+            if joining.look_inside is None or (seen.missing and not plan.preview):
+                return surveyed
+            inside = joining.look_inside(settings, own, reached, seen.lists, reader.find)
+            return replace(
+                surveyed,
+                view=inside,
+                problems=(*problems, *inside.problems[len(reached.problems) :]),
+                notes=(*found.notes, *inside.notes[len(reached.notes) :]),
+                reader=reader if inside.kubeconfig else None,
+            )
 
-        if view.kubeconfig and _INSIDE not in view.unknown:
-            view = await self._answered(view, self._looked(view, ClusterReader(view.kubeconfig)))
-        if problems := [*view.problems, *self._taken(view), *self._joined_twice(view)]:
-            raise pulumi.RunError(str(SettingsError(problems, stack=self.settings.stack)))
-        for note in view.notes:
-            pulumi.warn(f"{self._name}: {note}", self)
-        return view
+        found = await self._asked(found, reach)
+        if joining.look_again is not None and found.reader is not None and not found.problems:
+            found = replace(found, view=await joining.look_again(found.view, self))
+        return found
 
-    async def _looked(self, view: ClusterLookup, reader: ClusterReader) -> ClusterLookup:
+    async def _judge(self, survey: _Survey) -> ClusterLookup:
+        """What the cloud says of the cluster, if nothing stands against the pools."""
         from components import looks
 
-        plan = await self._plan()
-        looked = await asyncio.get_running_loop().run_in_executor(None, looks.look, reader, plan)
-        return replace(view, problems=(*view.problems, *looked.problems), notes=(*view.notes, *looked.notes))
+        if survey.reader is not None and survey.seen is not None:
+            reader, seen = survey.reader, survey.seen
+            manifests = {name: await _plain(each) for name, each in self.objects.declared.items()}
+            plan, surveyed = self._plan(survey.settings, manifests), survey
 
-    async def _answered(self, view: ClusterLookup, answer: Awaitable[ClusterLookup]) -> ClusterLookup:
-        """The answer of the cluster's API server; without one what is known so far, and the reason."""
+            def judge() -> _Survey:
+                looked, view = looks.look(reader, plan, seen), surveyed.view
+                return replace(
+                    surveyed,
+                    view=replace(view, put_off=looked.put_off),
+                    problems=(*surveyed.problems, *looked.problems),
+                    notes=(*surveyed.notes, *looked.notes),
+                )
+
+            survey = await self._asked(survey, judge)
+        if survey.problems:
+            raise pulumi.RunError(str(SettingsError(list(survey.problems), stack=survey.settings.stack)))
+        for note in survey.notes:
+            pulumi.warn(f"{self._name}: {note}", self)
+        return survey.view
+
+    async def _asked(self, survey: _Survey, ask: Callable[[], _Survey]) -> _Survey:
+        """The result of ``ask``, or the survey with the reason why the API server does not answer."""
         from components.cluster_reader import RefusedRequestError, SilentServerError
 
+        name, view = survey.view.name, survey.view
         try:
-            return await answer
+            return await asyncio.get_running_loop().run_in_executor(None, ask)
         except RefusedRequestError as error:
-            text = f"the API server of '{view.name}' refuses to be looked at ({error.status}): {error}"
+            text = f"the API server of '{name}' refuses to be looked at ({error.status}): {error}"
             remedy = _LOG_IN if error.status in _NOT_LOGGED_IN else _AGAIN
         except SilentServerError as error:
-            text, remedy = f"the API server of '{view.name}' cannot be asked: {error}", _REACH
+            text, remedy = f"the API server of '{name}' cannot be asked: {error}", _REACH
             if pulumi.runtime.is_dry_run():
-                notes = (*view.notes, f"{text}. The update asks it before it adds pools")
-                return replace(view, notes=notes, unknown={**view.unknown, _INSIDE: text})
+                note = f"{text}. The update asks it before it adds pools"
+                return replace(survey, view=replace(view, put_off=True), notes=(*survey.notes, note), reader=None)
         problem = Problem("existingCluster.name", text, remedy)
-        return replace(view, problems=(*view.problems, problem), unknown={**view.unknown, _INSIDE: text})
+        return replace(survey, problems=(*survey.problems, problem), reader=None)
 
     def _own_pools(self) -> set[str]:
         """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
@@ -235,9 +294,25 @@ class GpuPools(pulumi.ComponentResource):
         """Pools of others with our names."""
         for pool in self.settings.gpu_pools:
             own = self._deployed.outputs(self._joining.pool_token, f"{self._name}-{pool.name}-pool")
-            if pool.name in view.pools and not (own.get("name") == pool.name and self._joining.has_pool(view, own)):
+            if pool.name not in view.pools or (own.get("name") == pool.name and self._joining.has_pool(view, own)):
+                continue
+            if pool.name in view.leftovers:
+                text = (
+                    f"'{view.name}' has a pool '{pool.name}' with the labels of this program, which is not in the "
+                    "state of this stack: it was made by an update that was interrupted, or by another stack"
+                )
+                remedy = f"If no stack has it and no job runs there, delete it: {view.leftovers[pool.name]}"
+            else:
                 text = f"'{view.name}' has a pool '{pool.name}' already, which this stack did not make"
-                yield Problem(f"{pool.declared_at}.name", text, "Choose another name")
+                remedy = "Choose another name"
+            yield Problem(f"{pool.declared_at}.name", text, remedy)
+
+    def _gone(self, view: ClusterLookup) -> Iterator[str]:
+        """Pools of the state that the cluster does not have, as if somebody had made it again."""
+        for pool in self.settings.gpu_pools:
+            own = self._deployed.outputs(self._joining.pool_token, f"{self._name}-{pool.name}-pool")
+            if own and view.location and self._joining.has_pool(view, own) and pool.name not in view.pools:
+                yield f"the pool {pool.name} of this stack is gone from '{view.name}': run pulumi refresh"
 
     def _joined_twice(self, view: ClusterLookup) -> Iterator[Problem]:
         """The names of objects in a cluster are those of one ``GpuPools``."""
@@ -247,26 +322,65 @@ class GpuPools(pulumi.ComponentResource):
             text = f"'{view.name}' has the pools of GpuPools '{first}' of this program already"
             yield Problem("existingCluster.name", text, f"Add the pools of '{self._name}' there")
 
-    async def _plan(self) -> looks.Planned:
+    def _plan(self, settings: Settings, manifests: Mapping[str, Inputs]) -> looks.Planned:
         """What is about to be added; the program has declared all of it by now."""
         from components import looks
 
-        manifests = {name: await _plain(each) for name, each in self.objects.declared.items()}
         uids = {
             name: str(metadata["uid"])
             for name, each in manifests.items()
             if (metadata := self._deployed.outputs(object_token(each), name).get("metadata") or {}).get("uid")
         }
         return looks.Planned(
-            settings=self.settings,
+            settings=settings,
             objects=manifests,
             uids=uids,
-            owner=(pulumi.get_project(), self.settings.stack),
-            own_daemons=self._joining.own_daemons,
+            owner=(pulumi.get_project(), settings.stack),
+            preview=pulumi.runtime.is_dry_run(),
+            own_daemon=self._joining.own_daemon,
             node_labels=self._joining.node_labels,
             other_plugin=self._joining.other_plugin,
+            lists=self._joining.lists,
+            listed_notes=self._joining.listed_notes,
             needs_plugin=self._joining.needs_plugin,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Survey:
+    """A cluster, as far as it could be looked at before its manifests are known; ``reader`` is ``None`` if its API
+    server does not answer, and ``taken`` if nobody could list its DaemonSets."""
+
+    settings: Settings
+    view: ClusterLookup
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    reader: ClusterReader | None = None
+    seen: looks.Surveyed | None = None
+    taken: Mapping[str, Resources] | None = None
+
+
+def _reached(view: ClusterLookup) -> tuple[str, ClusterReader]:
+    """The kubeconfig by the first address that answers, and its reader.
+
+    Raises:
+        RefusedRequestError: every address refuses the user.
+        SilentServerError: none answers as it should, with what each says.
+    """
+    from components.cluster_reader import ClusterReader, RefusedRequestError, SilentServerError
+
+    failures: list[Exception] = []
+    for kubeconfig in (view.kubeconfig, *view.other_kubeconfigs):
+        reader = ClusterReader(kubeconfig)
+        try:
+            reader.version()
+        except (RefusedRequestError, SilentServerError) as error:
+            failures.append(error)
+        else:
+            return kubeconfig, reader
+    if all(isinstance(each, RefusedRequestError) for each in failures):
+        raise failures[0]
+    raise SilentServerError("; ".join(str(each) for each in failures))
 
 
 def _named(pool: Mapping[str, Any]) -> str:
@@ -274,8 +388,8 @@ def _named(pool: Mapping[str, Any]) -> str:
     return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
 
 
-def _known(view: ClusterLookup | None) -> Any:
-    return pulumi.Output.from_input(pulumi.output.UNKNOWN) if view is None else view
+def _known(value: object) -> Any:
+    return pulumi.Output.from_input(pulumi.output.UNKNOWN) if value is None else value
 
 
 async def _plain(manifest: Inputs) -> Inputs:

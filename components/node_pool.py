@@ -47,7 +47,9 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             pool for pool in args.pools if pool.role == "gpu" and not (claimed and claimed <= pool.nodes.labels.items())
         ]
         if cluster.settings.autoscaler != "none" and counted:
-            node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated)
+            existing = cluster.settings.existing_cluster
+            image = None if existing is None else existing.reaper_image
+            node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated, image)
         gpus = any(pool.role == "gpu" for pool in args.pools)
         if args.admin_pool is not None and cluster.settings.autoscaler != "none" and gpus:
             ledger.declare(objects, args.admin_pool)
@@ -93,15 +95,17 @@ class AdminPool(pulumi.ComponentResource):
 class NodePoolArgs:
     """``pool`` in ``cluster``, scaled by ``autoscaler``, and declared after the admin pool: clouds add the GPU taint
     and toleration themselves only if a CPU pool already exists, and system pods without another node would run
-    here."""
+    here. It is made ``after`` these, and deleted before them."""
 
     cluster: PoolsCluster
     autoscaler: ClusterAutoscaler
     pool: Pool
+    after: Sequence[pulumi.Resource] = ()
 
     def declare(self, name: str, parent: pulumi.Resource) -> pulumi.CustomResource:
         """The pool's resources, as children of ``parent``."""
-        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, pulumi.ResourceOptions(parent=parent))
+        options = pulumi.ResourceOptions(parent=parent, depends_on=[*self.after] or None)
+        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, options)
 
 
 class GpuNodePool(pulumi.ComponentResource):

@@ -23,7 +23,9 @@ _NODES: Final[dict[str, Any]] = {"apiGroups": [""], "resources": ["nodes"], "ver
 _CLAIMS: Final[dict[str, Any]] = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["delete"]}
 
 
-def manifests(autoscaler: str, pools: Iterable[Pool], accelerated: Iterable[str] | None = None) -> list[Any]:
+def manifests(
+    autoscaler: str, pools: Iterable[Pool], accelerated: Iterable[str] | None = None, image: str | None = None
+) -> list[Any]:
     """Its objects, for a cluster with the ``autoscaler`` of the stack file's spelling and these GPU ``pools``.
 
     ``accelerated``: instead of on the admin pool it runs on any node without a GPU, which has none of these labels of
@@ -47,10 +49,19 @@ def manifests(autoscaler: str, pools: Iterable[Pool], accelerated: Iterable[str]
         absent = [{"key": key, "operator": "DoesNotExist"} for key in (POOL_LABEL, GPU_PRESENT_LABEL, *accelerated)]
         terms = {"nodeSelectorTerms": [{"matchExpressions": absent}]}
         pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    if image is not None:
+        job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["image"] = image
     return [*others, job]
 
 
-def declare(objects: AdminObjects, autoscaler: str, pools: Iterable[Pool], accelerated: Iterable[str]) -> None:
-    """Its objects, which run on the admin pool; without one on any node that has none of these labels."""
-    for manifest in manifests(autoscaler, pools, None if objects.home else accelerated):
+def declare(
+    objects: AdminObjects,
+    autoscaler: str,
+    pools: Iterable[Pool],
+    accelerated: Iterable[str],
+    image: str | None = None,
+) -> None:
+    """Its objects, which run on the admin pool; without one on any node that has none of these labels. ``image`` has
+    Python; the default is Docker's official one."""
+    for manifest in manifests(autoscaler, pools, None if objects.home else accelerated, image):
         objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, *objects.home)

@@ -19,7 +19,14 @@ from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
+from facts.concepts.kubernetes import (
+    DEFAULT_NAMESPACE,
+    DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
+    UNINTERRUPTED,
+    manifest,
+    tolerations,
+)
 from facts.concepts.parts import NO_FABRIC
 from facts.concepts.pool import POOL_LABEL, Pool, kind_labels, with_mps
 
@@ -71,6 +78,7 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
             "hourlyUsd": _cents(spec.nodes.hourly_usd),
             "priceAtMost": spec.nodes.price_at_most,
             "machineType": spec.nodes.machine_type,
+            "teams": list(spec.nodes.teams),
             "taints": [asdict(taint) for taint in spec.nodes.taints],
             "labels": dict(spec.nodes.labels),
         }
@@ -92,7 +100,7 @@ def _check(spec: Pool, autoscaler: str) -> Iterator[dict[str, Any]]:
         job["spec"] |= {"completionMode": "Indexed", "parallelism": pods, "completions": pods}
         job["spec"]["template"]["spec"]["subdomain"] = name
         selected = {"clusterIP": "None", "selector": {"batch.kubernetes.io/job-name": name}}
-        yield manifest("v1", "Service", name, "default", spec=selected)
+        yield manifest("v1", "Service", name, job["metadata"]["namespace"], spec=selected)
     yield job
 
 
@@ -104,6 +112,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     (job,) = documents(
         Path(__file__).with_name("gpu-job.yaml"),
         name=shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT),
+        namespace=next(iter(spec.nodes.teams), DEFAULT_NAMESPACE),
         pods=pods,
         # A spot node may be reclaimed while the pod runs; that is not the job's failure.
         retries=_RETRIES_ON_SPOT if spec.scaling.spot else 0,

@@ -38,12 +38,14 @@ these, and change them between versions. A pod that requests everything publishe
 class PublishedOfferArgs:
     """The GPU ``pools`` of ``cluster``; ``addresses`` of shared services for jobs, by key of ``workloads``.
 
-    ``cluster_name``: that of a cluster that somebody else made, which may be known only at the update."""
+    ``cluster_name``: that of a cluster that somebody else made, which may be known only at the update. ``taken``: pool
+    → what its owner's DaemonSets request on each node."""
 
     cluster: PoolsCluster
     pools: Sequence[Pool]
     addresses: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     cluster_name: pulumi.Input[str] | None = None
+    taken: pulumi.Output[Mapping[str, Resources]] | None = None
 
 
 class PublishedOffer(pulumi.ComponentResource):
@@ -54,8 +56,12 @@ class PublishedOffer(pulumi.ComponentResource):
         settings, cloud, objects = args.cluster.settings, args.cluster.cloud, args.cluster.objects
         daemons = daemons_of(cloud, settings, args.pools)
 
-        def config_map(addresses: Mapping[str, str], cluster: str = settings.cluster_name) -> dict[str, Any]:
-            published = replace(offer(settings, args.pools, daemons, addresses), cluster=cluster)
+        def config_map(
+            addresses: Mapping[str, str],
+            cluster: str = settings.cluster_name,
+            taken: Mapping[str, Resources] | None = None,
+        ) -> dict[str, Any]:
+            published = replace(offer(settings, args.pools, daemons, addresses, taken or {}), cluster=cluster)
             if settings.existing_cluster is not None:
                 published = replace(published, project=pulumi.get_project(), log_command=None)
             return to_config_map(published)
@@ -64,8 +70,8 @@ class PublishedOffer(pulumi.ComponentResource):
         if args.addresses:
             pools["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
         elif args.cluster_name is not None:
-            called = pulumi.Output.from_input(args.cluster_name)
-            pools["data"] = called.apply(lambda known: config_map({}, known)["data"])
+            looked = pulumi.Output.all(args.cluster_name, args.taken)
+            pools["data"] = looked.apply(lambda known: config_map({}, *known)["data"])
         objects.declare(f"{name}-pools", pools, self)
         rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
         reader = manifest(f"{RBAC}/v1", "Role", CONFIG_MAP, NAMESPACE, rules=[rule])
@@ -88,9 +94,13 @@ def queued(settings: Settings) -> tuple[str, ...]:
 
 
 def offer(
-    settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], addresses: Mapping[str, str]
+    settings: Settings,
+    pools: Sequence[Pool],
+    daemons: Sequence[GpuDaemon],
+    addresses: Mapping[str, str],
+    taken: Mapping[str, Resources] | None = None,
 ) -> Offer:
-    """The stack's pool inventory; ``daemons`` reserve resources on each node."""
+    """The stack's pool inventory; ``daemons`` reserve resources on each node, and others what is ``taken``, by pool."""
     checkpoints, volume = settings.workloads.checkpoints, settings.workloads.shared_volume
     accounts = dict.fromkeys(
         (
@@ -103,7 +113,7 @@ def offer(
         cloud=settings.cloud,
         region=settings.region,
         cluster=settings.cluster_name,
-        pools=tuple(_pool(settings, pool, daemons) for pool in pools),
+        pools=tuple(_pool(settings, pool, daemons, (taken or {}).get(pool.name)) for pool in pools),
         registry=addresses.get("registry"),
         accounts=tuple(accounts),
         account_labels=catalog.of(settings.cloud).labels.account if accounts else {},
@@ -129,9 +139,10 @@ def _logs(settings: Settings) -> dict[str, str | None]:
     return {"log_setting": f"addons: [{known.log_addon}]"}
 
 
-def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:
+def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon], taken: Resources | None) -> PoolOffer:
     known = catalog.of(settings.cloud)
-    free_per_pod = _free_per_pod(settings, pool, [daemon for daemon in daemons if pool in daemon.pools])
+    requested = [requests_of(daemon.pod) for daemon in daemons if pool in daemon.pools]
+    free_per_pod = _free_per_pod(settings, pool, requested if taken is None else [*requested, taken])
     return pool_offer(
         pool,
         milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
@@ -147,8 +158,9 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
     )
 
 
-def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
-    """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
+def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[Resources]) -> Resources | None:
+    """What a pod can request on every machine type of the pool, without the system pods and what ``daemons`` request;
+    ``None`` if unknown."""
     known = catalog.of(settings.cloud)
     machines = [known.machines.get(type) for type in pool.nodes.machine_types]
     free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
@@ -156,8 +168,7 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
         return None
     own = [pod for pod in (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons)) if pod.per_node]
     volume = known.nodes.volume_pods if settings.workloads.shared_volume is not None else ()
-    requested = [_RESERVE, *(pod.request for pod in (*own, *known.nodes.gpu_node_pods, *volume))]
-    requested += [_request(daemon.pod) for daemon in daemons]
+    requested = [_RESERVE, *(pod.request for pod in (*own, *known.nodes.gpu_node_pods, *volume)), *daemons]
     if pool.nodes.image_streaming and known.nodes.streaming_mib is not None:
         taken = max(known.nodes.streaming_mib(machine) for machine in machines if machine is not None)
         requested.append(Resources(milli_cpu=0, memory_mib=taken))
@@ -167,7 +178,7 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
     )
 
 
-def _request(pod: Mapping[str, Any]) -> Resources:
+def requests_of(pod: Mapping[str, Any]) -> Resources:
     """A pod's requests: of all containers together, or of its largest init container."""
     amounts = {"cpu": Decimal(), "memory": Decimal(), **pod_requests(pod)}
     return Resources(milli_cpu=round(1000 * amounts["cpu"]), memory_mib=round(amounts["memory"] / _MIB))

@@ -97,18 +97,18 @@ class CustomResource(pulumi.CustomResource, Generic[Outputs]):
 class KubernetesProvider(pulumi.ProviderResource):
     """The explicit provider of the objects inside one cluster; ``kubeconfig`` is secret.
 
-    ``authority`` is the CA of the control plane, which identifies the cluster. Without an identifier the provider
-    treats a new address as a new cluster, and replaces every object:
+    ``identity`` tells the cluster from others: the CA of its control plane, or, where somebody else may renew that, its
+    name. Without an identifier the provider treats a new address as a new cluster, and replaces every object:
     https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go (``DiffConfig``)
     ConfigMaps change in place, so that the pools of a protected stack, which allows no replacement, can change:
     https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/#enableconfigmapmutable_python
     """
 
     def __init__(
-        self, name: str, kubeconfig: pulumi.Output[str], authority: pulumi.Output[str], opts: pulumi.ResourceOptions
+        self, name: str, kubeconfig: pulumi.Output[str], identity: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> None:
         plugin = pulumi.ResourceOptions(version=plugin_version("kubernetes"))
-        identifier = authority.apply(lambda certificate: hashlib.sha256(certificate.encode()).hexdigest())
+        identifier = identity.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())
         inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier, "enableConfigMapMutable": "true"}
         super().__init__("kubernetes", name, inputs, pulumi.ResourceOptions.merge(plugin, opts))
 

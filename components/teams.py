@@ -15,7 +15,7 @@ import pulumi
 from components.cluster import Cluster
 from components.settings.sections.teams import Priority, Team
 from components.user_admission import grows_for_claims
-from facts.concepts.kubernetes import GPU_RESOURCE, manifest
+from facts.concepts.kubernetes import DEVICE_CLASSES, GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
@@ -25,10 +25,8 @@ _VALUES: Final[Mapping[Priority, int]] = {"low": -1, "high": 1000}
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
 
-# https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-dra-resource-claims, and the classes of
-# https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu
+# https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-dra-resource-claims
 _DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
-_DEVICE_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com")
 # Requests of a pod that has none, which a quota would otherwise refuse. No ``max`` of GPUs here: a LimitRange refuses
 # every container without a limit of the resource, or sets the maximum as its limit
 # (https://kubernetes.io/docs/concepts/policy/limit-range/), and with it a GPU.
@@ -80,7 +78,7 @@ def manifests(
     that pods claim where pools grow for ``claims``. A team may have as many of both."""
     hard: dict[str, str] = {f"requests.{resource}": str(team.gpus) for resource in resources}
     hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
-    hard |= {f"{device_class}{_DEVICES}": str(team.gpus) for device_class in _DEVICE_CLASSES if claims}
+    hard |= {f"{device_class}{_DEVICES}": str(team.gpus) for device_class in DEVICE_CLASSES if claims}
     limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
     hard |= {f"requests.{resource}": most for resource, most in limits.items() if most is not None}
     yield manifest("v1", "ResourceQuota", "team", team.name, spec={"hard": hard})

@@ -23,7 +23,7 @@ from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
 from facts import catalog
 from facts.concepts.autoscaler import KARPENTERS
-from facts.concepts.kubernetes import RESOURCES, quantity
+from facts.concepts.kubernetes import DEVICE_CLASSES, RESOURCES, quantity
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.parts import FABRIC_CLAIM
 
@@ -89,7 +89,13 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mappi
 def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The policy on claims in ``namespaces``, where a claim may be a request for GPUs, with its binding."""
     file = Path(__file__).with_name("user-claims.yaml")
-    yield from documents(file, namespaces=_named(namespaces), fabric=FABRIC_CLAIM)
+    yield from documents(
+        file,
+        namespaces=_named(namespaces),
+        fabric=FABRIC_CLAIM,
+        classes=json.dumps([*DEVICE_CLASSES]),
+        listed=" and ".join(DEVICE_CLASSES),
+    )
 
 
 def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.unknown import at
 from policies import exemptions, levels, pools, prices
 from policies.config import configured, limits_in
 from policies.exemptions import Exemption
@@ -94,6 +96,8 @@ class GateState:
     """Stack, or ``default`` → its configuration of the gate."""
     budgets: Mapping[str, float | None] = field(default_factory=dict)
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
+    own_prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(stack, pool) → ``hourlyUsd`` of its stack file, in US dollars."""
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
@@ -136,6 +140,10 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         raised = after.budgets.get(stack, budget)
         if budget != raised and _higher(budget, raised):
             lines.append(f"budget.maxHourlyUsd, stack {stack}: {_shown(budget)} → {_shown(raised)}")
+    for (stack, pool), usd in after.own_prices.items():
+        was = before.own_prices.get((stack, pool))
+        if was is None or usd < was:
+            lines.append(f"hourlyUsd of {pool}, stack {stack}: {_shown(was)} → {_shown(usd)}")
     for file, commands in before.gated.items():
         changed = [command for command in commands if command not in after.gated.get(file, ())]
         lines += [f"{file}: what runs with {_FLAG} is changed or removed: {_title(each)}" for each in changed]
@@ -197,8 +205,21 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     budgets = {
         stack: ((config or {}).get("gpucluster:budget") or {}).get("maxHourlyUsd") for stack, config in stacks.items()
     }
+    own_prices = {
+        (stack, pool): usd for stack, config in stacks.items() for pool, usd in _prices_of_pools(config or {})
+    }
     rules, refused = _judged(tree, programs or tree)
-    return GateState(rules, configs, budgets, gated_commands(tree), refused)
+    return GateState(rules, configs, budgets, own_prices, gated_commands(tree), refused)
+
+
+def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Each pool of a stack file that says what its nodes cost."""
+    for key in ("adminPool", "cpuPools", "gpuPools"):
+        section = config.get(f"gpucluster:{key}")
+        for each in section if isinstance(section, list) else [section]:
+            usd = at(each, "hourlyUsd")
+            if isinstance(usd, (int, float)):
+                yield str(at(each, "name") or key), float(usd)
 
 
 def _output(script: str, tree: Path) -> Any:
@@ -280,7 +301,7 @@ def main(arguments: list[str]) -> int:
     try:
         start = _git("merge-base", base, "HEAD").decode().strip()
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(["tar", "-x", "-C", folder], input=_git("archive", start), check=True, capture_output=True)
+            check_out(ROOT, start, Path(folder))
             lines = loosenings(state_of(Path(folder)), state_of(ROOT, Path(folder)))
     except subprocess.CalledProcessError as error:
         reason = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
@@ -288,6 +309,14 @@ def main(arguments: list[str]) -> int:
         return 2
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return int(bool(lines))
+
+
+def check_out(repository: Path, commit: str, folder: Path) -> None:
+    """Write all files of a commit into ``folder``: an archive would leave out what .gitattributes says."""
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = {**os.environ, "GIT_INDEX_FILE": str(Path(temporary) / "index")}
+        for command in (("read-tree", commit), ("checkout-index", "--all", f"--prefix={folder}/")):
+            subprocess.run(["git", *command], cwd=repository, check=True, capture_output=True, env=environment)
 
 
 def _git(*arguments: str) -> bytes:

@@ -100,6 +100,7 @@ def _declared(resource: ResourceValidationArgs | PolicyResource, properties: obj
         resource.urn,
         plain(properties),
         provider=provider if isinstance(provider, dict) else {},
+        provider_urn="" if resource.provider is None else resource.provider.urn,
     )
 
 

@@ -50,6 +50,10 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     },
     "azure-native:keyvault:getVault": lambda args: VAULT,
     "azure-native:keyvault:getKey": lambda args: KEY,
+    "azure-native:managedidentity:getUserAssignedIdentity": lambda args: {
+        "principalId": f"{args['resourceName']}-principal",
+        "clientId": f"{args['resourceName']}-client",
+    },
     "azure-native:network:getRouteTable": lambda args: ROUTE_TABLE,
     "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
     # A cluster in its first update: its pools come later.

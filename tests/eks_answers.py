@@ -69,7 +69,68 @@ RESEARCH: Final[dict[str, Any]] = {
     },
     "upgradePolicies": [{"supportType": "STANDARD"}],
 }
-CLUSTERS: Final[dict[str, dict[str, Any]]] = {"research": RESEARCH}
+CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/kube-system/deployments"
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/examples/v1/general-purpose.yaml, with what companies add;
+# its status as https://karpenter.sh/v1.14/concepts/nodeclasses/ has it.
+TAGGED: Final = [{"tags": {"karpenter.sh/discovery": "research"}}]
+DEFAULT: Final[dict[str, Any]] = {
+    "spec": {
+        "role": "KarpenterNodeRole-research",
+        "subnetSelectorTerms": TAGGED,
+        "securityGroupSelectorTerms": TAGGED,
+        "amiSelectorTerms": [{"alias": "al2023@v20250807"}],
+        "kubelet": {"maxPods": 58},
+        "tags": {"cost-center": "42"},
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 2, "httpProtocolIPv6": "enabled"},
+        "blockDeviceMappings": [
+            {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi", "encrypted": True, "kmsKeyID": "alias/company"}}
+        ],
+    },
+    "status": {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "subnets": [{"id": f"subnet-0000000{each}", "zone": f"us-west-2{each}"} for each in "ab"],
+    },
+}
+GENERAL: Final[dict[str, Any]] = {
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]},
+                    {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["2"]},
+                ]
+            }
+        }
+    }
+}
+CONTROLLER: Final = "public.ecr.aws/karpenter/controller:1.14.1"
+
+
+def deployment(image: str, *variables: str, **spec: Any) -> dict[str, Any]:
+    container = {"image": image, "env": [{"name": each, "value": "x"} for each in variables]}
+    return {"spec": {**spec, "template": {"spec": {"containers": [container]}}}}
+
+
+def _named(path: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: {"metadata": {"name": path.rpartition("/")[2], "uid": "theirs"}, **fields}}
+
+
+OTHER: Final = {**DEFAULT, "spec": {**DEFAULT["spec"], "role": "another"}}
+KARPENTER: Final[dict[str, Any]] = {
+    "/apis/karpenter.sh": {"versions": [{"version": "v1"}]},
+    "/apis/karpenter.k8s.aws": {"versions": [{"version": "v1"}]},
+    **_named(f"{CLASSES}/default", DEFAULT),
+    **_named(f"{CLASSES}/other", OTHER),
+    **_named("/apis/karpenter.sh/v1/nodepools/general", GENERAL),
+    **_named(f"{DEPLOYMENTS}/karpenter", deployment(CONTROLLER, "INTERRUPTION_QUEUE")),
+    **_named("/api/v1/nodes/ip-10-20-0-9", {"spec": {}, "status": {"capacity": {"cpu": "4"}}}),
+}
+"""What the API server of such a cluster has, by path."""
+CLUSTERS: Final[dict[str, dict[str, Any]]] = {
+    "research": RESEARCH,
+    "another": {**RESEARCH, "arn": f"{RESEARCH['arn']}-2"},
+}
 """The clusters of others by name; a test may have others."""
 
 

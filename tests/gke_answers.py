@@ -70,7 +70,12 @@ RESEARCH: Final[dict[str, Any]] = {
         }
     ],
 }
-CLUSTERS: Final[list[dict[str, Any]]] = [RESEARCH, {**RESEARCH, "name": "another"}]
+CLUSTERS: Final[list[dict[str, Any]]] = [
+    RESEARCH,
+    {**RESEARCH, "name": "another"},
+    {**RESEARCH, "name": "twice"},
+    {**RESEARCH, "name": "twice", "location": "us-central1-b"},
+]
 """The clusters of the project; a test may have others."""
 
 

@@ -109,6 +109,12 @@ def test_a_command_that_the_command_line_refuses_is_noticed(command: str, why: s
     assert bool(refusal) is bool(why)
 
 
+def test_a_chart_that_a_page_installs_has_a_version() -> None:
+    installed = [command for _, command in of_tool("helm", False) if command.split()[1] in ("install", "upgrade")]
+    assert installed
+    assert [command for command in installed if not re.search(r" --version \d+\.\d+\.\d+\b", command)] == []
+
+
 def test_pages_write_targets_and_variables_of_make() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     written = [(page, shlex.split(command)[1:]) for page, command in of_tool("make", False) + of_tool("make", True)]

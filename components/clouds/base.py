@@ -6,7 +6,7 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -198,11 +198,13 @@ class ClusterLookup:
     """What the cloud says of a cluster that somebody else made.
 
     ``properties`` are in the words of the provider's cluster resource, for the gate; ``unknown`` are those that nobody
-    could look up, with the reason. ``kubeconfig`` is empty where asking the cluster makes no sense. ``pools`` are the
-    names of its node pools. ``missing``: it is not there. ``nodes`` are properties of its nodes that new ones take
-    over, by the provider's names, ``node_class`` is an object in the cluster with such properties. ``node_identity`` is
-    what new nodes log in as, ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add
-    pools, ``notes`` what the owner of the pools should know.
+    could look up, with the reason; ``put_off``: the update looks at more than this preview. ``kubeconfig`` is empty
+    where asking the cluster makes no sense; ``other_kubeconfigs`` are those by its other addresses. ``pools`` are the
+    names of its node pools; ``leftovers`` those that have this program's labels, with what deletes them. ``missing``:
+    it is not there. ``nodes`` are properties of its nodes that new ones take over, by the provider's names,
+    ``node_class`` an object in the cluster with such properties. ``node_identity`` is what new nodes log in as,
+    ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the
+    owner of the pools should know.
     """
 
     name: str
@@ -219,23 +221,10 @@ class ClusterLookup:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     missing: bool = False
-    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-class ClusterObjectsReader(Protocol):
-    """Reads objects of a cluster; ``components/cluster_reader.py`` says what its methods raise."""
-
-    def find(self, path: str) -> dict[str, Any] | None:
-        """One object; ``None`` if it, or its kind, does not exist."""
-        ...
-
-    def items(self, path: str) -> Iterator[dict[str, Any]]:
-        """The objects of a list."""
-        ...
-
-    def may(self, attributes: Mapping[str, str]) -> bool:
-        """Whether the user has a right: ``group``, ``resource``, ``verb``."""
-        ...
+    put_off: bool = False
+    nodes: Mapping[str, Any] = field(default_factory=dict)
+    other_kubeconfigs: tuple[str, ...] = ()
+    leftovers: Mapping[str, str] = field(default_factory=dict)
 
 
 class JoinedCluster(Protocol):
@@ -246,8 +235,12 @@ class JoinedCluster(Protocol):
         ...
 
 
+Lists: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+"""What the API server lists, by path, without what the user may not list."""
+
+
 LookInside: TypeAlias = Callable[
-    ["Settings", Collection[str], ClusterLookup, ClusterObjectsReader, pulumi.Resource], Awaitable[ClusterLookup]
+    ["Settings", Collection[str], ClusterLookup, Lists, Callable[[str], Mapping[str, Any] | None]], ClusterLookup
 ]
 
 
@@ -257,26 +250,33 @@ class Joining:
 
     - ``look``: settings, names of the stack's own pools, and the resource whose providers it asks → what the cloud says
       of the cluster
-    - ``look_inside``: settings, names of the stack's own pools, what ``look`` said, the cluster's objects, and the
-      resource → the same with what the cloud cannot say; ``None`` where it says all
+    - ``look_inside``: settings, names of the stack's own pools, what ``look`` said, what the API server lists, and how
+      one object is looked up → the same with what only the cluster can say; ``None`` where the cloud says all. Without
+      a kubeconfig it makes no sense to ask further
+    - ``look_again``: what is known by then, and the resource → the same with what the cloud says of that
     - ``cluster``: settings, what will be known of the cluster, the same once it takes the pools, and what the stack has
       deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
     - ``pool_token``: the type of a pool's main resource
-    - ``own_daemons``: labels of DaemonSets that the cloud itself runs on the nodes
-    - ``node_labels``: labels that the cloud sets on a pool's nodes by itself
+    - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
+    - ``node_labels``: labels that a pool's nodes have there beside the pool's own
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
     - ``needs_plugin``: whether a pool's GPUs are offered by a device plugin of others alone
+    - ``lists``: paths of further lists of the API server that it looks at; ``listed_notes``: what is in them, by path →
+      what the owner of the pools should know
     """
 
     look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
     cluster: Callable[[Settings, pulumi.Output[ClusterLookup], pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
     pool_token: str
-    own_daemons: Mapping[str, str]
+    own_daemon: Callable[[Mapping[str, Any]], bool]
     node_labels: Callable[[Pool], Mapping[str, str]]
     other_plugin: Callable[[Pool, str], Problem | None]
+    lists: Sequence[str] = ()
+    listed_notes: Callable[[Lists], Iterable[str]] = lambda lists: ()
     look_inside: LookInside | None = None
+    look_again: Callable[[ClusterLookup, pulumi.Resource], Awaitable[ClusterLookup]] | None = None
     needs_plugin: Callable[[Pool], bool] = lambda pool: False
 
 

@@ -36,11 +36,14 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
 
 def used(settings: Settings) -> dict[str, tuple[str, ...]]:
     """The settings in use that need more of the account than a cluster does, by their paths, with the full names of
-    resources that may be in other accounts. ``network`` is a network that the stack creates."""
+    resources that may be in other accounts. ``network`` and ``nodes`` are a network and a node identity that the stack
+    creates."""
     security, workloads, identities = settings.security, settings.workloads, settings.identities
     existing = settings.network.existing
     values = {
         "existingCluster": settings.existing_cluster,
+        "nodes": security.node_identity is None and settings.existing_cluster is None,
+        "security.nodeIdentity": security.node_identity,
         "network": existing is None and settings.existing_cluster is None,
         "network.existing": existing and (existing.network,),
         "security.kmsKey": security.kms_key and (security.kms_key,),

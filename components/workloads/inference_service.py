@@ -83,6 +83,7 @@ def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer,
         spot=service.spot,
         memory_mib=(service.memory_gib or 0) * _MIB_PER_GIB,
         workers=max(1, service.min),
+        namespace=service.namespace,
     )
     return stack_offer, place(stack_offer, request)
 

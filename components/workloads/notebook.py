@@ -92,8 +92,11 @@ def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = N
         silent_seconds=max(_SILENT_SECONDS, seconds),
         undisturbed={SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
         uninterrupted={UNINTERRUPTED: "true"},
-        # A notebook is one pod: it would start all nodes of a slice.
-        profiles=[_profile(size) for size in _sizes([pool for pool in pools if pool.gpus.slice_nodes <= 1])],
+        # A notebook is one pod: it would start all nodes of a slice. Its namespace is no team's.
+        profiles=[
+            _profile(size)
+            for size in _sizes([pool for pool in pools if pool.gpus.slice_nodes <= 1 and not pool.nodes.teams])
+        ],
     )
     chart["hub"] |= _login(notebook)
     if home_class is not None:

@@ -61,6 +61,8 @@ class CloudCatalog:
     """Prints the logs of pods that were deleted, for a ``project`` (the account), a ``region``, a ``cluster``, a
     ``namespace`` and a regular expression for the names of ``pods``; ``None`` where the program's clusters cannot save
     logs in the cloud."""
+    copy_command: str | None = None
+    """Copies a folder of a bucket, at ``url``, here as ``name``; ``None`` where the program makes no buckets."""
     log_addon: str | None = None
     """Which of the add-ons saves the logs; ``None`` where they are always saved."""
 

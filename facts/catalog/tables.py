@@ -23,6 +23,7 @@ table                  columns
                        empty): the name in its value that pods on such nodes select
 ``fees.csv``           fee, usd, hours (that it is for), dated (ISO), source: what is paid for by the hour, used or not
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
+``oldest_versions``    need (of a pool), version (of GKE) that has it first; on GKE only (``.csv``)
 ``kernel_memory.csv``  arch, physical, reserved (bytes): what the kernel takes of a machine's memory; on GKE only
 ``arm_families.csv``   family: of machine types whose CPUs are Arm; those of all others are x86
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
@@ -36,6 +37,8 @@ table                  columns
 ``registries.csv``     region, account: whose registry has the cloud's own images (on EKS only)
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``checks.csv``         resource, program, image, command: what prints a pod's devices (in the folder of all clouds)
+``threads.csv``        thread (an issue that a rule, a limit or an ADR cites), state (empty: not found), dated (ISO),
+                       end (what holds since); in the folder of all clouds
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``
 ``sources.csv``        table, dated (ISO), source: of the tables below, in the folder of all clouds
 ``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)

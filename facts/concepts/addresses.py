@@ -31,6 +31,8 @@ _NOT_PUBLIC: Final = (
 )
 # IPv4 addresses as those of IPv6: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2
 _MAPPED: Final = IPv6Network("::ffff:0:0/96")
+# Each IPv4 address has a /48 of these: https://www.rfc-editor.org/rfc/rfc3056#section-2
+_SIX_TO_FOUR: Final = IPv6Network("2002::/16")
 # https://www.iana.org/assignments/ipv6-address-space: all public addresses of IPv6
 _PUBLIC_6: Final = (IPv6Network("2000::/3"),)
 
@@ -53,6 +55,9 @@ def open_to_internet(ranges: Iterable[Any]) -> Maybe[bool]:
             inside = network.prefixlen >= _MAPPED.prefixlen
             address = IPv4Address(int(network.network_address) & 0xFFFFFFFF) if inside else IPv4Address(0)
             version_4.append(IPv4Network((address, max(network.prefixlen - _MAPPED.prefixlen, 0))))
+        if isinstance(network, IPv6Network) and network.subnet_of(_SIX_TO_FOUR):
+            address = IPv4Address(int(network.network_address) >> 80 & 0xFFFFFFFF)
+            network = IPv4Network((address, min(network.prefixlen - _SIX_TO_FOUR.prefixlen, 32)), strict=False)
         if isinstance(network, IPv4Network):
             version_4.append(network)
         elif isinstance(network, IPv6Network):

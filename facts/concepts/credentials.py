@@ -10,6 +10,8 @@ only the line before can say what a value is, and types of resources are never h
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -128,6 +130,8 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Weights & Biases key": r"\bwandb_v1_\w{20,}",
     # https://docs.slack.dev/authentication/tokens
     "a Slack token": r"\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}",
+    # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+    "a Slack webhook": r"\bhttps://hooks\.slack\.com/services/T\w+/B\w+/\w{20,}",
     # https://platform.openai.com/docs/api-reference/authentication, https://docs.claude.com/en/api
     "a key of OpenAI or Anthropic": r"\bsk-(?:ant|admin|proj|svcacct)-[\w-]{20,}|\bsk-[A-Za-z0-9]{40,}",
     # https://docs.docker.com/security/access-tokens, https://docs.npmjs.com/about-access-tokens,
@@ -180,24 +184,37 @@ _PRIVATE_KEY: Final = "a private key"
 # Names that clouds' own libraries read a secret from, with a value that is none of a shell's or a template's:
 # https://docs.aws.amazon.com/sdkref/latest/guide/feature-static-credentials.html,
 # https://learn.microsoft.com/python/api/overview/azure/identity-readme#environment-variables,
-# https://learn.microsoft.com/azure/storage/blobs/authorize-data-operations-cli
+# https://learn.microsoft.com/azure/storage/blobs/authorize-data-operations-cli,
+# https://docs.wandb.ai/models/track/environment-variables
 _CLOUDS_NAME: Final = (
     r"(?i:aws[_.-]?secret[_.-]?access[_.-]?key|secret[_-]?access[_-]?key|(?:azure|arm)[_-]client[_-]secret"
-    r"|azure[_-]storage[_-](?:account[_-])?key)"
+    r"|azure[_-]?storage[_-]?(?:account[_-]?)?key|wandb[_-]?api[_-]?key)"
 )
 _CLOUDS_NAMED: Final = re.compile(
     rf"(?<![A-Za-z0-9]){_CLOUDS_NAME}(?:{_QUOTE})?(?:{_IS}|[ ])(?:{_QUOTE})?(?P<value>[A-Za-z0-9+/~._=-]{{16,}})"
 )
-_SECRET: Final = re.compile(r"(?i:secret|storage)")
+_SECRET: Final = re.compile(r"(?i:secret|storage|wandb)")
 _CLOUDS_KEY: Final = re.compile(rf"[\w.-]*?{_CLOUDS_NAME}")
+# Not a name of a key, a word, or a reference to a store: these are shorter, or have a colon.
 _LITERAL: Final = re.compile(
-    r"[A-Za-z0-9/+]{40}|(?!(?i:change|example|placeholder|replace|your))[^$<{(\[/\s][^$<{(\s]{5,}"
+    r"[A-Za-z0-9/+]{40}|(?!(?i:change|example|placeholder|replace|your))[\w+~.=-][\w/+~.=-]{19,}"
 )
 # A kubeconfig has its key in base64: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 _KEY_IN_BASE64: Final = r"client-key-data\W{1,8}LS0tLS1CRUdJTi"
-_STATIC: Final = {
-    what: re.compile(form) for what, form in {_PRIVATE_KEY: rf"{_BEGIN}|{_KEY_IN_BASE64}", **_KEYS_BY_FORM}.items()
+_CONTENT: Final = r"(?![\"'|()\[\]*.$^])"
+"""Not a pattern or a list of what a scanner looks for."""
+_PEOPLES_KEYS: Final = {
+    # These stand beside a certificate as well, and never belong to it.
+    "a key of an SSH user": rf"-----BEGIN OPENSSH PRIVATE KEY-----{_CONTENT}",
+    "a key of a service account": rf"private_key{_QUOTE}\s*:\s*{_QUOTE}{_BEGIN}",
+    "a user's key in a kubeconfig": _KEY_IN_BASE64,
 }
+_STATIC: Final = {
+    what: re.compile(form)
+    for what, form in {**_PEOPLES_KEYS, _PRIVATE_KEY: f"{_BEGIN}{_CONTENT}", **_KEYS_BY_FORM}.items()
+}
+_JWT: Final = re.compile(r"\beyJ[\w-]{10,}\.(eyJ[\w-]{10,})\.[\w-]{20,}")
+_YEAR: Final = 366 * 86_400
 # Each form has one of these; a search for them is fast in a text of a megabyte.
 _HINTS: Final = (
     *(
@@ -209,6 +226,8 @@ _HINTS: Final = (
         "AIza",
         "GOCSPX-",
         "8Q~",
+        "private_key",
+        "hooks.slack",
         "Key=",
         "gh",
         "gl",
@@ -242,8 +261,24 @@ def static_key_in(text: str, *, private: bool = True) -> str:
         for what, form in _STATIC.items():
             if (private or what != _PRIVATE_KEY) and form.search(text):
                 return what
+    if "eyJ" in text and any(_never_ends(match[1]) for match in _JWT.finditer(text)):
+        return "a token without an end"
     named = _SECRET.search(text) and _CLOUDS_NAMED.search(text)
-    return "a secret key of a cloud" if named else ""
+    return "a secret key of a cloud" if named and is_literal(named["value"]) else ""
+
+
+def _never_ends(claims: str) -> bool:
+    """Whether a JSON Web Token, by its claims in base64, has no end, or one that is years away.
+
+    https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4
+    """
+    try:
+        content = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+        return isinstance(content, dict) and (
+            "exp" not in content or content["exp"] - content.get("iat", content["exp"]) > _YEAR
+        )
+    except (TypeError, ValueError):
+        return False
 
 
 def names_clouds_key(name: str) -> bool:

@@ -10,6 +10,14 @@ from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
+# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html#operands
+OPERAND_LABELS: Final = "nvidia.com/gpu.deploy."
+"""Begins the labels by which NVIDIA's GPU Operator runs each of its parts on a node, or does not (``false``)."""
+ALL_OPERANDS: Final = f"{OPERAND_LABELS}operands"
+DEVICE_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com")
+"""Those of GPUs in claims (dynamic resource allocation), which quotas of teams count:
+https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu"""
+
 RESOURCES: Final[Mapping[str, str]] = {
     "nvidia": GPU_RESOURCE,
     "aws": "aws.amazon.com/neuron",
@@ -222,19 +230,24 @@ def quantity(text: str) -> Decimal:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
-    """Resource → what a pod of this ``spec`` requests: its containers together, or its largest init container.
+    """Resource → what a pod of this ``spec`` requests: its containers and sidecars together, or more where an init
+    container needs more with the sidecars that were started before it.
 
     A limit without a request is the request, as in the API server.
-    https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
+    https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers
     """
-    total: dict[str, Decimal] = {}
-    for container in spec.get("containers") or ():
-        for resource, amount in _container_requests(container).items():
-            total[resource] = total.get(resource, Decimal()) + amount
+    most: dict[str, Decimal] = {}
+    together: dict[str, Decimal] = {}
     for container in spec.get("initContainers") or ():
-        for resource, amount in _container_requests(container).items():
-            total[resource] = max(total.get(resource, Decimal()), amount)
-    return total
+        needed = _added(together, container)
+        most = {resource: max(most.get(resource, Decimal()), amount) for resource, amount in {**most, **needed}.items()}
+        if container.get("restartPolicy") == "Always":
+            together = needed
+    for container in spec.get("containers") or ():
+        together = _added(together, container)
+    return {
+        resource: max(each.get(resource, Decimal()) for each in (most, together)) for resource in {**most, **together}
+    }
 
 
 def resource_of(gpu: str) -> str:
@@ -243,15 +256,23 @@ def resource_of(gpu: str) -> str:
 
 
 def gpu_limit(spec: Mapping[str, Any]) -> int:
-    """The GPUs that the containers of a pod of this ``spec`` have together."""
-    limits = ((each.get("resources") or {}).get("limits") or {} for each in spec.get("containers") or ())
-    return sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES.values())
+    """The GPUs that a pod of this ``spec`` has."""
+    return gpu_count(pod_requests(spec))
 
 
-def _container_requests(container: Mapping[str, Any]) -> dict[str, Decimal]:
+def gpu_count(amounts: Mapping[str, Any]) -> int:
+    """The GPUs among the ``amounts`` of resources, such as limits; the API server writes 1000 as ``1k``."""
+    return sum(int(quantity(str(amounts.get(resource) or 0))) for resource in RESOURCES.values())
+
+
+def _added(total: Mapping[str, Decimal], container: Mapping[str, Any]) -> dict[str, Decimal]:
+    """The total with what the container requests."""
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {resource: quantity(str(amount)) for resource, amount in amounts.items()}
+    added = {resource: quantity(str(amount or 0)) for resource, amount in amounts.items()}
+    return {
+        resource: total.get(resource, Decimal()) + added.get(resource, Decimal()) for resource in {**total, **added}
+    }
 
 
 NOTIFIER: Final = "gpu-notifier"

@@ -101,6 +101,7 @@ _PUBLISHED: Final[Mapping[str, str]] = {
     "labels": "nodes.labels",
     "cloud_labels": "nodes.cloud_labels",
     "taints": "nodes.taints",
+    "teams": "nodes.teams",
 }
 """Field of a pool in JSON → the attribute of ``PoolOffer``, or of one of its parts."""
 
@@ -233,7 +234,7 @@ def read_pool(written: Mapping[str, Any]) -> PoolOffer:
         if key in written:
             holder[name] = written[key]
     nodes, scaling, gpus = (values.pop(part) for part in ("nodes", "scaling", "gpus"))
-    nodes |= {name: tuple(nodes[name]) for name in ("machine_types", "zones")}
+    nodes |= {name: tuple(nodes.get(name) or ()) for name in ("machine_types", "zones", "teams")}
     nodes["taints"] = tuple(Taint(**_known(Taint, taint)) for taint in nodes["taints"])
     nodes["fabric"] = Fabric(**_known(Fabric, nodes["fabric"])) if nodes.get("fabric") else None
     days = [day for day in scaling["block"].values() if day]

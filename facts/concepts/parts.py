@@ -107,6 +107,7 @@ class Nodes(Generic[U, A]):
     and pods have to select.
     ``image_version`` is the cloud's word for one release of the image; ``None`` is the newest.
     With ``image_streaming`` containers start before their image is there (``None``: as the cloud has it).
+    ``teams`` are the namespaces whose pods alone may run there; empty: all.
     ``compact`` nodes are close to each other. ``fabric`` is what connects the nodes for jobs on several of them, which
     then are of one type and in one zone.
     ``upgrade`` says how nodes are upgraded; ``None`` is the default of components/clouds.
@@ -128,6 +129,7 @@ class Nodes(Generic[U, A]):
     compact: bool = False
     fabric: Fabric | None = None
     upgrade: Upgrade | None = None
+    teams: tuple[str, ...] = ()
     hourly_usd: float | U | None = None
     dearest_hourly_usd: float | U | None = None
     price_at_most: bool = False

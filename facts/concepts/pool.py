@@ -32,7 +32,10 @@ ARCH_LABEL: Final = "gpucluster.dev/arch"
 """Label of pools with Arm CPUs (``ARM``), and taint of those with GPUs: no image for x86 runs there. Node groups refuse
 labels of the kubelet's domain, ``kubernetes.io``: https://github.com/aws/containers-roadmap/issues/1451."""
 ARM: Final = "arm64"
-SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL)
+TEAMS_LABEL: Final = "gpucluster.dev/teams"
+"""Label and taint of pools for named teams; its value is the name of the entry of ``gpuPools``. Admission refuses pods
+of other namespaces that tolerate it."""
+SELECTED_LABELS: Final = (CLASS_LABEL, SHARING_LABEL, ARCH_LABEL, TEAMS_LABEL)
 """Labels that pods have to select, where a pool has them; beside the ``cloud_labels`` of its GPUs."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"

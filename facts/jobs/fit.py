@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint, resource_of
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, GPU_RESOURCE, Taint, resource_of
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import ARCH_LABEL, kind_labels, selected_labels
 
@@ -18,7 +18,8 @@ class PodRequest:
     """The resources of each of ``workers`` pods that run at the same time; 0 and ``None`` request nothing.
 
     ``gpu`` is a type's name or a part of it (``a100``); ``None`` is any of NVIDIA's. ``start`` (ISO, UTC) is when they
-    start at the earliest; no pool fits whose machines end before. Without it all do.
+    start at the earliest; no pool fits whose machines end before. Without it all do. No pool for teams fits pods of
+    another ``namespace`` than theirs.
     """
 
     gpus: int = 1
@@ -29,6 +30,7 @@ class PodRequest:
     spot: bool | None = None
     workers: int = 1
     start: str = ""
+    namespace: str = DEFAULT_NAMESPACE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +133,8 @@ class Miss:
 
 
 def fits(offer: Offer, request: PodRequest) -> list[Fit]:
-    """The pools that fit, cheapest type and size first, and of each those that are paid for anyway; without a known
-    price last, smallest first."""
+    """The pools that fit, cheapest type and size first, and of each those for the pods' team and those that are paid
+    for anyway; without a known price last, smallest first."""
     fitting = []
     for pools in _sizes(offer):
         taking = _connected([pool for pool in pools if not any(_lacks(pool, request))], request)
@@ -150,10 +152,10 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
     for usd, fit in priced:
         cheapest[fit.size] = min(usd, cheapest.get(fit.size, math.inf))
 
-    def order(each: tuple[float, Fit]) -> tuple[float, int, str, bool, float, bool]:
+    def order(each: tuple[float, Fit]) -> tuple[float, int, str, bool, bool, float, bool]:
         usd, fit = each
-        kind, size = fit.size
-        return cheapest[fit.size], size, kind, not fit.pools[0].scaling.prepaid, usd, not fit.spot
+        (kind, size), first = fit.size, fit.pools[0]
+        return cheapest[fit.size], size, kind, not first.nodes.teams, not first.scaling.prepaid, usd, not fit.spot
 
     return [fit for _, fit in sorted(priced, key=order)]
 
@@ -223,6 +225,8 @@ def _connected(pools: list[PoolOffer], request: PodRequest) -> list[PoolOffer]:
 
 
 def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
+    if pool.nodes.teams and request.namespace not in pool.nodes.teams:
+        yield f"for pods of namespace {' or '.join(pool.nodes.teams)} only"
     if request.gpu is not None and not names(pool.gpus.type, request.gpu):
         yield f"{pool.gpus.type}, not {request.gpu}"
     if request.gpu is None and resource_of(pool.gpus.type) != GPU_RESOURCE:
@@ -253,9 +257,11 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
 
 
 def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:
-    """As admission asks it (``gpu-placement.yaml``): of the same type and a smaller size."""
+    """As admission asks it (``gpu-placement.yaml``): of the same type and teams, and a smaller size."""
     return any(
-        one.gpus.type == pool.gpus.type and one.gpus.per_node < pool.gpus.per_node and one.gpus_per_pod >= request.gpus
+        (one.gpus.type, one.nodes.teams) == (pool.gpus.type, pool.nodes.teams)
+        and one.gpus.per_node < pool.gpus.per_node
+        and one.gpus_per_pod >= request.gpus
         for one in offer.pools
     )
 

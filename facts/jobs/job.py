@@ -75,7 +75,6 @@ class JobRequest(PodRequest):
     """
 
     name: str
-    namespace: str
     command: tuple[str, ...] = ()
     sweep: Sweep | None = None
     at_once: int | None = None

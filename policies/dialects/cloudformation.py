@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, negation
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, negation, whole
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
 
@@ -42,6 +42,19 @@ def read_cluster(declared: Declared) -> Iterable[Declared]:
     encryption = next(iter(items(declared.properties.get("encryptionConfig"))), None)
     properties = {**declared.properties, "encryptionConfig": encryption}
     yield respelled(declared, "aws:eks/cluster:Cluster", properties, {"resourcesVpcConfig": "vpcConfig"})
+
+
+def read_warm_pool(declared: Declared) -> Iterable[Declared]:
+    """``AWS::AutoScaling::WarmPool`` of a group: machines that run are nodes that another resource keeps.
+
+    Without ``MinSize`` there are as many as the group's maximum leaves: https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+    """
+    state, size = declared.properties.get("poolState"), whole(declared.properties.get("minSize"))
+    running = state is UNKNOWN or str(state).upper() == "RUNNING"
+    kept = UNKNOWN if state is UNKNOWN or size is UNKNOWN else max(size or 0, 1)
+    properties = {**declared.properties, "minSize": kept if running else 0}
+    names = {"autoScalingGroupName": "autoscalingGroupName"}
+    yield respelled(declared, "aws:autoscaling/schedule:Schedule", properties, names)
 
 
 def read_spot_fleet(declared: Declared) -> Iterable[Declared]:
@@ -166,6 +179,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:autoscaling:ScheduledAction": renaming(
         "aws:autoscaling/schedule:Schedule", autoScalingGroupName="autoscalingGroupName"
     ),
+    "aws-native:autoscaling:WarmPool": read_warm_pool,
     "aws-native:scheduler:Schedule": renaming("aws:scheduler/schedule:Schedule"),
     "aws-native:stepfunctions:StateMachine": renaming(
         "aws:sfn/stateMachine:StateMachine", definitionString="definition"

@@ -106,9 +106,9 @@ def read_resource_set(declared: Declared) -> Iterable[Item]:
     https://cluster-api.sigs.k8s.io/tasks/cluster-resource-set
     """
     for reference in declared.references:
-        data = [reference.properties.get(key) for key in ("data", "stringData")]
+        data = [reference.properties.get(key) for key in ("data", "stringData", "binaryData")]
         texts = [value for part in data if isinstance(part, Mapping) for value in part.values()]
-        readable = [decoded(each) if reference.kind == "Secret" else each for each in texts if isinstance(each, str)]
+        readable = [decoded(each) or each for each in texts if isinstance(each, str)]
         _, objects = whole_objects(readable)
         for each in objects:
             yield from read_object(each, declared)
@@ -194,14 +194,15 @@ def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     machine = at(declared.properties, "spec", "template", "spec")
     refs = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
     for other in everything.of_kinds(*(at(reference, "kind") for reference in refs)):
-        if any(_is(other, reference) for reference in refs):
+        if any(_is(other, reference, declared) for reference in refs):
             yield other
 
 
 def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
     listed = items(at(declared.properties, "spec", "resources"))
     named = {(at(each, "kind"), at(each, "name")) for each in listed if not holds_unknown(each)}
-    return [each for each in everything.of_kinds("ConfigMap", "Secret") if (each.kind, each.object_name) in named]
+    objects = everything.of_kinds("ConfigMap", "Secret")
+    return [each for each in objects if (each.kind, each.object_name) in named and _beside(each, declared)]
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
@@ -210,13 +211,29 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 }
 
 
-def _is(resource: Declared, reference: Any) -> bool:
+def _is(resource: Declared, reference: Any, declared: Declared) -> bool:
+    """Whether ``declared`` means this resource by a reference of its: of that kind, group and name, beside it."""
     kind, name = at(reference, "kind"), at(reference, "name")
-    return resource.kind == kind and isinstance(name, str) and at(resource.properties, "metadata", "name") == name
+    group = coalesce(at(reference, "apiGroup"), at(reference, "apiVersion"))
+    own_group = resource.type.split(":")[1].partition("/")[0]
+    same_group = (
+        own_group == group.partition("/")[0] if isinstance(group, str) else own_group.endswith("cluster.x-k8s.io")
+    )
+    named = isinstance(name, str) and at(resource.properties, "metadata", "name") == name
+    return resource.kind == kind and named and same_group and _beside(resource, declared)
+
+
+def _beside(one: Declared, other: Declared) -> bool:
+    """Whether both may be in one namespace."""
+    places = {
+        coalesce(at(each.properties, "metadata", "namespace"), each.provider.get("namespace"), "default")
+        for each in (one, other)
+    }
+    return UNKNOWN in places or len(places) == 1
 
 
 def _referenced(declared: Declared, reference: Any) -> Declared | None:
-    return next((resource for resource in declared.references if _is(resource, reference)), None)
+    return next((resource for resource in declared.references if _is(resource, reference, declared)), None)
 
 
 def _bound(annotations: Any, which: str) -> Maybe[int | None]:
@@ -225,7 +242,8 @@ def _bound(annotations: Any, which: str) -> Maybe[int | None]:
 
 def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Maybe[int | None]] | None:
     """Bounds that a managed pool of the cloud scales within by itself."""
-    scaling = at(infrastructure.properties, "spec", "scaling") if infrastructure else None
+    spec = infrastructure.properties.get("spec") if infrastructure else None
+    scaling = coalesce(at(spec, "scaling"), spec)  # a pool of Amazon's own groups has them in its spec
     for low, high in (("minSize", "maxSize"), ("minCount", "maxCount")):
         if at(scaling, high) is not None:
             return whole(at(scaling, low), default=0), whole(at(scaling, high))

@@ -36,7 +36,12 @@ def read_argo(declared: Declared) -> Iterable[Declared]:
 
 
 def read_argo_set(declared: Declared) -> Iterable[Declared]:
-    """``ApplicationSet``: the applications that it makes have one template."""
+    """``ApplicationSet``: the applications that it makes have one template, and maybe a patch that is a text for each.
+
+    https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Template/#template-patch
+    """
+    if at(declared.properties, "spec", "templatePatch") is not None:
+        yield declared
     yield from _of_sources(declared, at(declared.properties, "spec", "template", "spec"))
 
 

@@ -28,6 +28,8 @@ _DELAYS: Final = (
 # cloud's profile sets both is not documented, so each counts.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
 _THRESHOLDS: Final = ("scale-down-gpu-utilization-threshold", "scale-down-utilization-threshold")
+# What Go's programs take for false: https://pkg.go.dev/strconv#ParseBool
+_OFF: Final = ("0", "f", "F", "false", "FALSE", "False")
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "scale-down-unneeded": "scale-down-unneeded-time",  # azurerm's
 }
@@ -48,7 +50,7 @@ def idle_of_profile(profile: Any, where: str) -> IdleTime | None:
 
 def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | None:
     """By flags without dashes → values; ``None`` where the autoscaler's defaults hold."""
-    if str(flags.get(_ENABLED)).lower() == "false":
+    if str(flags.get(_ENABLED)) in _OFF:
         return IdleTime(math.inf, prefix + _ENABLED)
     for name in _THRESHOLDS:
         if _is_zero(flags.get(name)):

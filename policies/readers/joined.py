@@ -12,6 +12,10 @@ from facts.concepts.unknown import UNKNOWN, at, flag, known_text, mapping, text
 from policies.readers.resource import Declared, Item, Reader
 
 _REMEDY: Final = "Make it answer, or check it by hand."
+_PUT_OFF: Final = UnknownReason(
+    "the update looks at more than this preview could, whose warnings say what",
+    "Run the preview where the API server answers, as a user with the rights that the warnings name.",
+)
 
 
 def read_gpu_pools(declared: Declared) -> Iterable[Item]:
@@ -33,6 +37,8 @@ def read_gpu_pools(declared: Declared) -> Iterable[Item]:
         listed = [*read(replace(declared, properties=known))]
         groups = tuple(each for each in listed if isinstance(each, NodeGroup))
         yield from (_looked_up(each, groups, known) for each in listed if isinstance(each, Cluster))
+    if reasons is UNKNOWN:
+        yield NotEvaluated(f"The cluster of {declared.name}", _PUT_OFF, declared.urn)
     for what, why in unknown.items():
         yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", UnknownReason(why, _REMEDY), declared.urn)
 

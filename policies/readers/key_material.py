@@ -13,18 +13,23 @@ from typing import Any, Final
 
 from facts.concepts.credentials import is_literal, names_clouds_key, static_key_in
 from facts.concepts.declared import Credential
-from facts.concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN, coalesce
 from policies.readers.node_registration import decoded
+from policies.readers.registry import reader_of
 from policies.readers.resource import Declared
 
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
 # Read by themselves (``keys.py``), made for the program to use, or read object by object.
-_APART: Final = ("gpucluster", "kubernetes:yaml", "pulumi:", "random:", "tls:")
+_APART: Final = ("gpucluster:", "gpucluster-machines:", "kubernetes:yaml", "pulumi:pulumi:", "random:", "tls:")
+_PROVIDER: Final = "pulumi:providers:"
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
 _OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{20,}={0,2}\s*")
 # https://docs.docker.com/reference/cli/docker/login/#credential-stores
 _DOCKER: Final = re.compile(r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{20,}={0,2})\"")
+# Files of cloud-init: https://docs.cloud-init.io/en/latest/reference/yaml_examples/write_files.html
+_ENCODED: Final = re.compile(r"b(?:ase)?64")
+_INNER: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}={0,2}")
 _NAMED: Final = "a secret key of a cloud"
 
 
@@ -45,7 +50,8 @@ class _Place:
 
 def key_material(resource: Declared) -> Iterator[Credential]:
     """One credential for each value of the resource that is, or contains, a key without an end of its own."""
-    if resource.type.startswith(_APART):
+    by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
+    if by_itself or resource.type.startswith(_APART):
         return
     place = _Place(certificates=resource.type != _CONFIG_MAP)
     for path, key in _keys(resource.properties, place):
@@ -63,7 +69,9 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
         certified = place.certificates and any(_is_certificate(*each) for each in value.items())
         for key, part in value.items():
             below = place.below(str(key), certified)
-            if names_clouds_key(str(value.get("name") if key == "value" else key)) and _may_be_key(part):
+            # A variable has a name, in pipelines also a key.
+            name = coalesce(value.get("name"), value.get("key")) if key == "value" else key
+            if names_clouds_key(str(name)) and _may_be_key(part):
                 yield below.path, UNKNOWN if part is UNKNOWN else _NAMED
             else:
                 yield from _keys(part, below)
@@ -80,7 +88,8 @@ def _key_of(text: str, place: _Place) -> str:
     if len(text) < _SHORTEST:
         return ""
     plain = (decoded(text) if _BASE64.fullmatch(text) else None) or text
-    for each in (text, plain, *(decoded(auth) for auth in _DOCKER.findall(plain))):
+    inside = [*_DOCKER.findall(plain), *(_INNER.findall(plain) if _ENCODED.search(plain) else ())]
+    for each in (text, plain, *map(decoded, inside)):
         private = place.private and not (place.certificates and _CERTIFICATE in (each or ""))
         if each and (key := static_key_in(each, private=private)):
             return key

@@ -82,11 +82,15 @@ def _waits(resource: Declared) -> bool:
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
     everything = Program(spelled for resource in resources for spelled in spellings(resource))
+    several = len({(each.provider_urn, repr(each.provider)) for each in everything}) > 1
+    by_provider: dict[tuple[str, str], Program] = {}
     linked_resources = []
     for resource in everything:
-        referrer = referrer_of(resource.type)
+        referrer, place = referrer_of(resource.type), (resource.provider_urn, repr(resource.provider))
+        if referrer and several and place not in by_provider:
+            by_provider[place] = everything.seen_from(resource)
         try:
-            references = tuple(referrer.finds(resource, everything)) if referrer else ()
+            references = tuple(referrer.finds(resource, by_provider.get(place, everything))) if referrer else ()
         except Exception as error:
             linked_resources.append(replace(resource, trouble=_words(error)))
             continue
@@ -175,18 +179,21 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, PoolPrice]) -> NodeGroup:
-    """The group with the price of a node: the stack file's own one for its pool, or that of its machines in its region
-    (or its cluster's)."""
+    """The group with the price of a node: that of its machines in its region (or its cluster's), or the stack file's
+    own one for its pool where that is higher, or no list has one."""
     pool = group.nodes.labels.get(POOL_LABEL) if isinstance(group.nodes.labels, Mapping) else None
     own = own_prices.get(pool) if isinstance(pool, str) else None
     if own is not None:
         reserved = {"reserved_nodes": own.reserved_nodes, "reservation": own.reservation or None}
         group = replace(group, scaling=replace(group.scaling, **reserved))
-    if own is not None and own.hourly_usd is not None:
-        return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own.hourly_usd, price_at_most=False))
-    if group.nodes.dearest_hourly_usd is not None or group.scaling.max_nodes == 0:
+    if group.nodes.dearest_hourly_usd is None and group.scaling.max_nodes != 0:
+        group = priced_by_types(group, region_of_group(group, clusters), lambda _: None)
+    if own is None or own.hourly_usd is None or own.hourly_usd <= 0:
         return group
-    return priced_by_types(group, region_of_group(group, clusters), lambda _: None)
+    # The program says it, and is what the gate judges: it lowers no list price. The gate's configuration may.
+    listed, known = group.nodes.dearest_hourly_usd, not group.nodes.price_at_most
+    usd = max(listed, own.hourly_usd) if known and isinstance(listed, (int, float)) else own.hourly_usd
+    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=usd, price_at_most=False))
 
 
 def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[str], float | None]) -> NodeGroup:

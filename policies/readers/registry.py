@@ -49,7 +49,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "azuread": ("readers.keys",),
     "azurerm": ("readers.keys", "dialects.tools"),
     "eks": ("dialects.pulumi_eks",),
-    "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.keys"),
+    "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.gke.rights", "readers.keys"),
     "google": ("readers.keys", "dialects.tools"),
     "google-native": ("readers.keys", "dialects.google_native"),
     "google-beta": ("readers.keys", "dialects.tools"),

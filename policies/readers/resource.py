@@ -51,6 +51,8 @@ class Declared:
     """The resources that complete this one; ``linked`` finds them."""
     provider: Properties = field(default_factory=dict)
     """The configuration of its provider: which account and region it goes to, unless it says so itself."""
+    provider_urn: str = ""
+    """Which provider that is: two clusters' may have the same configuration, as far as it is known."""
     trouble: str = ""
     """Why those that complete it could not be found."""
 
@@ -83,6 +85,11 @@ class Program(tuple[Declared, ...]):
         for resource in self:
             by_type.setdefault(resource.type, []).append(resource)
         return by_type
+
+    def seen_from(self, resource: Declared) -> Program:
+        """The same, those of its provider first: others of their name may be in another region, account or cluster."""
+        of_provider = (resource.provider_urn, resource.provider)
+        return Program(sorted(self, key=lambda other: (other.provider_urn, other.provider) != of_provider))
 
     def of(self, *types: str) -> list[Declared]:
         """The resources of these types."""

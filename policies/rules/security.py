@@ -272,7 +272,8 @@ def host_encryption(group: NodeGroup) -> list[Violation]:
 @rule(
     "no-static-keys",
     title="No static keys",
-    why="Anyone who gets a key from a program or its state can use it until it is revoked.",
+    why="Anyone who gets a key from a program or its state, which everybody who previews it can decrypt, can use it "
+    "until it is revoked.",
     remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig. Of "
     "other services' tokens declare where they are: an ExternalSecret, a SealedSecret, or a mount of a secret store.",
     level="mandatory",

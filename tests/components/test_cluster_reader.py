@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -24,6 +24,8 @@ class Server(http.server.ThreadingHTTPServer):
     """Answers lists of two pages, and refuses what is called ``refused``."""
 
     asked: list[tuple[str, str, dict[str, list[str]], str]]
+    busy: int = 0
+    """How many requests it will not take."""
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -38,9 +40,17 @@ class Answers(http.server.BaseHTTPRequestHandler):
             body["metadata"] = {"continue": "second"}
         if url.path.endswith("refused"):
             status, body = 403, {"message": "exceeded quota"}
+        if url.path.endswith("elsewhere"):
+            status = 302
+        if self.server.busy:
+            self.server.busy -= 1
+            status, body = 429, {"message": "too many requests"}
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Retry-After", "0")
+        if status == 302:
+            self.send_header("Location", "/api/v1/pods")
         self.end_headers()
         self.wfile.write(data)
 
@@ -85,7 +95,7 @@ def test_it_cannot_change_anything(server: Server, tmp_path: Path) -> None:
         ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", None),
     ]
     public = {name for name in vars(ClusterReader) if not name.startswith("_")}
-    assert public == {"get", "find", "items", "may", "try_create", "try_apply"}
+    assert public == {"version", "get", "find", "items", "may", "try_create", "try_apply"}
 
 
 def test_it_shows_the_plugins_token_and_reads_all_pages(server: Server, tmp_path: Path) -> None:
@@ -98,6 +108,14 @@ def test_a_refusal_is_the_servers_message(server: Server, tmp_path: Path) -> Non
     with pytest.raises(RefusedRequestError, match="exceeded quota") as error:
         reader(tmp_path, server.server_port).try_create("/refused", MANIFEST)
     assert error.value.status == 403
+
+
+def test_a_busy_server_is_asked_again_but_not_for_ever(server: Server, tmp_path: Path) -> None:
+    server.busy = 3
+    assert reader(tmp_path, server.server_port).version()
+    server.busy = 4
+    with pytest.raises(RefusedRequestError, match="too many requests"):
+        reader(tmp_path, server.server_port).version()
 
 
 @pytest.mark.parametrize(
@@ -118,3 +136,18 @@ def test_a_missing_plugin_is_named_with_what_installs_it() -> None:
     client = ClusterReader(kubeconfig("c", {"server": "http://127.0.0.1:1"}, user))
     with pytest.raises(SilentServerError, match=r"no-such-plugin is not on PATH\. Install it: now"):
         client.get("/version")
+
+
+def test_a_redirect_does_not_get_the_token(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(RefusedRequestError) as error:
+        reader(tmp_path, server.server_port).get("/elsewhere")
+    assert error.value.status == 302
+    assert [path for _, path, *_ in server.asked] == ["/elsewhere"]
+
+
+@pytest.mark.parametrize("error", [SilentServerError, lambda text: RefusedRequestError(403, text)])
+def test_words_of_others_reach_no_terminal_as_they_are(error: Callable[[str], Exception]) -> None:
+    shown = str(error(f"\x1b[2Jdenied: token=ghp_{'a1B2' * 9}"))
+    assert "\x1b" not in shown
+    assert "ghp_" not in shown
+    assert "denied: token=" in shown

@@ -13,10 +13,12 @@ import pulumi
 import pytest
 import yaml
 
+from components.clouds.eks.joined import JOINING
 from components.gpu_pools import GpuPools, GpuPoolsArgs
-from components.looks import cluster_role
+from components.looks import roles_for
 from tests import eks_answers, recorder
 from tests.api_server import ApiServer
+from tests.eks_answers import CLASSES, CONTROLLER, DEFAULT, DEPLOYMENTS, GENERAL, KARPENTER, TAGGED, deployment
 from tests.recorder import Recording
 from tests.stacks import ROOT, run_with
 
@@ -31,47 +33,6 @@ KEYS: Final[dict[str, Any]] = {
     "gpucluster:existingCluster": {"name": "research", "nodeClass": "default"},
     "gpucluster:gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "capacity": "spot", "maxNodes": 2}],
 }
-CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
-DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/kube-system/deployments"
-# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/examples/v1/general-purpose.yaml, with what companies add;
-# its status as https://karpenter.sh/v1.14/concepts/nodeclasses/ has it.
-TAGGED: Final = [{"tags": {"karpenter.sh/discovery": "research"}}]
-DEFAULT: Final[dict[str, Any]] = {
-    "spec": {
-        "role": "KarpenterNodeRole-research",
-        "subnetSelectorTerms": TAGGED,
-        "securityGroupSelectorTerms": TAGGED,
-        "amiSelectorTerms": [{"alias": "al2023@v20250807"}],
-        "kubelet": {"maxPods": 58},
-        "tags": {"cost-center": "42"},
-        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 2, "httpProtocolIPv6": "enabled"},
-        "blockDeviceMappings": [
-            {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi", "encrypted": True, "kmsKeyID": "alias/company"}}
-        ],
-    },
-    "status": {
-        "conditions": [{"type": "Ready", "status": "True"}],
-        "subnets": [{"id": f"subnet-0000000{each}", "zone": f"us-west-2{each}"} for each in "ab"],
-    },
-}
-GENERAL: Final[dict[str, Any]] = {
-    "spec": {
-        "template": {
-            "spec": {
-                "requirements": [
-                    {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]},
-                    {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["2"]},
-                ]
-            }
-        }
-    }
-}
-CONTROLLER: Final = "public.ecr.aws/karpenter/controller:1.14.1"
-
-
-def deployment(image: str, *variables: str, **spec: Any) -> dict[str, Any]:
-    container = {"image": image, "env": [{"name": each, "value": "x"} for each in variables]}
-    return {"spec": {**spec, "template": {"spec": {"containers": [container]}}}}
 
 
 def add(server: ApiServer, path: str, **fields: Any) -> None:
@@ -83,13 +44,7 @@ def add(server: ApiServer, path: str, **fields: Any) -> None:
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
     """The API server of a cluster with Karpenter, as its getting started has it."""
-    api = ApiServer()
-    for group in ("karpenter.sh", "karpenter.k8s.aws"):
-        api.objects[f"/apis/{group}"] = {"versions": [{"version": "v1"}]}
-    add(api, f"{CLASSES}/default", **DEFAULT)
-    add(api, "/apis/karpenter.sh/v1/nodepools/general", **GENERAL)
-    add(api, f"{DEPLOYMENTS}/karpenter", **deployment(CONTROLLER, "INTERRUPTION_QUEUE"))
-    add(api, "/api/v1/nodes/ip-10-20-0-9", spec={}, status={"capacity": {"cpu": "4"}})
+    api = ApiServer(objects=copy.deepcopy(KARPENTER))
     with mock.patch("components.cluster_reader.ClusterReader", api.reader):
         yield api
 
@@ -292,7 +247,7 @@ def test_what_amazon_says_instead_is_told(server: ApiServer) -> None:
     assert "AccessDeniedException" in text
 
 
-KARPENTER: Final = ("/apis/karpenter.sh", "/apis/karpenter.k8s.aws", f"{DEPLOYMENTS}/karpenter")
+OF_KARPENTER: Final = ("/apis/karpenter.sh", "/apis/karpenter.k8s.aws", f"{DEPLOYMENTS}/karpenter")
 BETA: Final = {"versions": [{"version": "v1beta1"}]}
 SCALER: Final = deployment("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.1")
 
@@ -300,13 +255,13 @@ SCALER: Final = deployment("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34
 @pytest.mark.parametrize(
     ("objects", "auto_mode", "says"),
     [
-        (dict.fromkeys(KARPENTER), False, "'research' has no Karpenter."),
+        (dict.fromkeys(OF_KARPENTER), False, "'research' has no Karpenter."),
         (
-            {**dict.fromkeys(KARPENTER), f"{DEPLOYMENTS}/cluster-autoscaler": SCALER},
+            {**dict.fromkeys(OF_KARPENTER), f"{DEPLOYMENTS}/cluster-autoscaler": SCALER},
             False,
             "'research' has cluster-autoscaler and no Karpenter, and its node groups are not supported yet",
         ),
-        (dict.fromkeys(KARPENTER[1:]), True, "'research' has EKS Auto Mode"),
+        (dict.fromkeys(OF_KARPENTER[1:]), True, "'research' has EKS Auto Mode"),
         ({"/apis/karpenter.k8s.aws": BETA}, False, "has only v1beta1 of its API, and the program needs v1"),
         ({f"{DEPLOYMENTS}/karpenter": None}, False, "has the kinds of Karpenter, and no Deployment runs it"),
         ({f"{DEPLOYMENTS}/karpenter": deployment(CONTROLLER, replicas=0)}, False, "no Deployment runs it"),
@@ -333,7 +288,7 @@ def test_beside_auto_mode_there_may_be_a_karpenter(server: ApiServer) -> None:
 
 
 def test_with_auto_mode_alone_the_node_pools_to_apply_are_written(server: ApiServer) -> None:
-    for path in KARPENTER:
+    for path in OF_KARPENTER:
         del server.objects[path]
     with mock.patch.object(eks_answers, "CLUSTERS", changed(computeConfigs=[{"enabled": True}])):
         text = refusal()
@@ -390,7 +345,7 @@ def test_the_class_is_looked_at(server: ApiServer, changes: dict[str, Any], keys
 
 def test_a_class_that_does_not_exist_is_refused_with_those_that_do(server: ApiServer) -> None:
     text = refusal({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeClass": "gpu"}})
-    assert "'research' has no EC2NodeClass 'gpu'. Write one of default" in text
+    assert "'research' has no EC2NodeClass 'gpu'. Write one of default, other" in text
 
 
 @pytest.mark.parametrize("kind", ["NodePool", "EC2NodeClass"])
@@ -424,6 +379,16 @@ def plugin(**pod: Any) -> dict[str, Any]:
 
 
 GPUS: Final = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_the_gpu_operator_leaves_the_nodes_alone_unless_its_plugin_is_used(server: ApiServer) -> None:
+    server.objects["/apis/nvidia.com/v1/clusterpolicies/policy"] = {"metadata": {"name": "policy"}, "spec": {}}
+    labels = update().only(POOL).inputs["spec"]["template"]["metadata"]["labels"]
+    assert labels["nvidia.com/gpu.deploy.operands"] == "false"
+    assert "installs drivers on nodes of t4-1, as the program does" in refusal(pools(drivers="none"))
+    server.objects["/apis/nvidia.com/v1/clusterpolicies/policy"]["spec"] = {"driver": {"enabled": False}}
+    labels = update(pools(drivers="none")).only(POOL).inputs["spec"]["template"]["metadata"]["labels"]
+    assert "nvidia.com/gpu.deploy.operands" not in labels
 
 
 @pytest.mark.parametrize(
@@ -534,8 +499,19 @@ def test_the_gate_is_told_whether_network_policies_are_enforced(
     assert update().only(TYPE).inputs["cluster"]["networkPolicies"] is enforces
 
 
-def test_what_the_user_may_not_look_at_is_unknown(server: ApiServer) -> None:
-    server.denied = frozenset({"list deployments"})
+@pytest.mark.parametrize("kind", ["deployments", "nodes", "daemonsets", "ec2nodeclasses"])
+def test_what_the_user_may_not_look_at_is_unknown_in_a_preview_and_refused_at_the_update(
+    server: ApiServer, kind: str
+) -> None:
+    server.denied = frozenset({f"list {kind}"})
+    preview = update(new=["none"])
+    for known in ("cluster", "unknown"):
+        assert isinstance(preview.only(TYPE).inputs[known], pulumi.output.Unknown), "the update knows more"
+    assert isinstance(preview.only(CLASS).inputs["spec"], pulumi.output.Unknown) == (kind == "ec2nodeclasses")
+    assert f"list {kind}" in refusal()
+
+
+def test_of_a_cluster_that_answers_the_key_of_its_secrets_alone_is_not_known(server: ApiServer) -> None:
     assert update().only(TYPE).inputs["unknown"].keys() == {"encryptionConfig"}
 
 
@@ -546,13 +522,8 @@ def test_a_cluster_that_does_not_answer_is_asked_at_the_update(server: ApiServer
     assert "cannot be asked: timed out. The update asks it before it adds pools" in str(warn.call_args_list)
     assert len(server.asked) == 1, "it is asked once"
     assert isinstance(preview.only(CLASS).inputs["spec"], pulumi.output.Unknown)
-    assert preview.only(TYPE).inputs["unknown"].keys() == {
-        "autoscaler",
-        "encryptionConfig",
-        "networkPolicies",
-        "systemNodes",
-        "what runs there",
-    }
+    for known in ("cluster", "unknown"):
+        assert isinstance(preview.only(TYPE).inputs[known], pulumi.output.Unknown), "the update knows more"
     assert "the API server of 'research' cannot be asked: timed out" in refusal()
 
 
@@ -563,6 +534,10 @@ def test_the_inputs_of_a_second_update_are_those_of_the_first(server: ApiServer)
         first.states[each.urn]["metadata"]["uid"] = "ours"
         path = "/apis/karpenter.sh/v1/nodepools" if each.type == POOL else CLASSES
         add(server, f"{path}/t4-1", metadata={"uid": "ours"}, spec=each.inputs["spec"])
+    daemon = first.only("kubernetes:apps/v1:DaemonSet")
+    first.states[daemon.urn]["metadata"]["uid"] = "ours"
+    path = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-whole"
+    add(server, path, metadata={**daemon.inputs["metadata"], "uid": "ours"}, spec=daemon.inputs["spec"])
     labels = {"karpenter.sh/nodepool": "t4-1"}
     add(server, "/api/v1/nodes/ip-10-20-0-10", metadata={"labels": labels}, spec={}, status={})
     again = update(deployed=first)
@@ -585,6 +560,7 @@ def test_the_kubeconfig_logs_in_by_the_aws_cli(server: ApiServer) -> None:
             {"existingCluster": {"name": "research", "nodeClass": "default", "nodeIdentity": "role"}},
             "existingCluster.nodeIdentity: nodes have the role of their node class",
         ),
+        ({"existingCluster": {"name": "research", "nodeClass": "t4-1"}}, "existingCluster.nodeClass: 't4-1' is what"),
         ({"autoscaling": {"autoscaler": "cluster-autoscaler"}}, "with cluster-autoscaler are not supported yet"),
         ({"autoscaling": {"unneededMinutes": 5}}, "autoscaling.unneededMinutes: belongs to the cluster"),
         ({"kubernetes": {"version": "1.34"}}, "kubernetes: belongs to the cluster"),
@@ -606,11 +582,11 @@ def test_a_fabric_needs_what_is_the_owners(server: ApiServer) -> None:
     assert "gpuPools[0].fabric: EFA needs a security group of its own" in refusal(fabric)
 
 
-def test_the_page_has_the_role_that_is_asked_for(server: ApiServer) -> None:
+def test_the_page_has_the_roles_that_are_asked_for(server: ApiServer) -> None:
     objects = [each.inputs for each in update().resources if each.type.startswith("kubernetes:")]
     page = (ROOT / "docs" / "pools-on-your-eks-cluster.md").read_text(encoding="utf-8")
-    (role,) = re.findall(r"^```yaml\n(.*kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert yaml.safe_load(role)["rules"] == cluster_role(objects)
+    (roles,) = re.findall(r"^```yaml\n(.*?kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert [*yaml.safe_load_all(roles)] == roles_for(objects, JOINING.lists)
 
 
 PLAIN: Final = {key.removeprefix("gpucluster:"): value for key, value in KEYS.items() if key.startswith("gpucluster:")}

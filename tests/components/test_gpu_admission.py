@@ -19,7 +19,7 @@ from components.users import MPS_POD_SECURITY
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import SharedGpu
-from facts.concepts.pool import Pool, resource_taint
+from facts.concepts.pool import TEAMS_LABEL, Pool, resource_taint
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
 from tests.components import specs
@@ -54,6 +54,24 @@ SLICE = specs.gpu_pool(
     slice_nodes=4,
 )
 
+RESEARCH = ("research", "vision")
+LAB = specs.gpu_pool(
+    "lab-8",
+    gpu="nvidia-h200-141gb",
+    size=8,
+    extra_taints=(Taint(TEAMS_LABEL, "lab", "NoSchedule"),),
+    extra_labels={TEAMS_LABEL: "lab"},
+    teams=RESEARCH,
+)
+# Only the policy for clusters of others knows it.
+JOINED = specs.gpu_pool(
+    "joined-1",
+    gpu="nvidia-h100-80gb",
+    extra_taints=(Taint(TEAMS_LABEL, "joined", "NoSchedule"),),
+    extra_labels={TEAMS_LABEL: "joined"},
+    teams=("research",),
+)
+
 # p4-1 is a pool of which this is not known.
 ROOM = {
     "l4-1": Resources(milli_cpu=3900, memory_mib=12 * 1024),
@@ -77,11 +95,14 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    made = manifests((*POOLS, SLICE), adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
+    made = manifests((*POOLS, SLICE, LAB), adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
+    others = manifests((JOINED,), adds_gpu_toleration=True, ends_running_pods=True, others=lambda _: {})
+    made += tuple(each for each in others if each.suffix == "teams")
     policies = [*(each for one in made for each in (one.policy, one.binding)), *mps_pods(), *claims()]
     with judging(tmp_path_factory.mktemp("admission"), policies) as submit:
         about = {"name": "mps", "labels": dict(MPS_POD_SECURITY)}
-        submit.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": about})
+        for metadata in (about, {"name": "research"}):
+            submit.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         eventually("the policy on MPS is in force", lambda: submit(in_mps({"hostPID": True})).status == 403)
         refused = pod(1, tolerations=[TOLERATE_ALL])
         eventually("they are in force", lambda: submit(refused).status == 403 and submit(pod(99)).warnings)
@@ -279,8 +300,59 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
     assert submit(manifest).silent
 
 
+def test_without_pools_for_teams_the_policies_are_as_they_were() -> None:
+    for others in (None, lambda _: {}):
+        for each in manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, others=others):
+            assert "teams" not in str(each)
+    of_teams = manifests((LAB,), adds_gpu_toleration=True, ends_running_pods=True)
+    assert all("variables.teams" in str(each.policy) for each in of_teams)
+
+
+def of_lab(value: str = "lab", gpus: int = 8, **metadata: Any) -> dict[str, Any]:
+    """A pod that tolerates the taints of a pool for teams; of any such pool, without a ``value``."""
+    named = {"operator": "Equal", "value": value} if value else {"operator": "Exists"}
+    return asking(gpus, tolerations=[TOLERATE_8, {"key": TEAMS_LABEL, **named}], **metadata)
+
+
 @real
-@pytest.mark.parametrize("pool", [*POOLS, SLICE], ids=lambda pool: pool.name)
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(of_lab(), id="by the pool's taint"),
+        pytest.param(of_lab("", selector={"gpucluster.dev/gpu": "nvidia-h200-141gb"}), id="by any such taint"),
+        pytest.param(of_lab("joined", 1), id="in a cluster of others"),
+    ],
+)
+def test_a_pool_for_teams_is_for_pods_of_their_namespaces_alone(submit: Submit, manifest: dict[str, Any]) -> None:
+    refused = submit(manifest)
+    assert refused.status == 403
+    assert "which is for pods of namespace research" in refused.error
+    assert submit({**manifest, "metadata": {**manifest["metadata"], "namespace": "research"}}).status == 201
+
+
+@real
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(of_lab("lab", gpus=1, selector=L4), id="selects another pool"),
+        pytest.param(of_lab("others"), id="the taint of no pool"),
+        pytest.param(asking(8, tolerations=[TOLERATE_8, TOLERATE_SPOT]), id="the size alone"),
+        pytest.param(asking(1, tolerations=[TOLERATE_ALL], kind="DaemonSet"), id="a DaemonSet"),
+    ],
+)
+def test_who_reaches_no_pool_of_other_teams_is_not_refused(submit: Submit, manifest: dict[str, Any]) -> None:
+    assert submit(manifest).status == 201
+
+
+@real
+def test_the_author_of_a_job_for_a_pool_of_others_is_warned(submit: Submit) -> None:
+    warning = " ".join(submit(of_lab(kind="Job")).warnings)
+    assert "tolerates pool lab-8, which is for pods of namespace research or vision only" in warning
+    assert "in spec.template.spec remove the toleration of gpucluster.dev/teams" in warning
+
+
+@real
+@pytest.mark.parametrize("pool", [*POOLS, SLICE, LAB], ids=lambda pool: pool.name)
 def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None:
     assert submit(gpu_job(pool, "managed")).silent
 

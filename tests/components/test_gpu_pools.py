@@ -15,10 +15,11 @@ import yaml
 
 from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
-from components.looks import cluster_role
+from components.looks import roles_for
+from facts.catalog import tables
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from tests import gke_answers, recorder
-from tests.api_server import ApiServer
+from tests.api_server import ApiServer, Reader
 from tests.recorder import Recording
 from tests.stacks import ROOT, STACK_FILES, run_program, run_with
 
@@ -56,8 +57,22 @@ def pools(**changes: Any) -> dict[str, Any]:
     return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}]}
 
 
+FABRIC: Final = pools(gpu="nvidia-h200-141gb", gpusPerNode=8, fabric="rdma", capacity="spot", zones=["us-central1-b"])
+
+
+TPU7X: Final[dict[str, Any]] = {"gpu": "google-tpu7x", "gpusPerNode": 4, "zones": ["us-central1-c"], "hourlyUsd": 50}
+
+
 def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
     return run_with(dict(keys), "ml", **more)
+
+
+def on(*changes: Callable[[dict[str, Any]], None], **fields: Any) -> Any:
+    """The cluster with these fields, and changed so."""
+    cluster = copy.deepcopy(gke_answers.RESEARCH) | fields
+    for change in changes:
+        change(cluster)
+    return mock.patch.object(gke_answers, "CLUSTERS", [cluster])
 
 
 def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
@@ -144,6 +159,133 @@ def test_what_the_owner_changes_makes_no_node_of_a_running_pool_again(server: Ap
     assert ignored <= {*update().only(POOL).ignore_changes}
     written = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeIdentity": "gpu@my-project"}})
     assert "nodeConfig.serviceAccount" not in written.only(POOL).ignore_changes
+
+
+def test_another_pools_identity_changes_nothing_of_pools_that_are_there(server: ApiServer) -> None:
+    first = update()
+    own = copy.deepcopy(gke_answers.RESEARCH["nodePools"][0])
+    own["nodeConfigs"][0] |= {"labels": {"gpucluster.dev/pool": "t4-1"}}
+    with on(
+        nodes(serviceAccount="more@my-project"), lambda cluster: cluster["nodePools"].append({**own, "name": "t4-1"})
+    ):
+        pool = update(deployed=first).only(POOL)
+    assert pool.inputs["nodeConfig"]["serviceAccount"] == "nodes@my-project.iam.gserviceaccount.com"
+
+
+def test_where_google_makes_all_pools_they_say_what_nodes_are(server: ApiServer) -> None:
+    automatic = copy.deepcopy(gke_answers.RESEARCH["nodePools"][0]) | {"name": "nap-e2-standard-4-abc"}
+    automatic["nodeConfigs"][0] |= {"serviceAccount": "default", "oauthScopes": SCOPES, "tags": ["theirs"]}
+    with on(nodePools=[automatic]):
+        config = update().only(POOL).inputs["nodeConfig"]
+    assert (config["serviceAccount"], config["oauthScopes"], config["tags"]) == ("default", SCOPES, ["theirs"])
+
+
+def test_the_default_account_has_googles_scopes_if_nobody_shows_others(server: ApiServer) -> None:
+    """Its role in the project may be that of an editor."""
+    with on(nodePools=[]):
+        config = update().only(POOL).inputs["nodeConfig"]
+    assert config["serviceAccount"] == "default"
+    assert "https://www.googleapis.com/auth/cloud-platform" not in config["oauthScopes"]
+    assert "https://www.googleapis.com/auth/devstorage.read_only" in config["oauthScopes"]
+
+
+def test_pools_that_google_makes_and_deletes_change_nothing(server: ApiServer) -> None:
+    automatic = copy.deepcopy(gke_answers.RESEARCH["nodePools"][0]) | {"name": "nap-e2-standard-4-abc"}
+    automatic["nodeConfigs"][0] |= {"serviceAccount": "more@my-project", "tags": ["nap"]}
+    with on(lambda cluster: cluster["nodePools"].append(automatic)):
+        there = update()
+    assert there.only(TYPE).inputs["cluster"] == update().only(TYPE).inputs["cluster"]
+
+
+@pytest.mark.parametrize("key", ["tags", "resourceManagerTags"])
+def test_what_is_written_is_not_read(server: ApiServer, key: str) -> None:
+    value = ["mine"] if key == "tags" else {"tagKeys/1": "tagValues/1"}
+    assert update(pools(raw={"nodeConfig": {key: value}})).only(POOL).inputs["nodeConfig"][key] == value
+
+
+def test_resource_manager_tags_of_all_nodes_are_taken(server: ApiServer) -> None:
+    """Firewall policies go by them."""
+    both = {"tagKeys/1": "tagValues/1", "tagKeys/2": "tagValues/2"}
+    with on(nodes(resourceManagerTags={**both, "tagKeys/2": "tagValues/3"})) as clusters:
+        clusters[0]["nodePools"][0]["nodeConfigs"][0]["resourceManagerTags"] = both
+        taken = update().only(POOL).inputs["nodeConfig"]["resourceManagerTags"]
+    assert taken == {"tagKeys/1": "tagValues/1"}
+
+
+@pytest.mark.parametrize(("channel", "upgraded"), [("UNSPECIFIED", False), ("REGULAR", True)])
+def test_a_cluster_without_a_release_channel_has_pools_without_upgrades(
+    server: ApiServer, channel: str, upgraded: bool
+) -> None:
+    with on(releaseChannels=[{"channel": channel}]):
+        pool = update().only(POOL).inputs
+        assert ("is in no release channel" in warnings()) != upgraded
+    assert pool["management"]["autoUpgrade"] is upgraded
+    assert bool(pool["maintenancePolicies"]) is upgraded
+
+
+def test_a_new_ca_or_address_of_the_cluster_replaces_nothing(server: ApiServer) -> None:
+    def identifier() -> str:
+        return str(update().only("pulumi:providers:kubernetes").inputs["clusterIdentifier"])
+
+    first = identifier()
+    with on(masterAuths=[{"clusterCaCertificate": "TmV3"}], endpoint="203.0.113.99"):
+        assert identifier() == first
+    with on(location="us-central1"):
+        assert identifier() != first
+
+
+def test_pools_come_after_everything_and_go_before_it(server: ApiServer) -> None:
+    """What costs is not there if anything fails, and is deleted first."""
+    program = update(pools(drivers="daemonset"))
+    objects = {each.urn for each in program.resources if each.type.startswith("kubernetes:")}
+    assert len(objects) >= 10
+    assert objects <= {*program.only(POOL).depends_on}
+
+
+ADDRESSES: Final[dict[str, Any]] = {
+    "controlPlaneEndpointsConfigs": [
+        {"dnsEndpointConfigs": [{"endpoint": "gke-1.us-central1.gke.goog", "allowExternalTraffic": True}]}
+    ],
+    "privateClusterConfigs": [{"privateEndpoint": "10.0.0.2", "publicEndpoint": "203.0.113.10"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("silent", "server_address"),
+    [
+        ((), "https://gke-1.us-central1.gke.goog"),
+        (("gke.goog",), "https://203.0.113.10"),
+        (("gke.goog", "203.0.113.10"), "https://10.0.0.2"),
+    ],
+)
+def test_each_address_of_the_control_plane_is_tried(
+    server: ApiServer, silent: tuple[str, ...], server_address: str
+) -> None:
+    server.silent_at = silent
+    with on(**ADDRESSES):
+        kubeconfig = json.loads(update().stack_outputs["kubeconfig"])
+    assert kubeconfig["clusters"][0]["cluster"]["server"] == server_address
+
+
+def test_all_addresses_that_were_tried_are_named(server: ApiServer) -> None:
+    server.silent_at = ("https://",)
+    with on(**ADDRESSES):
+        text = refusal()
+    assert all(address in text for address in ("gke-1.us-central1.gke.goog", "203.0.113.10", "10.0.0.2"))
+
+
+def test_an_address_that_refuses_the_user_is_not_the_last_one(server: ApiServer) -> None:
+    real = Reader.version
+
+    def version(reader: Reader) -> Any:
+        if "gke.goog" in reader.server:
+            raise RefusedRequestError(403, "Permission container.clusters.connect denied")
+        return real(reader)
+
+    with on(**ADDRESSES), mock.patch.object(Reader, "version", version):
+        assert "203.0.113.10" in update().stack_outputs["kubeconfig"]
+        server.silent_at = ("203.0.113.10", "10.0.0.2")
+        assert "container.clusters.connect denied; no answer from" in refusal()
 
 
 def test_the_nodes_identity_can_be_written(server: ApiServer) -> None:
@@ -262,6 +404,29 @@ def nodes(**fields: Any) -> Callable[[dict[str, Any]], None]:
         (changed(name="other"), KEYS, "there is no cluster 'research' in us-central1 of project my-project"),
         (changed(location="europe-west4"), KEYS, "there is no cluster 'research' in us-central1"),
         (changed(nodePools=[{"name": "t4-1"}]), KEYS, "'research' has a pool 't4-1' already"),
+        (
+            changed(nodePools=[{"name": "t4-1", "nodeConfigs": [{"labels": {"gpucluster.dev/pool": "t4-1"}}]}]),
+            KEYS,
+            "delete it: gcloud container node-pools delete t4-1 --cluster research --location us-central1-a",
+        ),
+        (changed(endpoint=""), KEYS, "the control plane of 'research' has no address: it is being made or deleted"),
+        (
+            changed(masterVersion="1.32.2-gke.1651999"),
+            pools(capacity="flex-start"),
+            "has GKE 1.32.2-gke.1651999, and capacity: flex-start needs 1.32.2-gke.1652000 or newer",
+        ),
+        (
+            changed(masterVersion="1.34.1-gke.1000"),
+            FABRIC,
+            "and fabric needs 1.34.1-gke.1829001 or newer",
+        ),
+        (
+            changed(masterVersion="1.34.0-gke.2200000"),
+            pools(**TPU7X),
+            "has GKE 1.34.0-gke.2200000, and gpu: google-tpu7x needs 1.34.0-gke.2201000 or newer",
+        ),
+        (changed(networkingMode="ROUTES"), FABRIC, "'research' has no addresses of its network for pods (VPC-native)"),
+        (changed(datapathProvider="LEGACY_DATAPATH"), FABRIC, "'research' has no dataplane v2"),
         (nodes(serviceAccount="more@my-project"), KEYS, "the nodes of 'research' have several identities: nodes@"),
     ],
 )
@@ -275,26 +440,105 @@ def test_a_cluster_that_cannot_have_the_pools_is_refused(
         assert says in refusal(keys, new=["none"])
 
 
+def test_each_version_of_the_catalogue_is_asked_for() -> None:
+    known = {row["need"] for row in tables.rows("gke", "oldest_versions")}
+    assert known == {"capacity: flex-start", "fabric", "gpu: google-tpu7x"}, "each is a row above"
+
+
+def test_versions_are_compared_as_numbers(server: ApiServer) -> None:
+    with on(masterVersion="1.32.10-gke.5"):
+        assert update(pools(capacity="flex-start")).only(POOL)
+
+
+@pytest.mark.parametrize(
+    ("pool", "rule"),
+    [
+        ({"capacity": "spot"}, {"spot": True}),
+        ({"capacity": "on-demand"}, {}),
+        ({"capacity": "flex-start"}, {"flexStart": {"enabled": True}, "maxRunDurationSeconds": 604800}),
+        (
+            {"capacity": "reserved", "reservation": "lab", "zones": ["us-central1-a"]},
+            {"reservations": {"affinity": "Specific", "specific": [{"name": "lab"}]}},
+        ),
+    ],
+)
+def test_a_compute_class_for_autopilot_has_the_capacity_of_the_pool(
+    server: ApiServer, pool: dict[str, Any], rule: dict[str, Any]
+) -> None:
+    with on(enableAutopilot=True):
+        text = refusal(pools(**pool))
+    (spec,) = [json.loads(line)["spec"] for line in text.splitlines() if '"ComputeClass"' in line]
+    assert spec["priorities"] == [{"gpu": {"type": "nvidia-tesla-t4", "count": 1}, **rule}]
+    assert "Nothing there limits their number as maxNodes does" in text
+
+
+def test_a_pool_that_holds_the_control_plane_back_is_named(server: ApiServer) -> None:
+    first = update()
+    pool = {"name": "t4-1", "version": "1.33.5-gke.1", "nodeConfigs": [{"labels": {"gpucluster.dev/pool": "t4-1"}}]}
+    with on(lambda cluster: cluster["nodePools"].append(pool)):
+        text = warnings(deployed=first)
+    assert "t4-1 (1.33.5-gke.1): older than the control plane (1.34.4-gke.1193000)" in text
+    assert "gcloud container clusters upgrade research --location us-central1-a --node-pool <pool>" in text
+
+
+@pytest.mark.parametrize(("locations", "named"), [(["us-central1-a"], False), (["us-central1-b"], True), ([], False)])
+def test_zones_where_the_cluster_has_no_nodes_are_named(server: ApiServer, locations: list[str], named: bool) -> None:
+    with on(nodeLocations=locations):
+        assert ("may have nodes in us-central1-a, where 'research' has none" in warnings()) == named
+
+
+def test_a_pool_that_is_gone_is_named(server: ApiServer) -> None:
+    assert "the pool t4-1 of this stack is gone from 'research': run pulumi refresh" in warnings(deployed=update())
+
+
 def test_an_autopilot_cluster_is_not_asked_what_else_it_refuses(server: ApiServer) -> None:
     with mock.patch.object(gke_answers, "CLUSTERS", [{**gke_answers.RESEARCH, "enableAutopilot": True}]):
         assert "1 problem" in refusal()
     assert server.asked == []
 
 
-def test_a_project_that_may_not_be_read_is_no_missing_cluster(server: ApiServer) -> None:
-    said = 'googleapi: Error 403: Required "container.clusters.get" permission'
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ('googleapi: Error 403: Required "container.clusters.get" permission', "roles/container.clusterViewer"),
+        (
+            "googleapi: Error 403: Required 'compute.instanceGroupManagers.get' permission for x",
+            "Ask the project's administrator for roles/compute.viewer, which has compute.instanceGroupManagers.get",
+        ),
+        ("could not find default credentials: /home/me/key.json not found", "Correct what Google says: the login"),
+        ('exec: "gcloud": executable file not found in $PATH', "Correct what Google says: the login"),
+    ],
+)
+def test_what_google_says_instead_is_no_missing_cluster(server: ApiServer, said: str, remedy: str) -> None:
     with mock.patch.dict(
         gke_answers.CALLS, {"gcp:container/getCluster:getCluster": mock.Mock(side_effect=LookupError(said))}
     ):
         text = refusal()
     assert said in text
-    assert "roles/container.clusterViewer" in text
+    assert remedy in text
 
 
-def test_two_clusters_of_one_name_are_told_apart_by_nobody(server: ApiServer) -> None:
+def test_the_id_of_a_cluster_is_not_its_name(server: ApiServer) -> None:
+    name = "projects/my-project/locations/us-central1-a/clusters/research"
+    text = refusal({**KEYS, "gpucluster:existingCluster": {"name": name}})
+    assert "write the last part, research" in text
+
+
+def test_two_clusters_of_one_name_are_told_apart_by_their_place(server: ApiServer) -> None:
     other = {**gke_answers.RESEARCH, "location": "us-central1"}
     with mock.patch.object(gke_answers, "CLUSTERS", [gke_answers.RESEARCH, other]):
-        assert "2 clusters are called 'research': in us-central1, us-central1-a" in refusal()
+        text = refusal()
+        assert "2 clusters are called 'research': in us-central1, us-central1-a" in text
+        assert "Write existingCluster.location: us-central1, or the other" in text
+        for place in ("us-central1", "us-central1-a"):
+            program = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "location": place}})
+            assert program.only(POOL).inputs["location"] == place
+
+
+def test_the_reapers_image_can_be_the_owners(server: ApiServer) -> None:
+    keys = {**KEYS, "gpucluster:existingCluster": {"name": "research", "reaperImage": "example.com/python:3.13"}}
+    pod = update(keys).only("kubernetes:batch/v1:CronJob").inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "example.com/python:3.13"
 
 
 @pytest.mark.parametrize(
@@ -336,7 +580,7 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(server: ApiServer) -
     ],
 )
 def test_what_the_api_server_answers_instead_is_told(server: ApiServer, status: int, message: str, remedy: str) -> None:
-    with mock.patch.object(server, "get", side_effect=RefusedRequestError(status, message)):
+    with mock.patch.object(Reader, "version", side_effect=RefusedRequestError(status, message)):
         text = refusal()
     assert f"the API server of 'research' refuses to be looked at ({status}): {message}" in text
     assert remedy in text
@@ -350,13 +594,144 @@ def test_what_a_policy_or_quota_of_others_refuses_is_known_before_anything_is_ad
     assert "exceeded quota: team" in refusal()
 
 
-def test_the_page_has_the_role_that_is_asked_for(server: ApiServer) -> None:
-    objects = [
-        each.inputs for each in update(pools(drivers="daemonset")).resources if each.type.startswith("kubernetes:")
-    ]
+def roles_on_page() -> list[dict[str, Any]]:
     page = (ROOT / "docs" / "pools-on-your-cluster.md").read_text(encoding="utf-8")
-    (role,) = re.findall(r"^```yaml\n(.*kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert yaml.safe_load(role)["rules"] == cluster_role(objects)
+    (roles,) = re.findall(r"^```yaml\n(.*kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return list(yaml.safe_load_all(roles))
+
+
+def granted(roles: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    return {role["metadata"].get("namespace", ""): role["rules"] for role in roles}
+
+
+def test_the_page_has_the_roles_that_are_asked_for(server: ApiServer) -> None:
+    objects = [each.inputs for each in update().resources if each.type.startswith("kubernetes:")]
+    lists = ["/apis/cloud.google.com/v1/computeclasses", "/api/v1/namespaces"]
+    assert roles_on_page() == roles_for(objects, lists)
+
+
+def test_the_roles_on_the_page_are_enough_and_each_is_needed(server: ApiServer) -> None:
+    server.granted = granted(roles_on_page())
+    first = update()
+    assert first.only(POOL)
+    cluster_wide = server.granted.pop("")
+    assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in refusal()
+    server.granted = {"": cluster_wide}
+    text = refusal()
+    assert "create cronjobs.batch in kube-system" in text
+    assert "get, list, watch, create configmaps in kube-system" in text
+    assert '"kind": "Role"' in text
+
+
+def test_what_is_there_can_be_changed_by_the_names_of_this_stack_alone() -> None:
+    changing = [
+        (namespace, rule)
+        for namespace, rules in granted(roles_on_page()).items()
+        for rule in rules
+        if {"patch", "delete"} & {*rule["verbs"]} and rule["resources"] != ["nodes"]
+    ]
+    assert len(changing) >= 5
+    assert [rule for _, rule in changing if not all("gpu" in name for name in rule.get("resourceNames", [""]))] == []
+    assert {namespace for namespace, rule in changing if rule["apiGroups"] == [""]} == {"kube-system"}
+
+
+VIEW: Final = {
+    "": [
+        {"apiGroups": ["", "apps", "batch", "nvidia.com", "cloud.google.com"], "resources": [each], "verbs": ["list"]}
+        for each in ("pods", "daemonsets", "deployments", "statefulsets", "cronjobs", "jobs", "clusterpolicies")
+    ]
+}
+"""Who may look at workloads, and neither at roles and namespaces nor write anything."""
+
+
+def test_a_preview_needs_no_rights_to_write_and_says_what_it_left_out(server: ApiServer) -> None:
+    """As that of a pull request, whose user may only read."""
+    server.granted = VIEW
+    path = "/apis/apps/v1/namespaces/gpu/daemonsets/plugin"
+    with mock.patch.object(pulumi, "warn") as warn:
+        unknown = update(new=["none"]).only(TYPE).inputs["unknown"]
+    assert isinstance(unknown, pulumi.output.Unknown), "so the gate says that it cannot judge"
+    said = "\n".join(str(call.args[0]) for call in warn.call_args_list)
+    assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in said
+    assert "the user may not list computeclasses, namespaces" in said
+    assert "The update needs them; this preview has tried no object by a dry run" in said
+    assert not [method for method, _ in server.asked if "dry run" in method]
+    add(server, path, **plugin(tolerations=EVERYTHING))
+    assert "would offer the GPUs of t4-1" in refusal(new=["none"]), "what can be seen is judged all the same"
+    assert "lacks rights in the cluster" in refusal()
+
+
+def _violated(plan: Any, update: Any) -> bool:
+    """Whether an update with this value is not what a plan with that value permits, where unknown is anything."""
+    if isinstance(plan, pulumi.output.Unknown):
+        return False
+    if isinstance(plan, Mapping) and isinstance(update, Mapping):
+        return plan.keys() != update.keys() or any(_violated(plan[key], update[key]) for key in plan)
+    if isinstance(plan, list) and isinstance(update, list):
+        return len(plan) != len(update) or any(map(_violated, plan, update))
+    return bool(plan != update)
+
+
+@pytest.mark.parametrize("preview", [{"granted": VIEW}, {"granted": {}}, {"silent": "timed out"}, {}])
+def test_an_update_is_what_a_preview_of_another_user_or_place_has_planned(
+    server: ApiServer, preview: dict[str, Any]
+) -> None:
+    """``pulumi up --plan`` refuses an update that is not."""
+    for key, value in preview.items():
+        setattr(server, key, value)
+    planned = update(new=["none"])
+    server.granted, server.silent = None, ""
+    done = {each.urn: each.inputs for each in update().resources}
+    violated = {each.name for each in planned.resources if _violated(each.inputs, done[each.urn])}
+    assert violated == set()
+    assert {each.urn for each in planned.resources} == done.keys()
+
+
+def test_room_is_not_published_while_nobody_can_list_daemonsets(server: ApiServer) -> None:
+    server.granted = {}
+    data = update(new=["none"]).named("pools-offer-pools").inputs["data"]
+    assert isinstance(data, pulumi.output.Unknown)
+
+
+def daemon(cpu: str = "500m", memory: str = "1Gi", **pod: Any) -> dict[str, Any]:
+    container = {"name": "agent", "image": "agent", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    return {"spec": {"template": {"spec": {"containers": [container], **pod}}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "labels", "pod", "cpu", "mib"),
+    [
+        ("monitoring/daemonsets/agent", {}, {"tolerations": [{"operator": "Exists"}]}, 500, 1024),
+        ("monitoring/daemonsets/agent", {}, {}, 0, 0),
+        (
+            "monitoring/daemonsets/agent",
+            {},
+            {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"a": "b"}},
+            0,
+            0,
+        ),
+        (
+            "kube-system/daemonsets/netd",
+            {"addonmanager.kubernetes.io/mode": "Reconcile"},
+            {"tolerations": [{"operator": "Exists"}]},
+            0,
+            0,
+        ),
+        ("gmp-system/daemonsets/collector", {}, {"tolerations": [{"operator": "Exists"}]}, 0, 0),
+        ("gke-tools/daemonsets/agent", {}, {"tolerations": [{"operator": "Exists"}]}, 500, 1024),
+    ],
+)
+def test_the_owners_daemonsets_take_their_part_of_a_nodes_room(
+    server: ApiServer, path: str, labels: dict[str, str], pod: dict[str, Any], cpu: int, mib: int
+) -> None:
+    def room(program: Recording) -> tuple[int, int]:
+        (pool,) = json.loads(program.named("pools-offer-pools").inputs["data"]["offer.json"])["pools"]
+        return pool["milli_cpu"], pool["memory_mib"]
+
+    alone = room(update())
+    add(server, f"/apis/apps/v1/namespaces/{path}", metadata={"labels": labels}, **daemon(**pod))
+    shared = room(update())
+    assert (alone[0] - shared[0], alone[1] - shared[1]) == (cpu, mib)
 
 
 def test_a_name_that_exists_is_refused(server: ApiServer) -> None:
@@ -370,10 +745,14 @@ def test_what_this_stack_made_is_its_own(server: ApiServer) -> None:
     name = "pools-autoscaler-reaper-clusterrole"
     made = first.named(name)
     first.states[made.urn]["metadata"]["uid"] = "ours"
-    add(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper", metadata={"uid": "ours"})
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper"
+    assert "the ClusterRole gpucluster-node-reaper of this stack is gone" in warnings(deployed=first)
+    add(server, path, metadata={"uid": "ours"})
     again = update(deployed=first)
     assert again.named(name)
-    assert ("PATCH dry run", "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper") in server.asked
+    assert ("PATCH dry run", path) in server.asked
+    add(server, path, metadata={"uid": "restored"})
+    assert "If it is a copy of that one, run pulumi refresh" in refusal(deployed=first)
 
 
 @pytest.mark.parametrize(
@@ -417,7 +796,11 @@ def plugin(**pod: Any) -> dict[str, Any]:
 
 EVERYTHING: Final = [{"operator": "Exists"}]
 GPUS: Final = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
-WITHOUT_GKES: Final = {"drivers": "daemonset", "labels": {"gke-no-default-nvidia-gpu-device-plugin": "true"}}
+WITHOUT_GKES: Final[dict[str, Any]] = {
+    "drivers": "daemonset",
+    "labels": {"gke-no-default-nvidia-gpu-device-plugin": "true"},
+}
+OPERANDS: Final = "nvidia.com/gpu.deploy.operands"
 
 
 @pytest.mark.parametrize(
@@ -451,22 +834,34 @@ def test_gkes_own_device_plugin_is_none_of_others(server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "refused"),
+    ("spec", "pool", "says"),
     [
-        ({}, True),
-        ({"devicePlugin": {"enabled": False}}, False),
-        ({"daemonsets": {"tolerations": [{"key": "team", "operator": "Exists"}]}}, False),
+        ({}, {}, ""),
+        ({"devicePlugin": {"enabled": False}}, {}, ""),
+        ({}, {"labels": {OPERANDS: "true"}}, "would offer the GPUs of t4-1"),
+        ({"devicePlugin": {"enabled": False}}, {"labels": {OPERANDS: "true"}}, "installs drivers on nodes of t4-1"),
+        ({}, WITHOUT_GKES, "installs drivers on nodes of t4-1"),
+        ({"driver": {"enabled": False}}, WITHOUT_GKES, ""),
+        ({}, {**WITHOUT_GKES, "labels": {**WITHOUT_GKES["labels"], "nvidia.com/gpu.deploy.driver": "false"}}, ""),
+        ({"daemonsets": {"tolerations": [{"key": "team", "operator": "Exists"}]}}, {"labels": {OPERANDS: "true"}}, ""),
     ],
 )
-def test_the_gpu_operator_offers_gpus_of_all_nodes_that_its_pods_tolerate(
-    server: ApiServer, spec: dict[str, Any], refused: bool
+def test_the_gpu_operator_leaves_nodes_alone_unless_a_pool_is_made_for_it(
+    server: ApiServer, spec: dict[str, Any], pool: dict[str, Any], says: str
 ) -> None:
-    policy = {"metadata": {"name": "cluster-policy"}, "spec": spec}
-    server.objects["/apis/nvidia.com/v1/clusterpolicies"] = {"items": [policy]}
-    if refused:
-        assert "GPU Operator" in refusal()
-    else:
-        assert update().only(POOL)
+    """With its DaemonSets, which are named by their policy alone."""
+    add(server, "/apis/nvidia.com/v1/clusterpolicies/cluster-policy", spec=spec)
+    if (spec.get("devicePlugin") or {}).get("enabled") is not False:
+        tolerations = (spec.get("daemonsets") or {}).get("tolerations") or GPUS
+        placement = {"tolerations": tolerations, "nodeSelector": {"nvidia.com/gpu.deploy.device-plugin": "true"}}
+        add(server, "/apis/apps/v1/namespaces/gpu-operator/daemonsets/nvidia-device-plugin", **plugin(**placement))
+    if says:
+        text = refusal(pools(**pool))
+        assert says in text
+        assert text.count(says) == 1
+        return
+    labels = update(pools(**pool)).only(POOL).inputs["nodeConfig"]["labels"]
+    assert labels.get(OPERANDS) == ("false" if not pool else pool["labels"].get(OPERANDS))
 
 
 def warnings(**more: Any) -> str:
@@ -493,6 +888,7 @@ def test_an_owner_with_terraform_is_told_before_a_pool_is_added_and_not_again(se
         ("Pending", {"nodeSelector": {"cloud.google.com/gke-nodepool": "theirs"}}, ""),
         ("Pending", {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}, ""),
         ("Pending", {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}}, "lab/train"),
+        ("Running", {"nodeSelector": {"gpucluster.dev/gpu": "nvidia-t4"}}, ""),
     ],
 )
 def test_gpu_pods_of_others_that_may_start_our_nodes_are_named_with_the_price(
@@ -506,22 +902,70 @@ def test_gpu_pods_of_others_that_may_start_our_nodes_are_named_with_the_price(
     assert ("lab/train" in text) == bool(says)
 
 
+GPU_POD: Final[dict[str, Any]] = {
+    "spec": {"containers": [{"name": "t", "image": "t", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+}
+OWNED: Final = {"ownerReferences": [{"kind": "CronJob"}]}
+
+
 @pytest.mark.parametrize(
-    ("metadata", "spec", "named"),
+    ("path", "metadata", "spec", "named"),
     [
-        ({}, {"tolerations": EVERYTHING}, True),
-        ({}, {}, False),
-        ({}, {"tolerations": EVERYTHING, "nodeSelector": {"team": "theirs"}}, False),
-        ({"ownerReferences": [{"kind": "DaemonSet"}]}, {"tolerations": EVERYTHING}, False),
+        ("apps/v1/namespaces/lab/deployments/train", {}, {"replicas": 0, "template": GPU_POD}, True),
+        ("apps/v1/namespaces/lab/statefulsets/train", {}, {"replicas": 0, "template": GPU_POD}, True),
+        ("apps/v1/namespaces/lab/deployments/train", {}, {"replicas": 1, "template": GPU_POD}, False),
+        ("batch/v1/namespaces/lab/cronjobs/train", {}, {"jobTemplate": {"spec": {"template": GPU_POD}}}, True),
+        ("batch/v1/namespaces/lab/jobs/train", {}, {"suspend": True, "template": GPU_POD}, True),
+        ("batch/v1/namespaces/lab/jobs/train", OWNED, {"suspend": True, "template": GPU_POD}, False),
+        ("batch/v1/namespaces/lab/jobs/train", {}, {"template": GPU_POD}, False),
+        (
+            "apps/v1/namespaces/lab/deployments/train",
+            {},
+            {"replicas": 0, "template": daemon()["spec"]["template"]},
+            False,
+        ),
     ],
 )
-def test_pods_without_gpus_that_would_keep_our_nodes_are_named(
-    server: ApiServer, metadata: dict[str, Any], spec: dict[str, Any], named: bool
+def test_workloads_that_start_our_nodes_later_are_named_with_the_price(
+    server: ApiServer, path: str, metadata: dict[str, Any], spec: dict[str, Any], named: bool
+) -> None:
+    add(server, f"/apis/{path}", metadata=metadata, spec=spec)
+    said = "1 workload (lab/train) with GPUs and without pods now may start nodes of t4-1 later, 0."
+    assert (said in warnings()) == named
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "phase", "says"),
+    [
+        ({}, {"tolerations": EVERYTHING}, "Running", "may run on the new nodes and keep them"),
+        ({}, {"tolerations": EVERYTHING}, "Pending", "may start nodes of t4-1 at once, 0."),
+        ({}, {"tolerations": EVERYTHING}, "Succeeded", ""),
+        ({}, {}, "Running", ""),
+        ({}, {"tolerations": EVERYTHING, "nodeSelector": {"team": "theirs"}}, "Running", ""),
+        ({"ownerReferences": [{"kind": "DaemonSet"}]}, {"tolerations": EVERYTHING}, "Running", ""),
+    ],
+)
+def test_pods_without_gpus_that_would_start_or_keep_our_nodes_are_named(
+    server: ApiServer, metadata: dict[str, Any], spec: dict[str, Any], phase: str, says: str
 ) -> None:
     pod = {"containers": [{"name": "shell", "image": "shell"}], **spec}
-    status = {"phase": "Running"}
+    status = {"phase": phase}
     add(server, "/api/v1/namespaces/shop/pods/toolbox", metadata=metadata, spec=pod, status=status, kind="Pod")
-    assert ("1 pod (shop/toolbox) without GPUs may run on the new nodes" in warnings()) == named
+    text = warnings()
+    assert ("1 pod (shop/toolbox) without GPUs" in text) == bool(says)
+    assert says in text
+
+
+def test_a_namespace_whose_pods_get_a_compute_class_is_named(server: ApiServer) -> None:
+    server.objects["/api/v1/namespaces/lab"] = {
+        "metadata": {"name": "lab", "labels": {"cloud.google.com/default-compute-class": "cheap"}}
+    }
+    assert "pods of lab get the default ComputeClass cheap and its nodes: submit jobs" in warnings()
+    spec = {"nodePoolAutoCreation": {"enabled": True}}
+    add(server, "/apis/cloud.google.com/v1/computeclasses/cheap", spec=spec)
+    assert "and its nodes, which Google makes past the limits and prices of this stack" in warnings()
+    with on(clusterAutoscalings=[{"defaultComputeClassEnabled": True}]):
+        assert "'research' has a default ComputeClass" in warnings()
 
 
 def test_an_api_server_that_does_not_answer_is_asked_at_the_update(server: ApiServer) -> None:

@@ -251,7 +251,7 @@ def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest
         either = claim()
         either["spec"]["spec"]["devices"] = {"requests": [{"name": "r", "firstAvailable": alternatives}]}
         for refused in (
-            *(claim("dranet.example.org"), either),
+            *(claim("dranet.example.org"), either, claim("vfio.gpu.nvidia.com"), claim("our-gpus")),
             *(by_name(claim(name="gpu-fabric")), by_name(claim("nic", name="gpu-fabric")), by_name(claim())),
         ):
             assert submit(refused).status == 403

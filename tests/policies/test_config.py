@@ -16,7 +16,7 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.gate_diff import GateState, gated_commands, loosenings, state_of, wider
+from policies.gate_diff import GateState, check_out, gated_commands, loosenings, state_of, wider
 from policies.pools import parse
 from policies.rules import rule as rules
 from policies.rules.table import BY_ID, RULES
@@ -303,13 +303,16 @@ def test_what_a_fact_a_reader_and_a_command_loosen_is_named(tmp_path: Path) -> N
         directory=("Pulumi.yaml", "name: gpucluster", "name: gpucluster\nstackConfigDir: st"),
     )
     (tmp_path / "st").mkdir()
-    (tmp_path / "st/Pulumi.prod.yaml").write_text("config: {gpucluster:budget: {maxHourlyUsd: 1000000}}")
+    (tmp_path / "st/Pulumi.prod.yaml").write_text(
+        "config: {gpucluster:budget: {maxHourlyUsd: 1000000}, gpucluster:gpuPools: [{name: h100, hourlyUsd: 0.01}]}"
+    )
     lines = loosenings(before, state_of(tmp_path, ROOT))
     for words in (
         "control-plane-access: a program of",
         "gpu-idle-time: a program of",
         "account.py: what runs with --policy-pack is changed or removed: ",
         "stack prod: 300 → 1000000",
+        "hourlyUsd of h100, stack prod: ",
     ):
         assert any(words in line for line in lines), lines
     assert loosenings(before, before) == []
@@ -393,3 +396,16 @@ def test_a_price_in_place_of_a_list_price_may_be_lower_and_the_other_way_round()
     then, now = (GateState(rules=RULES_THEN, configs={"dev": state}) for state in ({}, {"prices": {"g6.xlarge": 0.5}}))
     assert loosenings(then, now) == ["prices, stack dev: g6.xlarge list price → $0.5"]
     assert loosenings(now, then) == ["prices, stack dev: g6.xlarge $0.5 → list price"]
+
+
+def test_the_base_has_all_of_its_files_whatever_attributes_they_have(tmp_path: Path) -> None:
+    repository, folder = tmp_path / "repository", tmp_path / "base"
+    repository.mkdir()
+    folder.mkdir()
+    (repository / ".gitattributes").write_text("*.json export-ignore\n")
+    (repository / "prod.json").write_text("{}\n")
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a")
+    for command in (("init", "-q"), ("add", "."), commit):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+    check_out(repository, "HEAD", folder)
+    assert (folder / "prod.json").read_text() == "{}\n"

@@ -200,6 +200,13 @@ def test_the_pools_of_others_are_judged_by_no_rule() -> None:
         assert violations(rule.id, {**KNOWN, "nodePools": [CPUS, theirs]}) == violations(rule.id, KNOWN), rule.id
 
 
+def test_what_a_preview_puts_off_is_reported() -> None:
+    properties = {"cloudName": "gke", "cluster": KNOWN, "unknown": UNKNOWN}
+    items = [*read(Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties))]
+    (reported,) = [item for item in items if isinstance(item, NotEvaluated)]
+    assert "the update looks at more than this preview could" in BY_ID["unjudged"].check(reported)[0].message
+
+
 def test_what_nobody_could_look_up_is_reported_with_the_reason() -> None:
     unknown = {"what runs there": "the API server of 'research' cannot be asked: timed out"}
     properties = {"cloudName": "gke", "cluster": KNOWN, "unknown": unknown}

@@ -15,6 +15,8 @@ from facts.concepts.declared import Stack
 from facts.concepts.parts import Scaling, reserved_once
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN
+from policies.readers import linked, read_stack
+from policies.readers.resource import Declared
 from policies.rules.ceilings import hourly_cost, idle_cost
 from tests import declared, one_stack
 from tests.components.settings.test_clouds import load_stack
@@ -59,6 +61,27 @@ def test_without_a_price_of_its_own_a_pool_has_none_of_those(cloud: str, autosca
     )
     assert bare.groups
     assert not {group.nodes.dearest_hourly_usd for group in bare.groups} & {*USD.values()}
+
+
+@pytest.mark.parametrize(
+    ("written", "machine", "usd"),
+    [
+        (0.001, "p5.48xlarge", None),
+        (0.0, "p5.48xlarge", None),
+        (-1000.0, "p5.48xlarge", None),
+        (1000.0, "p5.48xlarge", 1000.0),
+        (0.5, "x9z.metal", 0.5),
+        (-1.0, "x9z.metal", None),
+    ],
+)
+def test_a_price_of_the_program_lowers_no_list_price(written: float, machine: str, usd: float | None) -> None:
+    """Any program can say that it is a component of this project."""
+    size = {"minSize": 0, "maxSize": 20, "desiredSize": 0}
+    inputs = {"instanceTypes": [machine], "scalingConfig": size, "labels": {POOL_LABEL: "p"}}
+    group = Declared("aws:eks/nodeGroup:NodeGroup", "g", "urn:g", inputs, provider={"region": "us-east-1"})
+    pool = Declared("gpucluster:index:GpuNodePool", "x", "urn:x", {"pool": "p", "hourlyUsd": written})
+    (listed,), (priced,) = (read_stack(linked(each)).groups for each in ([group], [group, pool]))
+    assert priced.nodes.dearest_hourly_usd == (listed.nodes.dearest_hourly_usd if usd is None else usd)
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)

@@ -100,6 +100,7 @@ CHANGES: dict[str, dict[str, dict[str, Any] | None]] = {
         "gpuPools[].kernelModules": {"gpuPools": [own_pool(kernelModules="proprietary")]},
         "gpuPools[].timeSharing": {"gpuPools": [own_pool(timeSharing={"clientsPerGpu": 4})]},
         "gpuPools[].hourlyUsd": {"gpuPools": [own_pool(hourlyUsd=1.5)]},
+        "gpuPools[].teams": {"gpuPools": [own_pool(teams=["research"])]},
         "gpuPools[].labels": {"gpuPools": [own_pool(labels={"team": "vision"})]},
         "gpuPools[].taints": {
             "gpuPools": [own_pool(taints=[{"key": "team", "value": "vision", "effect": "NoSchedule"}])]
@@ -139,6 +140,7 @@ CHANGES: dict[str, dict[str, dict[str, Any] | None]] = {
         "gpuPools[].drivers": {"gpuPools": [existing_pool(drivers="none")]},
         "gpuPools[].timeSharing": {"gpuPools": [existing_pool(timeSharing={"clientsPerGpu": 4})]},
         "gpuPools[].hourlyUsd": {"gpuPools": [existing_pool(hourlyUsd=1.5)]},
+        "gpuPools[].teams": {"gpuPools": [existing_pool(teams=["research"])]},
         "gpuPools[].labels": {"gpuPools": [existing_pool(labels={"team": "vision"})]},
         "gpuPools[].taints": {
             "gpuPools": [existing_pool(taints=[{"key": "team", "value": "vision", "effect": "NoSchedule"}])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.clouds.aks.identity import ManagedIdentity
+from components.clouds.aks.identity import Identity
 from components.clouds.aks.running_pools import RunningPools
 from components.resources import CustomResource
 from components.settings import Settings
@@ -25,5 +25,5 @@ class Context:
     control_plane: CustomResource[aks.ManagedClusterOutputs]
     group: pulumi.Input[str]
     subnet: pulumi.Input[str]
-    nodes: ManagedIdentity
+    nodes: Identity
     running_pools: RunningPools

@@ -224,7 +224,11 @@ class Encryption:
         key = parse_key(security.kms_key or "")
         if key is None and security.kms_key is not None:
             raise ValueError(f"'{security.kms_key}' is not the resource id of a key of Key Vault")
-        self.ready: list[CustomResource] = grant_key("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key, control_plane)
+        # An identity of the user's own has the user's roles: here it may have none but on what the stack creates.
+        has_own_roles = security.control_plane_identity is not None
+        self.ready: list[CustomResource] = grant_key(
+            "secrets-key", roles.KEY_VAULT_CRYPTO_USER, None if has_own_roles else key, control_plane
+        )
         if key is not None:
             self.kms = {"enabled": True, "keyId": key.url, "keyVaultNetworkAccess": "Public"}
             if security.disk_key is None:
@@ -254,5 +258,5 @@ class Encryption:
                 ).id
         if security.disk_key is not None:
             self.disks = security.disk_key
-        if self.disks is not None:
+        if self.disks is not None and not (has_own_roles and security.disk_key is not None):
             self.ready.append(grant("disks-set", roles.READER, self.disks, control_plane, child))

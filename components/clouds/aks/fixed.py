@@ -36,7 +36,8 @@ def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: D
     pools = {pool["name"]: pool for pool in cluster.get("agentPoolProfiles") or ()}
     admin = pools.get(pool_name(settings.admin_pool.name)) or {}
     network = list(_other_network(name, settings, admin, deployed))
-    refuse([*network, *_other_endpoint(settings, cluster), *_other_machines(settings, admin)], settings)
+    others = [*_other_endpoint(settings, cluster), *_other_machines(settings, admin)]
+    refuse([*network, *others, *_other_identities(settings, cluster)], settings)
 
 
 def _replaced(settings: Settings, outbound: str, cluster: Mapping[str, Any]) -> bool:
@@ -95,6 +96,25 @@ def _other_endpoint(settings: Settings, cluster: Mapping[str, Any]) -> Iterator[
             f"the name of the running cluster is in the zone {zone}, and Azure cannot move it",
             f"{'Take privateDnsZone out' if zone == 'system' else f'Write privateDnsZone: {zone}'}; {_OTHERWISE}",
         )
+
+
+def _other_identities(settings: Settings, cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    """The control plane uses its former identity for hours, and nodes get another one by an upgrade of their pools,
+    which ends what runs there: https://learn.microsoft.com/azure/aks/use-managed-identity."""
+    group = f"/subscriptions/{settings.project}/resourceGroups/{settings.cluster_name}"
+    security, kubelet = settings.security, (cluster.get("identityProfile") or {}).get("kubeletidentity") or {}
+    control_planes = (cluster.get("identity") or {}).get("userAssignedIdentities") or ()
+    for key, role, declared, running in (
+        ("controlPlaneIdentity", "control-plane", security.control_plane_identity, next(iter(control_planes), "")),
+        ("nodeIdentity", "nodes", security.node_identity, kubelet.get("resourceId") or ""),
+    ):
+        own = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{settings.cluster_name}-{role}"
+        if running and running.lower() != (declared or own).lower():
+            yield Problem(
+                f"security.{key}",
+                f"the running cluster has the identity {running}, and for another one jobs would end",
+                f"{f'Take {key} out' if running.lower() == own.lower() else f'Write {key}: {running}'}; {_OTHERWISE}",
+            )
 
 
 def _other_machines(settings: Settings, running: Mapping[str, Any]) -> Iterator[Problem]:

@@ -7,20 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
+from typing import Final
 
 import pulumi
 
 from components.clouds.aks import roles
+from components.clouds.data_lookup import look_up
 from components.clouds.declare import aks as declare
 from components.clouds.deployed import Deployed
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.limits.aks.pools import RESERVATION
-from facts.catalog.aks.resource_ids import NO_DNS_ZONE
+from facts.catalog.aks.resource_ids import IDENTITY, NO_DNS_ZONE
+
+_LOOK_UP: Final = "azure-native:managedidentity:getUserAssignedIdentity"
 
 
-class ManagedIdentity:
-    """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra.
+class Identity:
+    """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra."""
+
+    def __init__(self, id: pulumi.Output[str], principal: pulumi.Output[str], client: pulumi.Output[str]) -> None:
+        self.id, self.principal, self.client = id, principal, client
+
+
+class ManagedIdentity(Identity):
+    """One that the program creates.
 
     It keeps the tags of its creation. The preview of an update knows only a resource's name and location (``Update`` in
     https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go), and each of its role
@@ -43,9 +54,21 @@ class ManagedIdentity:
             pulumi.ResourceOptions(parent=parent, ignore_changes=["tags"]),
             outputs=["principalId", "clientId"],
         )
-        self.id: pulumi.Output[str] = self.resource.id
-        self.principal: pulumi.Output[str] = self.resource.outputs["principalId"]
-        self.client: pulumi.Output[str] = self.resource.outputs["clientId"]
+        super().__init__(self.resource.id, self.resource.outputs["principalId"], self.resource.outputs["clientId"])
+
+
+def existing_identity(id: str, key: str, parent: pulumi.Resource) -> Identity:
+    """The identity with that id, which ``key`` of the stack file names; of the stack's own subscription.
+
+    Raises:
+        pulumi.RunError: there is none.
+    """
+    parts = IDENTITY.fullmatch(id)
+    assert parts is not None  # settings refuse any other
+    arguments = {"resourceGroupName": parts["group"], "resourceName": parts["name"]}
+    answer = look_up(_LOOK_UP, arguments, parent, f"{key}: {id}")
+    principal, client = (pulumi.Output.from_input(str(answer[each])) for each in ("principalId", "clientId"))
+    return Identity(pulumi.Output.from_input(id), principal, client)
 
 
 class ClusterIdentities:
@@ -54,6 +77,8 @@ class ClusterIdentities:
     The control plane may use the nodes' subnet and reservations, write its name in the private DNS zone, change the
     network resources ``changed`` (purpose → id), and assign the nodes' identity. The nodes have no role until one is
     granted, such as to pull from a registry.
+
+    An identity of the user's own has the user's roles: on what the stack does not create it is granted none.
     """
 
     def __init__(
@@ -66,8 +91,18 @@ class ClusterIdentities:
         deployed: Deployed,
         parent: pulumi.Resource,
     ) -> None:
-        self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
-        self.nodes = ManagedIdentity(name, settings, group, "nodes", parent)
+        security = settings.security
+        self.control_plane: Identity
+        self.nodes: Identity
+        if security.control_plane_identity is None:
+            self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
+        else:
+            key = "security.controlPlaneIdentity"
+            self.control_plane = existing_identity(security.control_plane_identity, key, parent)
+        if security.node_identity is None:
+            self.nodes = ManagedIdentity(name, settings, group, "nodes", parent)
+        else:
+            self.nodes = existing_identity(security.node_identity, "security.nodeIdentity", parent)
 
         def grant(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
             return roles.assignment(
@@ -80,11 +115,15 @@ class ClusterIdentities:
                 opts=pulumi.ResourceOptions(parent=parent),
             )
 
-        self.ready: list[CustomResource] = [
-            grant("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
+        has_own_roles = security.control_plane_identity is not None
+        self.ready: list[CustomResource] = []
+        if settings.network.existing is None or not has_own_roles:
+            self.ready.append(grant("subnet", roles.NETWORK_CONTRIBUTOR, subnet))
+        if security.node_identity is None or not has_own_roles:
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
-            grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
-        ]
+            self.ready.append(grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id))
+        if has_own_roles:
+            return
         zone = settings.network.private_dns_zone
         if zone and zone != NO_DNS_ZONE:
             self.ready.append(grant("private-zone", roles.PRIVATE_DNS_ZONE_CONTRIBUTOR, zone))

@@ -92,7 +92,8 @@ def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) ->
     """
 
     async def waited(values: Sequence[Any]) -> str:
-        seconds = max(remaining(created_on, datetime.now(timezone.utc)) for created_on in values[1:])
+        now = datetime.now(timezone.utc)
+        seconds = max((remaining(created_on, now) for created_on in values[1:]), default=0.0)
         if seconds > 0:
             pulumi.log.info(f"waiting {seconds:.0f} s until Azure's new role assignments hold")
             await asyncio.sleep(seconds)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import pulumi
 
 from components.clouds import node_pools
-from components.clouds.base import AdminObjects, ClusterLookup, ClusterObjectsReader, JoinedCluster, Joining, NodePools
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
 from components.clouds.deployed import Deployed
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.endpoint import kubeconfig, login
@@ -26,7 +26,7 @@ from components.clouds.eks.karpenter import NODE_POOL
 from components.resources import ClusterObjects
 from components.settings import Problem, Settings
 from facts import catalog
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import ALL_OPERANDS, GPU_RESOURCE
 from facts.concepts.pool import Pool
 
 _CLUSTER: Final = "aws:eks/getCluster:getCluster"
@@ -51,6 +51,7 @@ _NOT_LOOKED_UP: Final = "the provider's function getCluster does not have it"
 
 # What the gate reads of the cluster itself (policies/readers/joined.py).
 _OF_CLUSTER: Final = ("autoscaler", "networkPolicies", "systemNodes")
+_PUBLIC: Final = "public addresses of nodes"
 _API, _V1 = "karpenter.sh", "v1"
 _AWS_API: Final = "karpenter.k8s.aws"
 _CLASSES: Final = f"/apis/{_AWS_API}/{_V1}/ec2nodeclasses"
@@ -66,14 +67,14 @@ _ENFORCERS: Final = frozenset({"antrea-agent", "calico-node", "cilium", "kube-ro
 
 async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource) -> ClusterLookup:
     """What Amazon says of ``existingCluster`` in the provider's account and region."""
-    name, options = settings.cluster_name, pulumi.InvokeOptions(parent=parent)
+    name = settings.cluster_name
     try:
-        answer = cast("Mapping[str, Any]", await pulumi.runtime.invoke_async(_CLUSTER, {"name": name}, options))
+        answer = await _ask(_CLUSTER, {"name": name}, parent)
     except Exception as error:  # the SDK raises no type of its own
         missing = _MISSING in str(error)
         text, remedy = f"'{name}' cannot be looked up in {settings.region}: {error}", _ask_for("eks:DescribeCluster")
         if missing:
-            caller = cast("Mapping[str, Any]", await pulumi.runtime.invoke_async(_CALLER, {}, options))
+            caller = await _ask(_CALLER, {}, parent)
             text = f"there is no cluster '{name}' in {settings.region} of account {caller['accountId']}"
             lists = f"aws eks list-clusters --region {settings.region} lists all of the account you are logged in to"
             remedy = f"Correct the name, region or login; {lists}"
@@ -133,94 +134,83 @@ def _ask_for(action: str) -> str:
     return f"Ask the account's administrator for {action}"
 
 
-async def look_inside(
+def look_inside(
     settings: Settings,
     own: Collection[str],
     view: ClusterLookup,
-    reader: ClusterObjectsReader,
-    parent: pulumi.Resource,
+    lists: Lists,
+    find: Callable[[str], Mapping[str, Any] | None],
 ) -> ClusterLookup:
     """What the cluster says of its Karpenter, and of the EC2NodeClass that the stack file names."""
-    asked = partial(_inside, settings, own, view, reader)
-    view, subnets = await asyncio.get_running_loop().run_in_executor(None, asked)
-    if view.problems or "associatePublicIPAddress" in view.node_class:
-        return view
-    # Where the class leaves it to its subnets, these say it.
-    try:
-        answers = await asyncio.gather(
-            *(
-                pulumi.runtime.invoke_async(_SUBNET, {"id": subnet}, pulumi.InvokeOptions(parent=parent))
-                for subnet in subnets
-            )
-        )
-    except Exception as error:  # the SDK raises no type of its own
-        text = f"the subnets of the node class cannot be looked up: {error}"
-        return replace(view, problems=(*view.problems, Problem(_CLASS, text, _ask_for("ec2:DescribeSubnets"))))
-    public = {bool(cast("Mapping[str, Any]", answer).get("mapPublicIpOnLaunch")) for answer in answers}
-    if len(public) == 1:
-        return replace(view, node_class={**view.node_class, "associatePublicIPAddress": public.pop()})
-    reason = "some subnets of the node class give nodes public addresses, others do not" if public else "no subnet yet"
-    return replace(view, unknown={**view.unknown, "public addresses of nodes": reason})
-
-
-def _inside(
-    settings: Settings, own: Collection[str], view: ClusterLookup, reader: ClusterObjectsReader
-) -> tuple[ClusterLookup, list[str]]:
-    """What the cluster says, and the subnets of the class in the zones of the pools."""
-    deployments = _listed(reader, _DEPLOYMENTS)
-    if refused := _without_karpenter(settings, view, reader, deployments):
-        return replace(view, problems=(*view.problems, refused), kubeconfig=""), []
-    named = settings.existing_cluster.node_class if settings.existing_cluster else None
-    node_class = reader.find(f"{_CLASSES}/{named}")
-    if node_class is None:
-        names = sorted(each["metadata"]["name"] for each in reader.items(_CLASSES))
-        text = f"'{view.name}' has no EC2NodeClass '{named}'"
-        problem = Problem(_CLASS, text, f"Write one of {', '.join(names)}" if names else "Ask its owner to make one")
-        return replace(view, problems=(*view.problems, problem), kubeconfig=""), []
+    deployments, classes = lists.get(_DEPLOYMENTS), lists.get(_CLASSES)
+    if refused := _without_karpenter(settings, view, find(f"/apis/{_AWS_API}"), deployments):
+        return replace(view, problems=(*view.problems, refused), kubeconfig="")
     properties, unknown = {**view.properties, "autoscaler": "karpenter"}, {**view.unknown}
     del unknown["autoscaler"]
     for key, path, judged in (
         ("systemNodes", _NODES, partial(_has_system_nodes, own)),
         ("networkPolicies", _DAEMON_SETS, _enforces_policies),
     ):
-        objects = _listed(reader, path)
-        unknown[key] = f"the program's user may not list {path.rpartition('/')[2]}"
-        if objects is not None:
-            properties[key] = judged(objects)
+        unknown[key] = f"the user may not list {path.rpartition('/')[2]}"
+        if path in lists:
+            properties[key] = judged(lists[path])
             del unknown[key]
+    if classes is None:
+        unknown["node class"] = "the user may not list ec2nodeclasses"
+        return replace(view, properties=properties, unknown=unknown)
+    named = settings.existing_cluster.node_class if settings.existing_cluster else None
+    node_class = next((each for each in classes if each["metadata"]["name"] == named), None)
+    if node_class is None:
+        names = ", ".join(sorted(each["metadata"]["name"] for each in classes if each["metadata"]["name"] not in own))
+        text = f"'{view.name}' has no EC2NodeClass '{named}'"
+        problem = Problem(_CLASS, text, f"Write one of {names}" if names else "Ask its owner to make one")
+        return replace(view, problems=(*view.problems, problem), kubeconfig="")
     spec = node_class.get("spec") or {}
-    subnets = (node_class.get("status") or {}).get("subnets") or ()
     zones = {zone for pool in settings.gpu_pools for zone in pool.nodes.zones}
-    others = [each for each in reader.items(_POOLS) if each["metadata"]["name"] not in own]
+    subnets = [each for each in (node_class.get("status") or {}).get("subnets") or () if each.get("zone") in zones]
     controller = next((each for each in deployments or () if _is_karpenter(each)), None)
-    looked = replace(
+    others = [each for each in lists.get(_POOLS, ()) if each["metadata"]["name"] not in own]
+    return replace(
         view,
         node_identity=str(spec.get("role") or spec.get("instanceProfile") or ""),
         node_class=spec,
+        nodes={"subnets": [str(each["id"]) for each in subnets]},
         properties=properties,
         unknown=unknown,
         problems=(*view.problems, *dict.fromkeys(_class_problems(settings, str(named), node_class))),
         notes=(*view.notes, *_notes(settings, view.name, controller, others)),
     )
-    return looked, [str(each["id"]) for each in subnets if each.get("zone") in zones]
 
 
-def _listed(reader: ClusterObjectsReader, path: str) -> list[dict[str, Any]] | None:
-    """All objects of a kind; ``None`` if the user may not list them."""
-    group = path.split("/")[2] if path.startswith("/apis/") else ""
-    if not reader.may({"group": group, "resource": path.rpartition("/")[2], "verb": "list"}):
-        return None
-    return [*reader.items(path)]
+async def look_again(view: ClusterLookup, parent: pulumi.Resource) -> ClusterLookup:
+    """Whether nodes get public addresses, where the node class leaves it to its subnets."""
+    if not view.node_class or "associatePublicIPAddress" in view.node_class:
+        return view
+    asked = (_ask(_SUBNET, {"id": subnet}, parent) for subnet in view.nodes["subnets"])
+    try:
+        public = {bool(answer.get("mapPublicIpOnLaunch")) for answer in await asyncio.gather(*asked)}
+    except Exception as error:  # the SDK raises no type of its own
+        reason = f"the subnets of the node class cannot be looked up ({_ask_for('ec2:DescribeSubnets')}): {error}"
+        return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+    if len(public) == 1:
+        return replace(view, node_class={**view.node_class, "associatePublicIPAddress": public.pop()})
+    reason = "some subnets of the node class give nodes public addresses, others do not" if public else "no subnet yet"
+    return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+
+
+async def _ask(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    answer = await pulumi.runtime.invoke_async(token, dict(arguments), pulumi.InvokeOptions(parent=parent))
+    return cast("Mapping[str, Any]", answer)
 
 
 def _without_karpenter(
     settings: Settings,
     view: ClusterLookup,
-    reader: ClusterObjectsReader,
+    group: Mapping[str, Any] | None,
     deployments: Sequence[Mapping[str, Any]] | None,
 ) -> Problem | None:
-    """The problem of a cluster in which no Karpenter of a supported version starts EC2 instances."""
-    group = reader.find(f"/apis/{_AWS_API}")
+    """The problem of a cluster in which no Karpenter of a supported version starts EC2 instances; ``group`` is that of
+    its kinds."""
     versions = [str(each["version"]) for each in (group or {}).get("versions") or ()]
     if group is not None and _V1 not in versions:
         text = f"Karpenter of '{view.name}' has only {', '.join(versions)} of its API, and the program needs {_V1}"
@@ -401,7 +391,13 @@ def _node_labels(pool: Pool) -> dict[str, str]:
     """Labels that all nodes of a pool have by themselves."""
     first, *rest = (_machine_labels(pool, machine_type) for machine_type in pool.nodes.machine_types)
     common = {key: value for key, value in first.items() if all(each.get(key) == value for each in rest)}
-    return {**common, _NODE_POOL_LABEL: pool.name, "karpenter.sh/capacity-type": karpenter_objects.capacity(pool)}
+    own = {_NODE_POOL_LABEL: pool.name, "karpenter.sh/capacity-type": karpenter_objects.capacity(pool)}
+    return {**common, **own, **_without_operator(pool)}
+
+
+def _without_operator(pool: Pool) -> dict[str, str]:
+    """The label by which NVIDIA's GPU Operator of somebody else leaves nodes alone."""
+    return {ALL_OPERANDS: "false"} if pool.gpus.of_nvidia and pool.gpus.drivers != "none" else {}
 
 
 class JoinedEks(JoinedCluster, NodePools):
@@ -429,19 +425,22 @@ class JoinedEks(JoinedCluster, NodePools):
         assert self._objects is not None
         assert opts.parent is not None
         settings = self._settings
+        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
         node_class = self._objects.declare(
             f"{name}-class",
             karpenter_objects.class_of(pool, self._found.apply(partial(self._class_spec, pool))),
             opts.parent,
+            *after,
             owns_cloud_resources=True,
         )
+        pool = replace(pool, nodes=replace(pool.nodes, labels={**_without_operator(pool), **pool.nodes.labels}))
         manifest = karpenter_objects.node_pool(
             pool,
             weight=self._weights[pool.name],
             unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
             maintenance=settings.maintenance,
         )
-        return self._objects.declare(name, manifest, opts.parent, node_class, owns_cloud_resources=True)
+        return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
 
     def _class_spec(self, pool: Pool, known: ClusterLookup) -> Any:
         if not known.node_class:  # the update looks at it, or the cluster refuses the pools
@@ -452,8 +451,8 @@ class JoinedEks(JoinedCluster, NodePools):
 
 
 def _has_pool(view: ClusterLookup, pool: Mapping[str, Any]) -> bool:
-    """A NodePool is an object, and objects are the stack's own by their UIDs."""
-    return True
+    """A NodePool is an object: its UID says whose it is, and whether it is there."""
+    return False
 
 
 def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
@@ -468,13 +467,22 @@ def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
     return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
+def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
+    """Those of Amazon's add-ons, for whose pods nodes have room already."""
+    known = catalog.of("eks").nodes
+    names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
+    return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
+
+
 JOINING: Final = Joining(
     look=look,
     look_inside=look_inside,
+    look_again=look_again,
     cluster=JoinedEks,
     has_pool=_has_pool,
     pool_token=NODE_POOL,
-    own_daemons={},
+    own_daemon=_is_own_daemon,
+    lists=(_CLASSES, _POOLS, _NODES),
     node_labels=_node_labels,
     other_plugin=_other_plugin,
     needs_plugin=lambda pool: pool.gpus.drivers == "none",

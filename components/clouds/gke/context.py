@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ class Context:
 
     A cluster that somebody else made has no ``control_plane`` here. Its nodes may have public addresses, and pods get
     their node's identity where it has no workload pool (``pods_as_nodes``). ``nodes`` are properties that its nodes
-    have.
+    have, and ``channel``: whether it is in a release channel.
     """
 
     settings: Settings
@@ -34,7 +34,7 @@ class Context:
     deployed: Deployed
     private_nodes: pulumi.Input[bool] = True
     pods_as_nodes: pulumi.Input[bool] = False
-    nodes: pulumi.Output[Mapping[str, Sequence[str]]] | None = None
+    nodes: pulumi.Output[Mapping[str, Any]] | None = None
 
     @property
     def made(self) -> list[pulumi.Resource]:

@@ -31,12 +31,17 @@ _ACCOUNT_SUFFIX: Final = "-nodes"
 
 
 class NodeIdentity:
-    """A service account for the nodes only, with ``NODE_ROLES``: its ``email``, and its grants (``ready``).
+    """A service account for the nodes only, with ``NODE_ROLES``: its ``email``, and its grants (``ready``). One of the
+    user's own has the user's roles, and is granted none.
 
     If a pool streams images it also has ``STREAMING_ROLE``, in the projects of ``pullFrom``, too.
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        self.ready: list[pulumi.Resource] = []
+        if settings.security.node_identity is not None:
+            self.email: pulumi.Output[str] = pulumi.Output.from_input(settings.security.node_identity)
+            return
         account = declare(
             "gcp:serviceaccount/account:Account",
             f"{name}-node-account",
@@ -48,8 +53,8 @@ class NodeIdentity:
             pulumi.ResourceOptions(parent=parent),
             outputs=["email", "member"],
         )
-        self.email: pulumi.Output[str] = account.outputs["email"]
-        self.ready: list[pulumi.Resource] = [
+        self.email = account.outputs["email"]
+        self.ready += [
             declare(
                 "gcp:projects/iAMMember:IAMMember",
                 f"{name}-node-{suffix}",

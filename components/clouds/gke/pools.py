@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -15,6 +16,7 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts import catalog
 from facts.catalog.gke.nodes import surge_nodes
+from facts.concepts.kubernetes import ALL_OPERANDS
 from facts.concepts.parts import Gpus
 from facts.concepts.pool import Pool
 
@@ -66,7 +68,11 @@ _TOO_NEW: Final = (
 )
 
 _WHO: Final = "serviceAccount"
-_READ: Final = (_WHO, "oauthScopes", "tags", "workloadMetadataConfig")
+_READ: Final = (_WHO, "oauthScopes", "resourceManagerTags", "tags", "workloadMetadataConfig")
+
+# With the label GKE's own plugin stays away, and its driver, which comes with it:
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/gpu-operator
+WITHOUT_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 
 _PUBLIC_NODES: Final = (
     "The nodes of pool {pool} have public addresses, because an older version of this program made it so. They keep "
@@ -77,6 +83,12 @@ _PUBLIC_NODES: Final = (
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
+    upgraded: pulumi.Input[bool] = True
+    if context.nodes is not None:
+        pool = replace(pool, nodes=replace(pool.nodes, labels={**without_operator(pool), **pool.nodes.labels}))
+        # Without a release channel upgrades can be turned off, and nobody says whether an exclusion is accepted:
+        # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/release-channels
+        upgraded = context.nodes.apply(lambda nodes: bool(nodes["channel"]))
     is_slice = pool.gpus.slice_nodes > 1
     config = node_config(settings, context.node_account, pool.nodes.machine_type, pool.nodes.disk_gb, pool)
     if pool.role == "gpu":
@@ -85,8 +97,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         config["workloadMetadataConfig"] = {"mode": _metadata_mode(context.pods_as_nodes)}
     if context.nodes is not None:
         config["oauthScopes"] = context.nodes.apply(lambda nodes: nodes["oauthScopes"])
-        if "tags" not in (pool.raw.get("nodeConfig") or {}):
+        raw = pool.raw.get("nodeConfig") or {}
+        if "tags" not in raw:
             config["tags"] = context.nodes.apply(lambda nodes: nodes["tags"])
+        if "resourceManagerTags" not in raw:
+            config["resourceManagerTags"] = context.nodes.apply(lambda nodes: nodes["resourceManagerTags"])
     inputs: gke.NodePool = {
         "project": settings.project,
         "name": pool.name,
@@ -94,7 +109,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "location": context.location,
         "nodeLocations": list(pool.nodes.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
-        "management": {"autoRepair": pool.scaling.capacity_type != "flex-start", "autoUpgrade": True},
+        "management": {"autoRepair": pool.scaling.capacity_type != "flex-start", "autoUpgrade": upgraded},
         "nodeConfig": config,
     }
     if pool.scaling.capacity_type != "flex-start":
@@ -129,7 +144,9 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming. Left out, it stays as it was:
         # https://github.com/pulumi/pulumi-gcp/issues/1072
         config["gcfsConfig"] = {"enabled": pool.nodes.image_streaming}
-    if pool.role == "gpu":
+    if isinstance(upgraded, pulumi.Output):
+        inputs["maintenancePolicies"] = upgraded.apply(lambda channel: [_NO_UPGRADES_BY_ITSELF] if channel else [])
+    elif pool.role == "gpu":
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.scaling.autoscaled:
         inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
@@ -166,6 +183,16 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     )
     inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, options))
+
+
+def has_plugin_of_others(pool: Pool) -> bool:
+    """Whether the pool is made for a device plugin of others."""
+    return pool.nodes.labels.get(WITHOUT_PLUGIN) == "true" and pool.gpus.drivers == "daemonset"
+
+
+def without_operator(pool: Pool) -> dict[str, str]:
+    """The label by which NVIDIA's GPU Operator of somebody else leaves nodes alone, where GKE's own plugin runs."""
+    return {ALL_OPERANDS: "false"} if pool.gpus.of_nvidia and not has_plugin_of_others(pool) else {}
 
 
 def _workload_policy(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:

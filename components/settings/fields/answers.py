@@ -193,11 +193,8 @@ _EVERY: Final[tuple[Answer, ...]] = (
     Answer("deletionprotection", "Write security: {deletionProtection: true}"),
     Answer("autoscaler", "Write autoscaling: {autoscaler: …}"),
     # What is not supported.
-    Answer(
-        "team teams",
-        "Leave it out: a pool is for all teams; teams has a quota of GPUs for each",
-        "a pool for one team is",
-    ),
+    Answer("team", "Write teams: [research]"),
+    Answer("teams", "Leave it out: pools with GPUs alone can be for teams", "a pool without GPUs for one team is"),
     Answer(
         "vpc vpcid subnet subnetids vnet vnetid existingnetwork existingvpc networkid securitygroups natgateway",
         "Write network: {existing: {network: …, subnets: […]}}; or leave it out, and the program creates a network",

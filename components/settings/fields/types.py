@@ -34,7 +34,7 @@ from typing_extensions import Self
 
 from facts import catalog
 from facts.catalog import CloudCatalog, Machine
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, OPERAND_LABELS
 from facts.concepts.kubernetes import Taint as NodeTaint
 
 _RFC1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -280,8 +280,10 @@ def label_key(key: str) -> str:
 
 
 def gpu_label_key(key: str) -> str:
-    """A key of a GPU node's label: also ``nvidia.com/gpu``, by which many workloads select their nodes."""
-    return key if key == GPU_RESOURCE else label_key(key)
+    """A key of a GPU node's label: also ``nvidia.com/gpu``, by which many workloads select their nodes, and those by
+    which a node keeps parts of the GPU Operator away."""
+    of_operator = key.startswith(OPERAND_LABELS) and _LABEL_NAME.fullmatch(key.rpartition("/")[2])
+    return key if key == GPU_RESOURCE or of_operator else label_key(key)
 
 
 def resource_label_key(key: str) -> str:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 from components.settings.fields.check import requests_on, series
-from components.settings.fields.problems import Problem
+from components.settings.fields.problems import Problem, instead
 from components.settings.fields.types import NotValidYet
 from components.settings.limits.joining import needs_of_owner
 from components.settings.pools.costs import support_of
@@ -318,6 +318,27 @@ def _spot_is_cheaper(settings: Settings) -> bool:
     )
 
 
+def _pools_of_teams(settings: Settings) -> Iterator[Problem]:
+    """Pools are for teams of the stack, and what runs in a namespace of the program has one for it."""
+    if not all(team.complete for team in settings.teams):
+        raise NotValidYet("teams")
+    teams = [team.name for team in settings.teams]
+    for pool in {pool.declared_at: pool for pool in settings.gpu_pools}.values():
+        for name in pool.nodes.teams:
+            if name not in teams:
+                yield Problem(
+                    f"{pool.declared_at}.teams",
+                    f"'{name}' is no team",
+                    instead(name, teams) if teams else f"Write teams: [{{name: {name}, gpus: 8}}] in the stack file",
+                )
+    if settings.workloads.notebook and settings.gpu_pools and all(pool.nodes.teams for pool in settings.gpu_pools):
+        yield Problem(
+            "workloads.notebook",
+            "notebooks run in the namespace notebook, and all GPU pools are for teams",
+            "Leave teams out in a pool, or leave notebook out",
+        )
+
+
 def _teams(settings: Settings) -> Iterator[Problem]:
     """No team's quota exceeds the GPUs of the stack. The gate's ``gpu-quotas-kept`` checks the sum of all quotas."""
     if not all(entry.complete for entry in settings.file.gpu_pools):
@@ -432,6 +453,7 @@ CHECKS: Final = (
         _services,
         _budget,
         _teams,
+        _pools_of_teams,
         _blocks,
         _fabrics,
     ),
@@ -442,5 +464,5 @@ CHECKS: Final = (
 OF_POOLS: Final = (needs_of_owner, _names, _budget, _blocks, _fabrics, _raw)
 """What is checked of pools on a cluster that somebody else made."""
 
-OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams)
+OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams, _pools_of_teams)
 """What is checked without a cloud's machines."""

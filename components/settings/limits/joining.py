@@ -55,7 +55,13 @@ def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict
         section = raw.get(name)
         if isinstance(section, Mapping):
             problems += [
-                Problem(f"{name}.{key}", _OWNERS, f"Leave it out; of {name}, pools have {', '.join(keys)}")
+                Problem(
+                    f"{name}.{key}",
+                    _OWNERS,
+                    f"Write {KEY}: {{name: …, nodeIdentity: …}}"
+                    if (name, key) == ("security", "nodeIdentity")
+                    else f"Leave it out; of {name}, pools have {', '.join(keys)}",
+                )
                 for key in section
                 if key not in keys
             ]

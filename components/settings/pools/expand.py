@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final, cast
 
 from components.settings.pools.costs import node_price
+from components.settings.pools.fixed import of_all
 from components.settings.sections import capacity
 from components.settings.sections.capacity import Reservation
 from components.settings.sections.pools import AdminPool, CpuPool, GpuPool, SharingSetting
@@ -21,6 +22,7 @@ from facts.concepts.pool import (
     CLASS_LABEL,
     MPS,
     SHARING_LABEL,
+    TEAMS_LABEL,
     Pool,
     admin_pool_labels,
     cpu_pool_labels,
@@ -130,10 +132,12 @@ def zone_suffix(zone: str, region: str) -> str:
 def gpu_pools(entries: Sequence[GpuPool], place: Place, stack_labels: Mapping[str, str]) -> tuple[Pool, ...]:
     """The pools of the entries of ``gpuPools`` without problems, in a stack whose resources have these labels."""
     complete = [(index, entry) for index, entry in enumerate(entries) if entry.complete]
-    sizes = [(resource_of(entry.gpu), size) for _, entry in complete for size in entry.gpus_per_node]
-    smallest = {resource: min(size for other, size in sizes if other == resource) for resource, _ in sizes}
+    resources = {resource_of(entry.gpu) for _, entry in complete}
+    of_resource = {each: of_all([one for _, one in complete if resource_of(one.gpu) == each]) for each in resources}
+    smallest = {each: min(size for one in of_resource[each] for size in one.gpus_per_node) for each in resources}
     # Sizes of which some pool has whole GPUs.
-    whole = {size for _, entry in complete if not _divided(entry) for size in entry.gpus_per_node}
+    open_to_all = of_all([entry for _, entry in complete])
+    whole = {size for entry in open_to_all if not _divided(entry) for size in entry.gpus_per_node}
     pools = (pool for index, entry in complete for pool in _gpu_pools(index, entry, place, smallest, whole))
     return tuple(_for_launchers(pool, place, stack_labels) for pool in pools)
 
@@ -161,6 +165,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
         selected = {
             **({CLASS_LABEL: pool.name} if pool.compute_class else {}),
             **({SHARING_LABEL: MPS} if pool.mps else {}),
+            **({TEAMS_LABEL: pool.name} if pool.teams else {}),
             **_arch_label(machines),
         }
         cloud_taints = (*(known.labels.spot_taints if scaling.spot else ()), *_repelling(selected))
@@ -184,6 +189,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: Mapping[str, i
             compact=pool.placement == "compact",
             fabric=fabric,
             upgrade=_upgrade(pool),
+            teams=pool.teams,
             **asdict(node_price(known, place.region, machines, pool.disk_gb, spot=scaling.spot, own=pool.hourly_usd)),
         )
         yield Pool(

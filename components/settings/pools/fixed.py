@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.machines import GPUS
 from facts.concepts.kubernetes import Taint, resource_of
 from facts.concepts.parts import NO_GPUS, Drivers, Gpus, Nodes, Scaling, SharedGpu
-from facts.concepts.pool import SKYPILOT_LABEL, Pool, Role, cpu_pool_labels, gpu_pool_labels, gpu_pool_taints
+from facts.concepts.pool import (
+    SKYPILOT_LABEL,
+    TEAMS_LABEL,
+    Pool,
+    Role,
+    cpu_pool_labels,
+    gpu_pool_labels,
+    gpu_pool_taints,
+)
 
 MACHINE_TYPE: Final = "own"
 """What a pool of own machines has in place of a machine type."""
@@ -16,10 +25,17 @@ MACHINE_TYPE: Final = "own"
 
 def gpu_pools(entries: Sequence[Any], nodes: Sequence[int], drivers: Sequence[Drivers]) -> tuple[Pool, ...]:
     """GPU pools of entries with the keys of ``OwnGpuPool``, each with its number of nodes and who installs drivers."""
-    smallest = min(entry.gpus_per_node for entry in entries)
-    whole = {entry.gpus_per_node for entry in entries if entry.time_sharing is None}
+    open_to_all = of_all(entries)
+    smallest = min(entry.gpus_per_node for entry in open_to_all)
+    whole = {entry.gpus_per_node for entry in open_to_all if entry.time_sharing is None}
     together = zip(entries, nodes, drivers, strict=True)
     return tuple(_gpu_pool(index, *each, smallest, whole) for index, each in enumerate(together))
+
+
+def of_all(entries: Sequence[Any]) -> Sequence[Any]:
+    """The entries that are not for teams; all if there are no others. Of their pools the smallest takes a pod that only
+    sets a GPU limit."""
+    return [entry for entry in entries if not entry.teams] or entries
 
 
 def _gpu_pool(index: int, entry: Any, nodes: int, drivers: Drivers, smallest: int, whole: set[int]) -> Pool:
@@ -33,22 +49,27 @@ def _gpu_pool(index: int, entry: Any, nodes: int, drivers: Drivers, smallest: in
         time_sharing=None if sharing is None else SharedGpu(clients_per_gpu=sharing.clients_per_gpu),
     )
     launcher = {SKYPILOT_LABEL: GPUS[entry.gpu].skypilot.lower()} if entry.gpu in GPUS and sharing is None else {}
+    of_teams = {TEAMS_LABEL: entry.name} if entry.teams else {}
     name = f"{entry.name}-{size}"
-    return fixed_pool(
+    pool = fixed_pool(
         name,
         "gpu",
         nodes,
-        {**launcher, **gpu_pool_labels(name, entry.gpu, size, entry.labels)},
+        {**launcher, **gpu_pool_labels(name, entry.gpu, size, {**of_teams, **entry.labels})},
         gpus=gpus,
         taints=gpu_pool_taints(
             size,
             smallest,
-            tuple(taint.node_taint() for taint in entry.taints),
+            (
+                *(Taint(key, value, "NoSchedule") for key, value in of_teams.items()),
+                *(taint.node_taint() for taint in entry.taints),
+            ),
             shares=gpus.shares if size in whole else 1,
         ),
         usd=entry.hourly_usd,
         declared_at=f"gpuPools[{index}]",
     )
+    return replace(pool, nodes=replace(pool.nodes, teams=entry.teams))
 
 
 def cpu_pool(index: int, entry: Any, nodes: int) -> Pool:

@@ -196,6 +196,16 @@ class ExistingCluster(Section):
         description="identity of the pools' nodes; on GKE the e-mail address of a service account. Default: that of "
         "the cluster's other nodes",
     )
+    location: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="where its control plane is, if two clusters of a region have the name; on GKE the region or a "
+        "zone. Default: looked up",
+    )
+    reaper_image: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="image of the CronJob that replaces broken nodes: any with Python 3.9 or newer, for a cluster that "
+        "pulls from other registries than public.ecr.aws. Default: Docker's official image there",
+    )
     node_class: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None,
         description="only on EKS, and required there: the EC2NodeClass of the cluster's Karpenter whose role, subnets, "
@@ -277,5 +287,16 @@ class Security(Section):
         default=None,
         description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has paths. Changing it "
         "replaces the roles and the cluster",
+    )
+    node_identity: StrictStr | None = Field(
+        default=None,
+        description="full name of an identity of yours for the nodes, with the roles that they need "
+        "(docs/operations.md): the e-mail address of a service account on GKE, where changing it replaces the pools; "
+        "the ID of a managed identity on AKS, where it cannot be changed later. Default: the program creates one",
+    )
+    control_plane_identity: StrictStr | None = Field(
+        default=None,
+        description="ID of a managed identity of yours for the control plane, with the roles that it needs "
+        "(docs/operations.md); only on AKS. It cannot be changed later. Default: the program creates one",
     )
     deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")

@@ -10,7 +10,7 @@ from components.settings.fields.types import Flag, GpuNodeLabels, NodeLabels, Po
 from components.settings.sections.access import AccessList
 from components.settings.sections.own_machines import GpuName, OwnBudget
 from components.settings.sections.pools import SharingSetting
-from components.settings.sections.teams import Teams
+from components.settings.sections.teams import POOL_TEAMS, PoolTeams, Teams
 from components.settings.sections.workloads import Workloads
 
 NodeNames = tuple[Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")], ...]
@@ -60,6 +60,7 @@ class ExistingGpuPool(Section):
         description="what one of its machines costs per hour, in US dollars, for budgets and `gpu fit`. Default: "
         "unknown",
     )
+    teams: PoolTeams = Field(default=(), description=POOL_TEAMS)
     labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
 

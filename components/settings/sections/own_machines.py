@@ -17,7 +17,7 @@ from components.settings.fields.types import Cidr, Flag, PoolName, Section, matc
 from components.settings.sections.access import AccessList
 from components.settings.sections.cluster import AuthorizedNetworkSetting, limited
 from components.settings.sections.pools import SharingSetting
-from components.settings.sections.teams import Teams
+from components.settings.sections.teams import POOL_TEAMS, PoolTeams, Teams
 from components.settings.sections.workloads import Workloads
 from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, ENDED_DRIVER_BRANCHES, MINORS, PROPRIETARY_BRANCHES
 
@@ -351,6 +351,7 @@ class OwnGpuPool(Section):
         description="what one of its machines costs per hour, in US dollars, for budgets and `gpu fit`. Default: "
         "unknown",
     )
+    teams: PoolTeams = Field(default=(), description=POOL_TEAMS)
     labels: fields.GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: fields.Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
 

@@ -14,6 +14,7 @@ from components.settings.fields.problems import HERE
 from components.settings.fields.types import Section, ValidationContext, context, wrong
 from components.settings.sections import capacity
 from components.settings.sections.capacity import FallbackOrder, FlexStart, Reservations
+from components.settings.sections.teams import POOL_TEAMS, PoolTeams
 from facts.catalog import Machine
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
@@ -24,8 +25,8 @@ MOST_ADMIN_NODES: Final = 10
 """Admin nodes in each zone."""
 
 _HOURLY_USD: Final = (
-    "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets, the gate and `gpu "
-    "fit`; of several ways to get it, the dearest"
+    "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets and `gpu fit`, and "
+    "for the gate where the list price is lower or not known; of several ways to get it, the dearest"
 )
 
 
@@ -151,6 +152,7 @@ class GpuPool(Section):
         "a pod that only sets a GPU limit does not",
     )
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
+    teams: PoolTeams = Field(default=(), description=POOL_TEAMS)
     labels: fields.GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: fields.Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
     raw: fields.RawInputs = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
-from components.settings.fields.namespaces import own_namespace
+from components.settings.fields.namespaces import Namespace, own_namespace
 from components.settings.fields.types import Section, matching, once, wrong
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, quantity
 
@@ -69,6 +69,14 @@ class Team(Section):
         "node first, pods with `gpucluster-low` (required in a low team) last. No priority preempts a running pod",
     )
 
+
+PoolTeams = Annotated[
+    tuple[Namespace, ...], once("the team '{0}' is listed twice", "Write each team once, such as [research, vision]")
+]
+POOL_TEAMS: Final = (
+    "teams whose pods alone may use the pool. It gets a label and a taint `gpucluster.dev/teams`, and admission "
+    "refuses pods of other namespaces that tolerate it. Default: all namespaces"
+)
 
 Teams = Annotated[
     tuple[Team, ...],

@@ -11,5 +11,4 @@ ZONE = "europe-west4-a"
 cluster = gcp.container.Cluster("ml", location=ZONE, initial_node_count=1, deletion_protection=False)
 pools = [{"name": "l4", "gpu": "nvidia-l4", "capacity": "spot", "maxNodes": 2}]
 place = {"cloud": "gke", "region": "europe-west4", "zones": [ZONE]}
-name = cluster.id.apply(lambda each: each.rpartition("/")[2])  # unknown until the cluster is there
-GpuPools("gpu", GpuPoolsArgs.of({**place, "existingCluster": {"name": name}, "gpuPools": pools}))
+GpuPools("gpu", GpuPoolsArgs.of({**place, "existingCluster": {"name": cluster.name}, "gpuPools": pools}))

@@ -165,6 +165,8 @@ CATALOG: Final = CloudCatalog(
     ),
     # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
     separate_regions=("usgov", "usdod", "china"),
+    # https://learn.microsoft.com/azure/storage/common/storage-ref-azcopy-copy
+    copy_command="azcopy login && azcopy copy {url} . --recursive",
     # Not a zone of Azure's: nodes whose pool names none. Their label says 0.
     outside="-0",
 )

@@ -48,6 +48,11 @@ ENCRYPTION_SET: Final = re.compile(
     re.IGNORECASE,
 )
 
+IDENTITY: Final = re.compile(
+    GROUP + r"/Microsoft\.ManagedIdentity/userAssignedIdentities/(?P<name>[-\w]{3,128})", re.IGNORECASE
+)
+"""A user-assigned managed identity."""
+
 
 @dataclass(frozen=True)
 class Key:

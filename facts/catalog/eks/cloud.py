@@ -178,6 +178,8 @@ CATALOG: Final = CloudCatalog(
     ),
     # https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
     separate_regions=("us-gov-", "cn-", "us-iso", "eusc-"),
+    # https://docs.aws.amazon.com/cli/latest/reference/s3/cp.html
+    copy_command="aws s3 cp --recursive {url} {name}",
     # Fluent Bit of the add-on tolerates every taint and writes one JSON document per line, with the line in ``log``:
     # https://github.com/aws-observability/helm-charts/blob/main/charts/amazon-cloudwatch-observability/values.yaml;
     # https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/regex-expressions.html

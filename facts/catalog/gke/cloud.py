@@ -139,6 +139,8 @@ CATALOG: Final = CloudCatalog(
             pool="gcp:container/nodePool:NodePool",
         ),
     ),
+    # https://docs.cloud.google.com/sdk/gcloud/reference/storage/cp
+    copy_command="gcloud storage cp --recursive {url} .",
     # The program's clusters send the logs of workloads: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-logs
     log_command=(
         """gcloud logging read --project {project} """

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from account.rows import ShownRow
+
+DENIED: Final = "you may not ask"
+"""Why a question has no answer, where the caller has no right to it."""
 
 
 class AccountError(Exception):
@@ -49,6 +52,6 @@ def answers(questions: Iterable[AccountQuestion], unanswered: Callable[[Exceptio
             reason = unanswered(error)
             if reason is None:
                 raise
-            remedy = f"let the deployer use {question.right}, or ask somebody who may"
+            remedy = f"let the deployer use {question.right}, or ask somebody who may" if reason == DENIED else ""
             rows = [ShownRow(id=question.id, title=question.title, result="not shown", detail=reason, remedy=remedy)]
         yield from rows

@@ -53,6 +53,10 @@ def account_of(settings: Settings) -> AskedAccount:
             f"stack {settings.stack}: this command does not ask accounts of {settings.cloud} yet; `make quota` lists "
             "what the stack needs"
         )
+    known = settings.known.account
+    if settings.project in known.placeholders:
+        problem = f"{known.key}: '{settings.project}' is the placeholder of the examples. Write your own"
+        raise AccountError(f"stack {settings.stack}: {problem}")
     opened: AskedAccount = import_module(f"{CLOUDS}.{settings.cloud}.questions").opened(settings)
     return opened
 

@@ -34,11 +34,18 @@ class RightsTable:
     @cached_property
     def rows(self) -> tuple[DeclaredType, ...]:
         """All of them, in their order."""
-        lines = [line for line in self.file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
         return tuple(
             DeclaredType(row["type"], row["when"], tuple(row["rights"].split()), row.get("on") or "")
-            for row in csv.DictReader(lines)
+            for row in _table(self.file)
         )
+
+    @cached_property
+    def reasons(self) -> Mapping[str, Mapping[str, str]]:
+        """Type → right beyond those that somebody else names for it → why, from ``reasons.csv`` beside the file."""
+        reasons: dict[str, dict[str, str]] = {}
+        for row in _table(self.file.with_name("reasons.csv")):
+            reasons.setdefault(row["type"], {})[row["right"]] = row["reason"]
+        return reasons
 
     def declared(self, settings: Settings) -> tuple[DeclaredType, ...]:
         """The rows of the types that the stack may declare."""
@@ -51,3 +58,8 @@ class RightsTable:
             for right in row.rights:
                 types.setdefault(right, []).append(row.type)
         return {right: tuple(types[right]) for right in sorted(types)}
+
+
+def _table(file: Path) -> list[dict[str, str]]:
+    lines = (line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    return list(csv.DictReader(lines))

@@ -14,11 +14,11 @@ _NAMED: Final = 8
 
 
 def machine_rows(
-    settings: Settings, offered: Mapping[str, set[str]], asked_as: Mapping[str, str] | None = None
+    settings: Settings, offered: Mapping[str, set[str]], notes: Mapping[str, str] | None = None
 ) -> Iterator[ShownRow]:
-    """A row for each pool. ``offered``: machine type → the zones that have it. ``asked_as``: the type in whose place
-    another one was asked for."""
-    named = {type: f"{type} (asked for as {asked})" for type, asked in (asked_as or {}).items()}
+    """A row for each pool. ``offered``: machine type → the zones that have it. ``notes``: machine type → what the cloud
+    says of it beside that."""
+    named = {type: f"{type} ({note})" for type, note in (notes or {}).items()}
     for pool in (*(() if settings.existing_cluster else (settings.admin_pool,)), *settings.pools):
         row = {"id": f"machine:{pool.name}", "title": f"machines of pool {pool.name} are offered in its zones"}
         lacking = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from facts.concepts.kubernetes import gpu_limit
+from facts.concepts.kubernetes import RESOURCES, gpu_limit
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Reply
@@ -20,8 +20,13 @@ START: Final = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)
 SCALE_UP_SECONDS: Final = 15
 JOIN_SECONDS: Final = 90
 DRIVER_SECONDS: Final = 150
+REGISTERED_SECONDS: Final = 170
 RUN_SECONDS: Final = 20
 REMOVE_SECONDS: Final = 60
+END_SECONDS: Final = 20
+_UNREGISTERED: Final = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
+"""Until Karpenter has written the pool's taints:
+https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/registration.go"""
 _CANDIDATE: Final = {"key": "DeletionCandidateOfClusterAutoscaler", "value": "1", "effect": "PreferNoSchedule"}
 """https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.34.0/cluster-autoscaler/utils/taints/taints.go"""
 
@@ -42,8 +47,12 @@ class Faults:
     nodes_at_once: int = 1
     failing_program: bool = False
     refuses_jobs: bool = False
+    quota: str = ""
+    """Of the namespace: what the API server says of a pod's creation."""
     hidden: tuple[str, ...] = ()
     """Paths that the user may not list."""
+    output: tuple[str, ...] = ()
+    """Of each job, in place of ``nvidia-smi``'s."""
 
 
 class FakeCluster(ClusterClient):
@@ -109,7 +118,12 @@ class FakeCluster(ClusterClient):
         stored = copy.deepcopy(manifest)
         stored["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": _text(self.now)}
         self.jobs[name] = {**stored, "status": {}}
-        self._add_pod(stored)
+        if self.faults.quota:
+            self._event(
+                stored, "FailedCreate", f"Error creating: pods is forbidden: exceeded quota: {self.faults.quota}"
+            )
+        for index in range(0 if self.faults.quota else stored["spec"].get("completions", 1)):
+            self._add_pod(stored, index)
         return Reply(stored)
 
     def delete(self, path: str) -> None:
@@ -121,7 +135,10 @@ class FakeCluster(ClusterClient):
 
     def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
         lines = ["| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |", "| 0 Tesla T4 |"]
-        return [("", line) for line in (["nvidia-smi: not found"] if self.faults.failing_program else lines)]
+        return [
+            ("", line)
+            for line in (["nvidia-smi: not found"] if self.faults.failing_program else self.faults.output or lines)
+        ]
 
     # The clock's interface.
 
@@ -147,10 +164,13 @@ class FakeCluster(ClusterClient):
     def _step(self) -> None:
         for name, job in [*self.jobs.items()]:
             created = _time(job["metadata"]["creationTimestamp"])
-            if not _ended(job) and self._age(created) >= job["spec"]["activeDeadlineSeconds"]:
-                self._end(job, "Failed", "DeadlineExceeded")
+            late = self._age(created) - job["spec"]["activeDeadlineSeconds"]
+            if not _ended(job) and late >= 0:
                 for pod in [*self._pods_of(job)]:
                     self.pods.pop(pod["metadata"]["name"])
+                # Once its pods are gone: https://kubernetes.io/docs/concepts/workloads/controllers/job/#termination-of-job-pods
+                if late >= END_SECONDS:
+                    self._end(job, "Failed", "DeadlineExceeded")
             ended = _ended(job)
             if ended and self._age(_time(ended)) >= job["spec"]["ttlSecondsAfterFinished"]:
                 self._drop(name)
@@ -187,7 +207,8 @@ class FakeCluster(ClusterClient):
             state = {"startedAt": _text(started), "finishedAt": _text(self.now), "exitCode": 127 if failed else 0}
             pod["status"]["containerStatuses"] = [{"name": "main", "state": {"terminated": state}}]
             (job,) = (each for each in self.jobs.values() if pod in [*self._pods_of(each)])
-            self._end(job, "Failed" if failed else "Complete", "BackoffLimitExceeded" if failed else "")
+            if failed or all(_pod_ended(each) for each in self._pods_of(job)):
+                self._end(job, "Failed" if failed else "Complete", "BackoffLimitExceeded" if failed else "")
 
     def _scale_up(self, pod: Object) -> None:
         pool = next((each for each in self.published.pools if self._selects(pod, each)), None)
@@ -204,8 +225,7 @@ class FakeCluster(ClusterClient):
 
     def _add_node(self, pool: PoolOffer, name: str) -> None:
         self.billed.append((pool, self.now, name))
-        labels = {**pool.nodes.labels, **self.faults.labels}
-        taints = [] if self.faults.no_taints else [vars(taint) for taint in pool.nodes.taints]
+        labels = {**pool.nodes.labels, **pool.nodes.cloud_labels, **self.faults.labels}
         machine = {"node.kubernetes.io/instance-type": pool.nodes.machine_types[0]}
         self.nodes[name] = {
             "metadata": {
@@ -215,7 +235,7 @@ class FakeCluster(ClusterClient):
                 "creationTimestamp": _text(self.now + timedelta(seconds=JOIN_SECONDS)),
             },
             "pool": pool,
-            "spec": {"taints": taints},
+            "spec": {"taints": [_UNREGISTERED]},
             "status": {"conditions": [{"type": "Ready", "status": "False", "message": "cni plugin not initialized"}]},
         }
 
@@ -229,8 +249,10 @@ class FakeCluster(ClusterClient):
                 self.add_pod("kube-system", "metrics-server-7d", name, gpus=0)
         if age == DRIVER_SECONDS and not self.faults.no_driver and not self.faults.never_ready:
             node["status"]["allocatable"] = _allocatable(pool, pool.allocatable_gpus)
+        if age == REGISTERED_SECONDS:
+            node["spec"]["taints"] = [] if self.faults.no_taints else [vars(taint) for taint in pool.nodes.taints]
         busy = [pod for pod in self.pods.values() if pod["spec"].get("nodeName") == name and not _pod_ended(pod)]
-        if busy or age < DRIVER_SECONDS:
+        if busy or age < REGISTERED_SECONDS:
             node["idle"] = self.now
             if self.faults.pod_of_another and not any(pod["metadata"]["namespace"] == "team" for pod in busy):
                 self.add_pod("team", "training-0", name, gpus=1)
@@ -245,7 +267,7 @@ class FakeCluster(ClusterClient):
         """A node of the first pool that is up already, with a GPU pod of somebody else."""
         self._add_node(self.published.pools[0], name)
         self.billed.clear()
-        self.sleep(DRIVER_SECONDS - 1)
+        self.sleep(REGISTERED_SECONDS - 1)
         namespace, _, name_of_pod = pod.partition("/")
         self.add_pod(namespace, name_of_pod, name, gpus=1)
         self.sleep(2)
@@ -259,8 +281,8 @@ class FakeCluster(ClusterClient):
             "status": {"phase": "Running"},
         }
 
-    def _add_pod(self, job: Object) -> None:
-        template, name = job["spec"]["template"], f"{job['metadata']['name']}-x"
+    def _add_pod(self, job: Object, index: int) -> None:
+        template, name = job["spec"]["template"], f"{job['metadata']['name']}-{index}"
         labels = {**(template["metadata"].get("labels") or {})}
         labels["batch.kubernetes.io/controller-uid"] = job["metadata"]["uid"]
         self.pods[name] = {
@@ -290,15 +312,17 @@ class FakeCluster(ClusterClient):
             for other in self.pods.values()
             if other["spec"].get("nodeName") == node["metadata"]["name"] and not _pod_ended(other)
         )
-        free = int(node["status"].get("allocatable", {}).get("nvidia.com/gpu", 0)) - used
+        free = sum(int(node["status"].get("allocatable", {}).get(each, 0)) for each in RESOURCES.values()) - used
         selected = node["metadata"]["labels"].get(POOL_LABEL) in _selected(pod)
         keys = {each["key"] for each in pod["spec"].get("tolerations") or ()}
-        tolerated = all(taint["key"] in keys for taint in node["spec"]["taints"] if taint["effect"] == "NoSchedule")
+        tolerated = all(
+            taint["key"] in keys for taint in node["spec"]["taints"] if taint["effect"] != "PreferNoSchedule"
+        )
         return ready and selected and tolerated and gpu_limit(pod["spec"]) <= free
 
-    def _event(self, pod: Object, reason: str, message: str) -> None:
-        about = {"kind": "Pod", "name": pod["metadata"]["name"], "namespace": self.namespace}
-        about["uid"] = pod["metadata"]["uid"]
+    def _event(self, of: Object, reason: str, message: str) -> None:
+        about = {"kind": of.get("kind", "Pod"), "name": of["metadata"]["name"], "namespace": self.namespace}
+        about["uid"] = of["metadata"]["uid"]
         when = _text(self.now)
         self.events.append(
             {
@@ -338,7 +362,7 @@ class Clock:
 
 def _allocatable(pool: PoolOffer, gpus: int) -> Object:
     room = {"cpu": f"{pool.milli_cpu}m", "memory": f"{pool.memory_mib}Mi", "ephemeral-storage": f"{pool.disk_mib}Mi"}
-    return {**room, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    return {**room, **({pool.gpus.resource: str(gpus)} if gpus else {})}
 
 
 def _selected(pod: Object) -> list[str]:

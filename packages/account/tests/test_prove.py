@@ -11,12 +11,14 @@ import pytest
 
 from account.prove import report
 from account.prove.command import ProveOptions, prove
-from account.prove.plan import LABEL, OWNER, ProveError, ProveRequest, jobs_of, plan
+from account.prove.plan import ENDING_SECONDS, LABEL, OWNER, ProveError, ProveRequest, described, jobs_of, plan
 from account.prove.run import ProveOutcome, ProveRun
-from facts.concepts.offer import Offer, TeamOffer
+from facts.concepts.offer import CONFIG_MAP, Offer, TeamOffer, from_config_map
 from gpu.cluster import ClusterError
 from packages.account.tests.fake_cluster import START, FakeCluster, Faults
+from packages.account.tests.transcript import PAGE, comparable
 from packages.gpu.tests.offers import offer, pool
+from tests.stacks import run_program
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 
@@ -52,6 +54,9 @@ def test_a_cluster_as_declared_shows_every_row_and_nothing_stays(tmp_path: Path)
 
 
 FULL = "pod didn't trigger scale-up: 1 max node group size reached"
+TEAMS = (
+    "team, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=0"
+)
 QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of not being scheduled."
 
 
@@ -64,6 +69,8 @@ QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of 
         ({"no_taints": True}, "node:t4-1", "failed", "taint nvidia.com/gpu=present:NoSchedule is missing"),
         ({"autoscaler_dead": True}, "zero:t4-1", "failed", "no autoscaler has said anything"),
         ({"event": ("FailedScaleUp", QUOTA)}, "zero:t4-1", "failed", "quota"),
+        ({"event": ("NotTriggerScaleUp", FULL)}, "job:t4-1", "failed", "all matching pools are at maxNodes"),
+        ({"quota": TEAMS}, "job:t4-1", "failed", "team quota exceeded (requested: requests.nvidia.com/gpu=1"),
         ({"system_pod": True}, "system", "failed", "kube-system/metrics-server-7d"),
         (
             {"labels": {"gpucluster.dev/pool": None}},
@@ -73,7 +80,7 @@ QUOTA = "Node scale up in zones a failed: GCE quota exceeded. Pod is at risk of 
         ),
         ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "node:t4-1", "failed", "gpucluster.dev/gpu is 'nvidia-l4'"),
         ({"never_ready": True}, "job:t4-1", "failed", "not Ready: cni plugin not initialized"),
-        ({"stays": True}, "idle:t4-1", "failed", "still there 20.2 min after its job, and costs $1.00/h"),
+        ({"stays": True}, "idle:t4-1", "failed", "min after its job, and costs $1.00/h"),
         ({"pod_of_another": True}, "idle:t4-1", "not shown", "in use by team/training-0"),
     ],
 )
@@ -164,7 +171,8 @@ def test_wherever_a_run_ends_its_jobs_are_gone_within_their_time(
     if how == "Ctrl-C":
         assert cluster.jobs == {}
     longest = max(
-        60 * 20 + job["spec"]["ttlSecondsAfterFinished"] for job in jobs_of(plan(cluster.published, request()))
+        60 * 20 + ENDING_SECONDS + job["spec"]["ttlSecondsAfterFinished"]
+        for job in jobs_of(plan(cluster.published, request()))
     )
     cluster.sleep(longest)
     assert cluster.jobs == {}
@@ -207,18 +215,49 @@ def test_what_could_cost_more_than_is_known_is_refused(
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(("namespace", "reason"), [("ml", ""), ("default", "only; write --namespace ml")])
+def test_a_pool_for_a_team_gets_a_job_in_its_namespace_alone(namespace: str, reason: str) -> None:
+    planned = plan(offer(pool("t4-1", teams=["ml"])), request(namespace=namespace))
+    assert [trial.pool.name for trial in planned.trials] == ([] if reason else ["t4-1"])
+    assert reason in planned.skipped.get("t4-1", "")
+
+
 @pytest.mark.parametrize("capacity_type", ["fixed", "reserved", "capacity-block"])
 def test_machines_that_are_paid_for_cost_nothing_more(capacity_type: str) -> None:
     planned = plan(offer(pool("t4-1", capacity_type=capacity_type, hourly_usd=None)), request())
     assert planned.max_usd == 0.0
 
 
-def test_a_slice_and_a_team_without_quota_get_no_job_and_a_reason() -> None:
-    pools = offer(pool("v5e", gpu="google-tpu-v5e", slice_nodes=4), pool("t4-4", size=4), pool("t4-1"))
+SLICE = {"gpu": "google-tpu-v6e", "resource": "google.com/tpu", "size": 4, "slice_nodes": 4, "max_nodes": 4}
+
+
+def test_a_slice_has_a_pod_on_each_of_its_nodes_and_costs_all_of_them() -> None:
+    cluster = FakeCluster(offer(pool("v6e-4x4", **SLICE)), Faults(output=("/dev/vfio/0",)))
+    planned = plan(cluster.published, request())
+    assert next(iter(described(planned))) == (
+        "v6e-4x4: a job with 16 GPUs on a slice of 4 nodes for 40 minutes ($16.00/h): at most $10.67"
+    )
+    outcome = outcome_of(cluster)
+    rows = by_id(outcome)
+    # No nvidia-smi there.
+    assert {each for each, row in rows.items() if row.result != "shown"} == {"driver:v6e-4x4"}
+    assert len(outcome.evidence["v6e-4x4"]["nodes"]) == len(cluster.billed) == 4
+    assert (cluster.jobs, cluster.nodes) == ({}, {})
+    assert cluster.usd() <= outcome.max_usd <= planned.max_usd
+
+
+def test_a_slice_of_which_nobody_sees_a_node_costs_all_of_them() -> None:
+    cluster = FakeCluster(offer(pool("v6e-4x4", **SLICE)), Faults(hidden=(NODES,)))
+    outcome = outcome_of(cluster)
+    cluster.sleep(3600)
+    assert 0 < cluster.usd() <= outcome.max_usd
+
+
+def test_a_team_without_quota_gets_no_job_and_a_reason() -> None:
+    pools = offer(pool("t4-4", size=4), pool("t4-1"))
     teams = (TeamOffer(name="default", gpus=1),)
     planned = plan(Offer(**{**vars(pools), "teams": teams}), request())
     assert [trial.pool.name for trial in planned.trials] == ["t4-1"]
-    assert "needs a Service" in planned.skipped["v5e"]
     assert "exceed the quota of team default" in planned.skipped["t4-4"]
 
 
@@ -277,6 +316,27 @@ def test_the_report_has_what_differs_and_the_next_run_deletes_leftovers_of_its_o
     assert "| t4-1 | labels |" in (tmp_path / "differences.md").read_text()
 
 
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the stack that the page names; test_rehearsed.py has the same on its rehearsed cluster."""
+    (published,) = (
+        from_config_map(each.inputs)
+        for each in run_program(PAGE.stack).resources
+        if each.type == "kubernetes:core/v1:ConfigMap" and each.inputs["metadata"]["name"] == CONFIG_MAP
+    )
+    cluster, lines = FakeCluster(published, Faults(output=("no program runs here",))), list[str]()
+    cluster.user = "admin"
+    monkeypatch.chdir(tmp_path)
+    rehearsal = tmp_path / "report.json"
+    rehearsal.write_text("{}")
+    folder = tmp_path / "build/prove/dev"
+    options = ProveOptions(stack="dev", folder=folder, rehearsal=rehearsal, yes=True, max_usd=5)
+    assert prove(cluster, options, say=lines.append, confirm=lambda question: False, clock=cluster.clock()) == 0
+    (command, shown), *_ = PAGE.steps
+    assert command == "gpucluster prove dev --yes --max-usd 5"
+    assert comparable("\n".join(lines)) == comparable(shown)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_a_refused_job_is_a_row_with_the_clusters_words() -> None:
     cluster = FakeCluster(offer(pool("t4-1")), Faults(refuses_jobs=True))
     outcome = outcome_of(cluster)
@@ -309,6 +369,6 @@ def test_a_second_update_has_to_change_nothing(
 ) -> None:
     row = report.of_changes(changes)
     assert (row.result, words in row.detail) == (result, True)
-    content = report.stack_json("dev", row, {"pulumi": "v3"}, START)
+    content = report.rows_json("stack", "dev", [row], {"pulumi": "v3"}, START)
     written = json.loads(report.write(content, tmp_path).read_text())
     assert (written["part"], written["verdict"]) == ("stack", "pass" if result == "shown" else "fail")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from account.prove.plan import KEPT_SECONDS, LABEL
+from account.prove.plan import ENDING_SECONDS, KEPT_SECONDS, LABEL
+from packages.account.tests.transcript import PAGE, comparable
 from packages.rehearsal.tests.retained_cluster import RetainedCluster, retained_cluster
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.engine.stack import ROOT
@@ -75,6 +77,15 @@ def test_a_working_cluster_shows_all_but_the_driver_to_its_administrator(cluster
     assert jobs(cluster) == []
 
 
+def test_the_page_shows_what_is_printed(cluster: RetainedCluster) -> None:
+    """test_prove.py has the same in process."""
+    (whole, of_cluster), (part, of_stack) = PAGE.steps
+    copy = next(cluster.run_dir.glob(f"stack/*Pulumi.{NAME}.yaml"))
+    for command, shown in ((whole, of_cluster), (part.replace(PAGE.stack.name, str(copy)), of_stack)):
+        printed = cluster.shell(re.sub(r"\bprove dev\b", f"prove {NAME}", command))
+        assert comparable(printed) == comparable(re.sub(r"\bdev\b", NAME, shown)), command
+
+
 def test_a_developers_rights_are_enough_for_the_first_jobs(cluster: RetainedCluster) -> None:
     rows = proved(cluster.as_developer(), "", 0)
     assert {rows[each]["result"] for each in ("job:t4-1", "job:t4-4", "taint:t4-1", "oversized")} == {"shown"}
@@ -90,7 +101,7 @@ def test_kill_9_leaves_jobs_that_end_by_themselves(cluster: RetainedCluster) -> 
     created = time.monotonic()
     assert len(jobs(cluster)) >= 2
     while jobs(cluster):
-        assert time.monotonic() - created < 60 + KEPT_SECONDS + 15
+        assert time.monotonic() - created < 60 + ENDING_SECONDS + KEPT_SECONDS
         time.sleep(5)
     assert cluster.output("kubectl get jobs -n default -o name").split() == ["job.batch/theirs"]
 
@@ -134,6 +145,26 @@ def test_the_report_stands_beside_the_rehearsals(cluster: RetainedCluster) -> No
     assert node["allocatable"]["nvidia.com/gpu"] == "1"
     assert any(words.startswith("Scheduled: ") for words in report["pools"]["t4-1"]["events"])
     assert {row["what"] for row in report["differences"]} <= {"seconds until its first job runs (compressed time)"}
+
+
+def test_a_wrong_label_and_a_job_of_somebody_else_are_named_while_the_pool_is_proved(cluster: RetainedCluster) -> None:
+    cluster.output(f"cat <<'END' | kubectl apply -f -\n{_JOB.format(name='theirs', pods=1, pool='t4-1')}\nEND")
+    eventually("a node", lambda: "t4-1" in cluster.output("kubectl get nodes -o name"))
+    cluster.output("kubectl label node -l gpucluster.dev/pool=t4-1 --overwrite gpucluster.dev/gpu=nvidia-l4")
+    rows = proved(cluster, "--pools t4-1", 1)
+    assert "label gpucluster.dev/gpu is 'nvidia-l4', declared is 'nvidia-t4'" in rows["nodes"]["detail"]
+    assert (rows["zero:t4-1"]["result"], "default/theirs-" in rows["zero:t4-1"]["detail"]) == ("not shown", True)
+    assert rows["job:t4-1"]["result"] == "shown"
+    assert cluster.output("kubectl get job theirs -n default -o jsonpath={.status.active}") == "1"
+
+
+def test_a_quota_of_the_namespace_is_named(cluster: RetainedCluster) -> None:
+    cluster.output("kubectl create quota theirs -n default --hard=requests.nvidia.com/gpu=0")
+    try:
+        rows = proved(cluster, "--pools t4-1 --minutes 1", 1)
+    finally:
+        cluster.output("kubectl delete quota theirs -n default")
+    assert (rows["job:t4-1"]["result"], "quota exceeded" in rows["job:t4-1"]["detail"]) == ("failed", True)
 
 
 def test_a_removed_taint_is_named(cluster: RetainedCluster) -> None:

@@ -18,7 +18,7 @@ from facts.jobs.sweep import SweepError
 from facts.jobs.trace import TraceError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import dev, fit, jobs, offer, plan, submission, top
+from gpu.commands import copying, dev, fit, jobs, offer, plan, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -74,6 +74,7 @@ app.command("list")(jobs.list_jobs)
 app.command()(jobs.logs)
 app.command()(jobs.why)
 app.command()(jobs.stop)
+app.command()(copying.cp)
 app.command()(jobs.cost)
 app.command()(top.top)
 app.command()(jobs.shell)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.kubernetes import Toleration, gpu_limit, pod_requests
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, Toleration, gpu_limit, pod_requests
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.unknown import at
 from facts.jobs.fit import Miss, PodRequest, misses
@@ -49,6 +49,7 @@ def _request(pod: Object, pool: PoolOffer, gpus_alone: bool) -> PodRequest:
         memory_mib=int(asked.get("memory", 0) / _MIB),
         disk_mib=int(asked.get("ephemeral-storage", 0) / _MIB),
         workers=max(1, pool.gpus.slice_nodes),
+        namespace=pod["metadata"].get("namespace", DEFAULT_NAMESPACE),
     )
 
 

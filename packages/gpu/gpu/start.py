@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import RESOURCES, gpu_limit, quantity
+from facts.concepts.kubernetes import gpu_count, gpu_limit, quantity
 from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
@@ -100,8 +100,7 @@ def node_state(node: Object, pool: PoolOffer, used: int) -> str:
 
 def gpus_of(node: Object) -> int:
     """The GPUs that pods of the node can have."""
-    offered = at(node, "status", "allocatable") or {}
-    return sum(int(offered.get(resource, 0)) for resource in RESOURCES.values())
+    return gpu_count(at(node, "status", "allocatable") or {})
 
 
 def pool_of(node: Object) -> str:

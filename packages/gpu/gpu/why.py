@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import RESOURCES, gpu_limit
+from facts.concepts.kubernetes import gpu_count, gpu_limit
 from facts.concepts.offer import Offer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
@@ -506,8 +506,7 @@ def _starting(node: Object, pod: Object, view: View) -> Reason | None:
             summary, remedy = f"its node {name} is not ready", "`kubectl describe node` shows why"
             return Reason("did-not-join", summary, remedy, message, "administrator", False, source)
         return Reason("scaling", f"its node {name} has joined and is not ready yet", "", message, None, True, source)
-    offered = at(node, "status", "allocatable") or {}
-    if gpu_limit(pod["spec"]) and not any(int(offered.get(resource, 0)) for resource in RESOURCES.values()):
+    if gpu_limit(pod["spec"]) and not gpu_count(at(node, "status", "allocatable") or {}):
         if age > timedelta(minutes=broken_nodes.MINUTES["missing"]):
             summary = f"its node {name} has no usable GPU: its driver or device plugin does not run"
             remedy = f"`kubectl get pods -A -o wide --field-selector spec.nodeName={name}` shows them"

@@ -18,7 +18,8 @@ class Session:
     steps: tuple[tuple[str, str], ...]
 
 
-def _session(page: str, heading: str) -> Session:
+def session(page: str, heading: str) -> Session:
+    """The session below a heading of a page."""
     section = (ROOT / "docs" / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     (stack,) = re.findall(r"`make rehearse STACK=(\S+) KEEP=1`", section)
     blocks = re.findall(r"^```\n(\$ .*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -30,8 +31,8 @@ def _steps(block: str) -> list[tuple[str, str]]:
     return [(command.strip(), shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
-README: Final = _session("workloads.md", "What it looks like")
-CLOUDS: Final = {cloud: _session("gpu-on-each-cloud.md", cloud.upper()) for cloud in ("gke", "eks", "aks")}
+README: Final = session("workloads.md", "What it looks like")
+CLOUDS: Final = {cloud: session("gpu-on-each-cloud.md", cloud.upper()) for cloud in ("gke", "eks", "aks")}
 
 ASKS: Final = ("pools", "fit", "why", "list", "cost")
 """What changes nothing: asked again until the answer is the one that the page shows."""

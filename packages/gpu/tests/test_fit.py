@@ -12,9 +12,10 @@ from typing import Any, cast
 import pytest
 
 from facts.concepts.offer import PoolOffer
+from facts.concepts.pool import TEAMS_LABEL, gpu_pool_labels
 from facts.jobs.fit import PodRequest, fits, misses, names
 from gpu.commands.fit import Place, cheapest_of
-from gpu.commands.offer import as_json, described
+from gpu.commands.offer import as_json, calculated
 from gpu.start import Start
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
@@ -49,6 +50,51 @@ def test_fallback_pools_are_one_place_in_the_order_in_which_they_are_tried() -> 
     assert both.hourly_usd == 1.0, "a spot node never costs more than its twin"
 
 
+OWN = pool("t4-own", labels={**gpu_pool_labels("t4-own", "nvidia-t4", 1, {}), TEAMS_LABEL: "own"}, teams=["research"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (PodRequest(namespace="research"), [["t4-own"], ["t4-1"], ["t4-4"]]),
+        (PodRequest(namespace="vision"), [["t4-1"], ["t4-4"]]),
+        (PodRequest(), [["t4-1"], ["t4-4"]]),
+    ],
+)
+def test_a_pool_for_a_team_comes_first_for_it_and_is_no_place_for_others(
+    request_: PodRequest, expected: list[list[str]]
+) -> None:
+    assert chosen(request_, LARGE, SMALL, OWN) == expected
+    assert "for pods of namespace research only" not in str(misses(offer(OWN), PodRequest(namespace="research")))
+    assert [miss.lacks for miss in misses(offer(OWN), PodRequest(namespace="vision"))] == [
+        ("for pods of namespace research only",)
+    ]
+
+
+def test_a_larger_node_is_larger_than_those_that_the_pods_may_use() -> None:
+    """As admission compares them: a node of a team's own is no smaller one for others, nor theirs for it."""
+    (fit,) = fits(offer(OWN, LARGE), PodRequest())
+    assert not fit.larger
+    own_large = replace(LARGE, name="own-4", nodes=replace(LARGE.nodes, teams=("research",)))
+    (*_, large) = fits(offer(SMALL, own_large), PodRequest(namespace="research"))
+    assert ([each.name for each in large.pools], large.larger) == (["own-4"], False)
+
+
+def test_the_command_knows_whose_pods_it_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: Run) -> None:
+    with serving(inventory(offer(OWN))) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"gke": url})))
+        assert "1 nvidia-t4 per node, only research, $1.00/h" in gpu("fit", "--team", "research")[1]
+        code, out, _ = gpu("fit", "--team", "vision")
+        assert (code, "for pods of namespace research only" in " ".join(out.split())) == (1, True)
+        assert "1 t4, only research" in gpu("pools")[1]
+        code, out, _ = gpu("fit", "--all", "--team", "research")
+        assert (code, "t4-own" in out) == (0, True)
+        code, _, err = gpu("submit", "--team", "vision", "--image", "busybox", "--dry-run", "--", "true")
+        assert (code, "for pods of namespace research only" in " ".join(err.split())) == (1, True)
+        code, out, _ = gpu("submit", "--team", "research", "--image", "busybox", "--dry-run", "--", "true")
+        assert (code, f"key: {TEAMS_LABEL}" in out) == (0, True)
+
+
 @pytest.mark.parametrize("field", ["memory_mib", "milli_cpu", "disk_mib"])
 def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
     most = getattr(SMALL, field)
@@ -59,7 +105,7 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compared", "request_", "calculated"),
+    ("compared", "request_", "named"),
     [
         (False, PodRequest(memory_mib=1), True),
         (False, PodRequest(milli_cpu=1), True),
@@ -70,10 +116,10 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
     ],
 )
 def test_a_size_that_no_real_node_confirmed_is_named_to_those_who_rely_on_it(
-    compared: bool | None, request_: PodRequest, calculated: bool
+    compared: bool | None, request_: PodRequest, named: bool
 ) -> None:
     (fit,) = fits(offer(pool("t4-1", compared=compared)), request_)
-    assert ("no real node was compared" in described(fit, request_, {})) is calculated
+    assert ("of t4-1 are calculated: no real node was compared" in calculated(fit, request_)) is named
     assert as_json(fit, request_, {})["calculated"] == (["t4-1"] if compared is False else [])
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 
 from gpu import __version__
+from packages.gpu.tests.api_server import inventory, kubeconfig, serving
+from packages.gpu.tests.offers import offer, pool
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]
@@ -93,6 +95,31 @@ def test_the_installed_command_starts_outside_of_the_checkout(installed: Path, t
         text = answer([command, option], tmp_path)
         commands = ("pools", "fit", "submit", "list", "logs", "why", "stop", "cost")
         assert [name for name in commands if name not in text] == []
+
+
+@pytest.mark.rehearsal
+def test_the_wheel_alone_installs_what_it_needs(wheel: Path, tmp_path: Path) -> None:
+    """In an environment without anything: it brings its dependencies, asks a cluster, and says what is missing."""
+    home = tmp_path / "venv"
+    venv.create(home, symlinks=True)
+    uv = Path(sys.executable).parent / "uv"
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", home / "bin" / "python", wheel], check=True)
+    with serving(inventory(offer(pool()))) as url:
+        config = kubeconfig(tmp_path / "config", {"gke": url})
+        variables = {"HOME": str(tmp_path), "KUBECONFIG": str(config), "PATH": "/usr/bin:/bin"}
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [home / "bin" / "gpu", *arguments]
+            return subprocess.run(
+                command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=60
+            )
+
+        assert "t4-1" in run("pools").stdout
+        assert json.loads(run("fit", "--json").stdout)["fits"][0]["pools"] == ["t4-1"]
+        submitted = run("submit", "--image", "busybox", "--sweep", "lr=1,2", "--dry-run", "--", "train", "{lr}")
+        assert (submitted.returncode, submitted.stdout.count("kind: Job")) == (0, 1)
+        lacking = run("shell", "train")
+        assert (lacking.returncode, "Traceback" in lacking.stderr) == (3, False)
 
 
 @pytest.mark.slow

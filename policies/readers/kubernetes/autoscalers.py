@@ -137,7 +137,7 @@ def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler
     if UNKNOWN in words:
         return Autoscaler(account, _RIGHTS_ON_GROUPS, UNKNOWN, UNKNOWN)
     # With its built-in list of machine types it asks EC2 nothing (the README's minimal policy).
-    static = flags.get("aws-use-static-instance-list", [""])[-1] == "true"
+    static = flags.get("aws-use-static-instance-list", [""])[-1] in ("1", "t", "T", "true", "TRUE", "True")
     rights = tuple(right for right in _RIGHTS_ON_GROUPS if not static or not right.action.startswith("ec2:"))
     specs = [spec.partition("tag=") for spec in flags.get("node-group-auto-discovery", [])]
     return Autoscaler(

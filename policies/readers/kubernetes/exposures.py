@@ -37,6 +37,7 @@ _HARMLESS_ROLES: Final = (
     ("ClusterRole", "view"),
     ("Role", "extension-apiserver-authentication-reader"),
 )
+_BOUND_TO_EVERYBODY: Final = tuple(name for kind, name in _HARMLESS_ROLES if kind == "ClusterRole" and name != "view")
 _BUILT_IN_ROLE: Final = re.compile(r"admin|cluster-admin|edit|system:.*")
 _TO_VIEW: Final = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
 _BUILT_IN: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -79,6 +80,14 @@ def read_binding(declared: Declared) -> Iterable[Item]:
         what = f"{declared.kind} '{declared.name}'" + (f" with role '{name}'" if isinstance(name, str) else "")
         reason = _NOT_DECLARED if elsewhere and everybody is True and exposed is UNKNOWN else None
         yield Exposure("rights", what, exposed, declared.urn, reason)
+
+
+def read_role(declared: Declared) -> Iterable[Item]:
+    """A role, or a patch of one, that Kubernetes' own bindings give to everybody."""
+    exceeds = _rules_exceed(declared) if declared.object_name in _BOUND_TO_EVERYBODY else False
+    if exceeds is not False:
+        what = f"{declared.kind} '{declared.object_name}', which Kubernetes binds to everybody,"
+        yield Exposure("rights", what, exceeds, declared.urn)
 
 
 def _everybody(binding: Declared) -> Maybe[bool]:
@@ -214,4 +223,5 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:rbac.authorization.k8s.io/*RoleBinding": read_binding,
+    "kubernetes:rbac.authorization.k8s.io/*:ClusterRole": read_role,
 }

@@ -27,9 +27,11 @@ from policies.readers.kubernetes.workloads import (
     keeps_room,
     tolerations_of,
 )
-from policies.readers.reading import read
+from policies.readers.node_registration import decoded
+from policies.readers.reading import read, spellings
+from policies.readers.registry import reader_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
-from policies.readers.spelling import parsed_all
+from policies.readers.spelling import Spelling, parsed_all
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -76,17 +78,30 @@ _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 _NO_PODS: Final = ("helm.sh", "kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
 
 
+def unwrap(declared: Declared) -> Iterable[Declared]:
+    """A custom resource without the whole objects in it, and these, which are resources of their own: in compositions,
+    wrappers and templates of operators."""
+    if reader_of(declared.type) is not read_custom_resource or _has_patterns(declared):
+        return (declared,)
+    body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+    left, objects = whole_objects(body)
+    if not objects:
+        return (declared,)
+    inner = (spelled for each in objects for one in object_in(each, declared) for spelled in spellings(one))
+    return (replace(declared, properties={**declared.properties, **left}), *inner)
+
+
+def _has_patterns(declared: Declared) -> bool:
+    group = declared.type.split(":")[1].partition("/")[0]
+    return any(group == known or group.endswith(f".{known}") for known in _NO_PODS)
+
+
 def read_custom_resource(declared: Declared) -> Iterable[Item]:
     """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
-    group = declared.type.split(":")[1].partition("/")[0]
-    if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
-        kind = declared.kind
+    if not _has_patterns(declared):
+        group, kind = declared.type.split(":")[1].partition("/")[0], declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
-        # Compositions, wrappers and templates of operators hold whole objects, which are read as what they are.
-        body, objects = whole_objects(body)
-        for each in objects:
-            yield from read_object(each, declared)
         if _PLACING.fullmatch(f"{group}/{kind}"):
             yield from _placed_anywhere(body, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
@@ -162,12 +177,25 @@ def children(declared: Declared, everything: Program) -> Iterable[Declared]:
     return (other for other in everything if f"{declared.type}$" in other.urn)
 
 
+_VERSION: Final = re.compile(r"apiVersion|\\u\w+ersion")
+"""In YAML and JSON a key may be written with escapes."""
+
+
+def _without_placeholders(text: str) -> str:
+    """A template of a manifest whose values are words."""
+    if "{{" not in text:
+        return text
+    return re.sub(r"\{\{.*?\}\}", "placeholder", re.sub(r"^[\t ]*\{\{.*\}\}[\t ]*$", "", text, flags=re.MULTILINE))
+
+
 def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
     """A value without the manifests in it, and these: a chart's ``extraObjects``, or YAML in a text."""
-    if isinstance(value, str) and "apiVersion" in value and "{{" not in value:
-        objects = [each for each in parsed_all(value) if isinstance(each, Mapping)]
+    if isinstance(value, str) and _VERSION.search(value):
+        objects = [each for each in parsed_all(_without_placeholders(value)) if isinstance(each, Mapping)]
         return (None if objects else value), objects
     if isinstance(value, Mapping):
+        if str(value.get("encoding")).startswith("base64") and isinstance(value.get("content"), str):
+            value = {**value, "content": decoded(value["content"]) or value["content"]}
         whole = "metadata" in value or "spec" in value  # a reference to an object has a name
         if whole and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
             return None, [value]
@@ -181,12 +209,17 @@ def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
 
 def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
     """A manifest (a whole object, with its ``apiVersion`` and ``kind``) inside of another resource."""
+    yield from chain.from_iterable(map(read, object_in(manifest, declared)))
+
+
+def object_in(manifest: Any, declared: Declared) -> Iterator[Declared]:
+    """The same as a resource; nothing where its kind is not known."""
     version, kind = text(at(manifest, "apiVersion")), text(at(manifest, "kind"))
     if isinstance(version, str) and isinstance(kind, str):
         version = version if "/" in version else f"core/{version}"
         name = text(at(manifest, "metadata", "name"))
         inner = replace(declared, type=f"kubernetes:{version}:{kind}", properties=manifest)
-        yield from read(replace(inner, name=name) if isinstance(name, str) else inner)
+        yield replace(inner, name=name) if isinstance(name, str) else inner
 
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
@@ -359,6 +392,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:*.*:*": read_custom_resource,
     "kubernetes:yaml/v2:ConfigGroup": read_group,
 }
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {"kubernetes:*.*:*": unwrap}
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "kubernetes:yaml/v2:ConfigGroup": Referrer(refers=lambda _: True, finds=children),

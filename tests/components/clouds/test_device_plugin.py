@@ -58,6 +58,11 @@ def test_pools_that_divide_their_gpus_alike_share_a_daemon() -> None:
     }
 
 
+def test_it_runs_on_its_pools_alone() -> None:
+    (daemon,) = device_plugin([specs.gpu_pool("a-1"), specs.gpu_pool("c-8", size=8)])
+    assert pools_of(daemon_set(daemon)["spec"]["template"]["spec"]) == ["a-1", "c-8"]
+
+
 def test_no_pools_no_daemon() -> None:
     assert device_plugin([]) == []
 

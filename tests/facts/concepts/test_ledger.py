@@ -461,6 +461,25 @@ def test_what_cannot_be_counted_is_listed(job: dict[str, Any], missing: int | No
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "gpus"), [("1k", 1000), ("2M", 2_000_000), ("1Ki", 1024), ("8", 8), (8, 8), (None, 0), ("x", 0)]
+)
+def test_a_job_with_many_gpus_does_not_end_the_recording_for_all(written: str | int | None, gpus: int) -> None:
+    """The API server writes 1000 as 1k: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/"""
+    there = cluster()
+    there.run()
+    there.add_node("n", "l4")
+    there.add_pod("p", "n", job="train")
+    there.add_pod("many", "n", job="many")
+    there.add_job("many", NOON, "l4", end=False)
+    containers = [{"resources": {"limits": {"nvidia.com/gpu": written}}}]
+    there.pods["many"]["spec"]["containers"] = containers
+    there.jobs["many"]["spec"]["template"]["spec"]["containers"] = containers
+    there.run()
+    counted = {pod.job: pod.gpus for day in there.days().values() for pod in day.pods.values()}
+    assert counted == {"train": 1, **({"many": gpus} if gpus else {})}
+
+
 def test_pods_that_were_seen_are_not_counted_by_their_job_as_well() -> None:
     there = cluster(NOON - 3 * DAY)
     there.run()

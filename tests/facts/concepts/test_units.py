@@ -8,7 +8,7 @@ import pytest
 
 from facts.concepts.counts import counted, largest
 from facts.concepts.durations import seconds
-from facts.concepts.kubernetes import pod_requests, quantity
+from facts.concepts.kubernetes import gpu_limit, pod_requests, quantity
 from facts.concepts.rest import admission_warnings, failure, resource_path
 
 
@@ -34,6 +34,11 @@ def test_no_quantities(text: str) -> None:
         quantity(text)
 
 
+@pytest.mark.parametrize(("written", "gpus"), [("1k", 2000), ("8", 16), (8, 16), (None, 0)])
+def test_gpus_are_quantities_like_any_other(written: str | int | None, gpus: int) -> None:
+    assert gpu_limit({"containers": [{"resources": {"limits": {"nvidia.com/gpu": written}}}] * 2}) == gpus
+
+
 def test_a_pod_requests_its_containers_together_or_its_largest_init_container() -> None:
     spec = {
         "initContainers": [{"resources": {"requests": {"cpu": "3", "memory": "64Mi"}}}, {}],
@@ -45,6 +50,30 @@ def test_a_pod_requests_its_containers_together_or_its_largest_init_container() 
     }
     assert pod_requests(spec) == {"cpu": 3, "memory": 1024**3, "nvidia.com/gpu": 2}
     assert pod_requests({"containers": [{}]}) == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "beside", "gpus"),
+    [
+        ([], [], 1),
+        ([("2k", None)], [], 2000),
+        ([("1", "Always")], [], 2),
+        ([("1", "Always"), ("4", None)], [], 5),
+        ([("4", None), ("1", "Always")], [], 4),
+        ([("1", "Always")], ["2"], 4),
+    ],
+)
+def test_gpus_of_containers_sidecars_and_init_containers(
+    first: list[tuple[str, str | None]], beside: list[str], gpus: int
+) -> None:
+    def container(number: str, restart: str | None = None) -> dict[str, object]:
+        return {"resources": {"limits": {"nvidia.com/gpu": number}}, "restartPolicy": restart}
+
+    spec = {
+        "initContainers": [container(*each) for each in first],
+        "containers": [container("1"), *map(container, beside)],
+    }
+    assert gpu_limit(spec) == gpus
 
 
 @pytest.mark.parametrize(

@@ -309,3 +309,22 @@ def test_a_pool_of_google_has_its_maximum_in_each_zone(location: str, most: int)
     (group,) = read(Declared("gcp:container/nodePool:NodePool", "l4", "urn:l4", inputs))
     assert isinstance(group, NodeGroup)
     assert group.scaling.max_nodes == most
+
+
+def test_of_two_objects_of_one_name_the_one_of_its_own_cluster_completes_a_pool() -> None:
+    def declared(kind: str, spec: dict[str, Any], cluster: str) -> Declared:
+        inputs = {"metadata": {"name": "d"}, "spec": spec}
+        return Declared(f"kubernetes:{kind}", cluster, f"urn:{kind}:{cluster}", inputs, provider_urn=f"urn:{cluster}")
+
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "d"}
+    pool = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+    classes = [
+        declared("karpenter.k8s.aws/v1:EC2NodeClass", {"associatePublicIPAddress": public}, cluster)
+        for cluster, public in (("b", False), ("a", True))
+    ]
+    linked_pools = {
+        each.name: each.references[0].name
+        for each in linked([*classes, *(declared("karpenter.sh/v1:NodePool", pool, name) for name in ("a", "b"))])
+        if each.references
+    }
+    assert linked_pools == {"a": "a", "b": "b"}

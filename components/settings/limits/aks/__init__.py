@@ -13,7 +13,7 @@ from components.settings.limits.aks.pools import pool_problems
 from components.settings.limits.aks.refused import FORMS, GUID, REFUSED
 from components.settings.pools.settings import Settings
 from facts import catalog
-from facts.catalog.aks.resource_ids import ENCRYPTION_SET
+from facts.catalog.aks.resource_ids import ENCRYPTION_SET, IDENTITY
 
 
 def _account(settings: Settings) -> Iterator[Problem]:
@@ -37,6 +37,23 @@ def _disk_key(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _identities(settings: Settings) -> Iterator[Problem]:
+    """The provider looks up nothing in other subscriptions, and Azure wants the identities' object ids."""
+    security = settings.security
+    for key, id in (
+        ("nodeIdentity", security.node_identity),
+        ("controlPlaneIdentity", security.control_plane_identity),
+    ):
+        match = IDENTITY.fullmatch(id or "")
+        if match is not None and match["subscription"].lower() != settings.project.lower():
+            yield Problem(
+                f"security.{key}",
+                f"the identity is in subscription {match['subscription']}, not in {settings.project}",
+                f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.ManagedIdentity/"
+                "userAssignedIdentities/<name>; its roles may be on resources of other subscriptions",
+            )
+
+
 CHECKS: Final = (
     functools.partial(rows.refused, rows=REFUSED),
     network.existing,
@@ -45,6 +62,7 @@ CHECKS: Final = (
     functools.partial(rows.other_forms, forms=FORMS),
     pool_problems,
     _disk_key,
+    _identities,
     network.range_problems,
 )
 """What AKS does not support."""

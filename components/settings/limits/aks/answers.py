@@ -17,9 +17,14 @@ ANSWERS: Final[tuple[Answer, ...]] = (
         of=("gpu",),
     ),
     Answer(
-        "identity identityprofile sku oidcissuerprofile",
-        "Leave it out: the program makes the identity of the cluster and of its nodes",
-        "a choice of the cluster's identity is",
+        "identity controlplaneidentity clusteridentity assignidentity userassignedidentity",
+        "Write security: {controlPlaneIdentity: …}, and nodeIdentity there for the nodes",
+    ),
+    Answer("identityprofile kubeletidentity assignkubeletidentity nodeidentity", "Write security: {nodeIdentity: …}"),
+    Answer(
+        "sku oidcissuerprofile",
+        "Leave it out: it follows from kubernetes.channel and workload identity",
+        "the choice is",
     ),
     Answer(
         "privateendpoint publicnetworkaccess networkacls",

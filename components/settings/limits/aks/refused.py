@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from components.settings.fields.answers import Form, Refused
-from facts.catalog.aks.resource_ids import CONTAINER, ENCRYPTION_SET, GROUP, KEY
+from facts.catalog.aks.resource_ids import CONTAINER, ENCRYPTION_SET, GROUP, IDENTITY, KEY
 
 GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """The ID of a subscription or of a group."""
@@ -210,6 +210,13 @@ FORMS: Final[tuple[Form, ...]] = (
         remedy="Write "
         "/subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.Compute/diskEncryptionSets/<name>; "
         "or leave it out, and kmsKey also encrypts disks",
+    ),
+    Form(
+        keys=("security.nodeIdentity", "security.controlPlaneIdentity"),
+        written=IDENTITY,
+        is_not="the resource ID of a user-assigned managed identity",
+        remedy="Write "
+        "/subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
     ),
     Form(
         keys=("identities[].read", "identities[].write"),

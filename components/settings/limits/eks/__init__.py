@@ -114,6 +114,9 @@ def _joined(settings: Settings) -> Iterator[Problem]:
             "Write its name, such as default; kubectl get ec2nodeclasses lists all",
         )
     for pool in settings.gpu_pools:
+        if pool.name == existing.node_class:
+            text = f"'{pool.name}' is what the program calls the node class of that pool"
+            yield Problem("existingCluster.nodeClass", text, "Write a class of the cluster's owner")
         if pool.nodes.fabric is not None:
             yield Problem(
                 f"{pool.declared_at}.fabric",

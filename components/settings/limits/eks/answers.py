@@ -9,6 +9,19 @@ from components.settings.fields.answers import Answer
 ANSWERS: Final[tuple[Answer, ...]] = (
     Answer("efa infiniband rdma gpudirect nccl", "Write fabric: rdma, on whole machines of A100 and newer"),
     Answer("permissionsboundaryarn iampermissionsboundary", "Write security: {permissionsBoundary: …}"),
+    Answer(
+        "noderole noderolearn nodeiamrole nodeidentity clusterrole clusterrolearn controlplaneidentity rolearn iamrole "
+        "servicerole instanceprofile instanceprofilename",
+        "Leave it out; security: {permissionsBoundary: …, rolePath: …} holds all of the program's roles within what "
+        "your administrators allow",
+        "a role of one's own is",
+    ),
+    Answer(
+        "securitygroupids securitygroup nodesecuritygroup nodesecuritygroups additionalsecuritygroups "
+        "clustersecuritygroup vpcsecuritygroupids",
+        "Leave it out: control plane and nodes are in the group that EKS creates (output network)",
+        "a security group of one's own is",
+    ),
     Answer("iampath iamrolepath", "Write security: {rolePath: /platform/}"),
     Answer(
         "inferentia trainium neuron", "Leave it out; in gpuPools, gpu: aws-trainium1 and aws-inferentia2 are such chips"

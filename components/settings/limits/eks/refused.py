@@ -152,9 +152,20 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out, and write nodeClass",
     ),
     Refused(
+        keys=("existingCluster.location",),
+        message="a region of EKS has one cluster of a name",
+        remedy="Leave it out",
+    ),
+    Refused(
         keys=("security.dataKey",),
         message="on EKS the program encrypts registry and bucket with the cloud's own key",
         remedy="Leave it out, or declare registry and bucket in your own program",
+    ),
+    # Karpenter, the drivers and the add-ons have roles as well, each with the least that it needs.
+    Refused(
+        keys=("security.nodeIdentity", "security.controlPlaneIdentity"),
+        message="the program creates the roles of a cluster on EKS, for nodes, control plane and a dozen controllers",
+        remedy="Leave it out; permissionsBoundary and rolePath hold all of them within what your administrators allow",
     ),
 )
 

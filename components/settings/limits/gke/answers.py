@@ -8,6 +8,7 @@ from components.settings.fields.answers import Answer
 
 ANSWERS: Final[tuple[Answer, ...]] = (
     Answer("placementgroup placementpolicy compactplacement ppg", "Write placement: compact"),
+    Answer("serviceaccount nodeserviceaccount nodeidentity serviceaccountemail", "Write security: {nodeIdentity: …}"),
     Answer("enablemps mpsclients", "Write mps: {clientsPerGpu: 2}"),
     Answer("gcfs gcfsconfig faststart lazyloading", "Write imageStreaming: true"),
     Answer(

@@ -112,6 +112,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "PersistentVolume",
     ),
     Refused(
+        keys=("security.controlPlaneIdentity",),
+        message="Google's own service agent runs GKE's control plane",
+        remedy="Leave it out; nodeIdentity is for the nodes",
+    ),
+    Refused(
         keys=("security.permissionsBoundary", "security.rolePath"),
         message="GKE has no such setting for identities",
         remedy="Leave it out; use the organisation's deny policies to limit permissions",
@@ -130,6 +135,13 @@ FORMS: Final[tuple[Form, ...]] = (
         is_not="the full name of a Cloud KMS key",
         remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
         elsewhere="Use a key of a key ring in {region}",
+    ),
+    # Not the project's default accounts, which may change the project: docs/policies.md#node-identity
+    Form(
+        keys=("security.nodeIdentity",),
+        written=re.compile(r"[a-z0-9-]{6,30}@[a-z0-9.:-]+\.iam\.gserviceaccount\.com"),
+        is_not="the e-mail address of a service account for nodes alone",
+        remedy="Write for example gpu-nodes@my-project.iam.gserviceaccount.com",
     ),
     # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
     Form(

@@ -65,7 +65,8 @@ def differences(node: Object, pool: PoolOffer, offer: Offer, pods: Sequence[Obje
             yield f"{name}: {offered(node, resource)} {resource} allocatable, declared are {count}"
     own = None if pods is None else [pod for pod in pods if _daemon(pod) and at(pod, "spec", "nodeName") == name]
     for resource, published, unit, of in _rooms(pool):
-        room = free(node, own or (), resource) / unit
+        # Rounded: 15.046 cores are 15046 milli-CPU, and floating point has a little less.
+        room = round(free(node, own or (), resource) / unit, 3)
         if published is not None and room < published:
             yield f"{name}: {room:.0f} {of} for jobs, published are {published}"
 

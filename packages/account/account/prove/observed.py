@@ -56,7 +56,7 @@ def observe(cluster: ClusterClient, offer: Offer, run: str, now: datetime, *, al
         pods=pods,
         nodes=None if nodes is None else {node["metadata"]["name"]: node for node in nodes},
         others=_pods_on(cluster, own) if all_pods else None,
-        events=events_around(cluster, cluster.namespace) if pods else (),
+        events=events_around(cluster, cluster.namespace) if jobs else (),
     )
 
 

@@ -28,6 +28,11 @@ OWNER: Final = "gpucluster.dev/prove-user"
 """Annotation of the Jobs: the user, by the cluster's name, whose next run deletes them."""
 KEPT_SECONDS: Final = 120
 """A finished Job is deleted so much later."""
+ENDING_SECONDS: Final = 60
+"""From a Job's deadline to its end, at most: its pods get their grace period of 30 s.
+
+https://kubernetes.io/docs/concepts/workloads/controllers/job/#termination-of-job-pods
+"""
 USUAL_IDLE_MINUTES: Final = 10
 """Of pools without a published idle time: cluster-autoscaler's own ``--scale-down-unneeded-time``.
 
@@ -37,6 +42,8 @@ REMOVAL_MINUTES: Final = 10
 """From the end of the idle time to the end of the machine, at most: autoscalers drain, then the cloud deletes."""
 _MILLI_CPU: Final = 250
 _MEMORY_MIB: Final = 256
+_DEVICE_FILES: Final = ("sh", "-c", "ls -d /dev/accel* 2>/dev/null || ls -d /dev/vfio/[0-9]*")
+"""The chips of a TPU node: https://github.com/ray-project/ray/blob/master/python/ray/_private/accelerators/tpu.py"""
 _PENDING_IMAGE: Final = "registry.k8s.io/pause:3.10"
 
 
@@ -59,14 +66,19 @@ class ProveRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolTrial:
-    """The first job of a pool. ``billed_minutes``: for how long one node is billed at most. ``max_usd`` is 0 where the
-    machines are paid for anyway."""
+    """The first job of a pool. ``billed_minutes``: for how long its nodes are billed at most. ``max_usd`` is 0 where
+    the machines are paid for anyway."""
 
     pool: PoolOffer
     job: Mapping[str, Any]
     untolerated: Mapping[str, Any] | None
     billed_minutes: int
     max_usd: float
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the job has: one, or all of a slice."""
+        return max(1, self.pool.gpus.slice_nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +119,6 @@ def plan(offer: Offer, request: ProveRequest) -> ProvePlan:
     for pool in chosen:
         if problem := _unpriced(pool):
             problems.append(problem)
-        elif reason := _skipped(pool):
-            skipped[pool.name] = reason
         else:
             try:
                 trials.append(_trial(offer, pool, request))
@@ -125,15 +135,6 @@ def plan(offer: Offer, request: ProveRequest) -> ProvePlan:
             "fewer pools with --pools"
         )
     return result
-
-
-def _skipped(pool: PoolOffer) -> str:
-    if pool.gpus.slice_nodes <= 1:
-        return ""
-    return (
-        f"a slice of {pool.gpus.slice_nodes} nodes needs a Service beside the Job; apply this pool's YAML of "
-        "`pulumi stack output gpuJobs`"
-    )
 
 
 def _unpriced(pool: PoolOffer) -> str:
@@ -153,25 +154,32 @@ def billed_after(pool: PoolOffer) -> int:
 def _trial(offer: Offer, pool: PoolOffer, request: ProveRequest) -> PoolTrial:
     minutes = request.minutes + billed_after(pool)
     hourly = 0.0 if pool.scaling.prepaid else pool.nodes.hourly_usd or 0.0
+    nodes = max(1, pool.gpus.slice_nodes)
     return PoolTrial(
         pool=pool,
         job=_gpu_job(offer, pool, request),
         untolerated=_untolerated(pool, request) if pool.nodes.taints else None,
         billed_minutes=minutes,
-        max_usd=hourly * minutes / 60,
+        max_usd=nodes * hourly * minutes / 60,
     )
 
 
 def _gpu_job(offer: Offer, pool: PoolOffer, request: ProveRequest) -> dict[str, Any]:
-    """One pod with all GPUs that a pod of the pool can have, which prints them."""
+    """A pod with all GPUs that a pod of the pool can have, which prints them; in a slice, one on each node."""
     check = by_key("", "checks", "resource")[(pool.gpus.resource,)]
+    if pool.nodes.teams and request.namespace not in pool.nodes.teams:
+        allowed = " or ".join(pool.nodes.teams)
+        raise AskError(f"it is for pods of namespace {allowed} only; write --namespace {pool.nodes.teams[0]}")
+    workers = max(1, pool.gpus.slice_nodes)
     asked = TrainingJobSpec(
         milli_cpu=_MILLI_CPU,
         memory_mib=_MEMORY_MIB,
         name=_name(request, pool.name),
         namespace=request.namespace,
         image=check["image"],
-        command=tuple(shlex.split(check["command"])),
+        # The usual check waits for the other workers, which it finds by a Service.
+        command=tuple(shlex.split(check["command"])) if workers == 1 else _DEVICE_FILES,
+        workers=workers,
         gpus=pool.gpus_per_pod,
         pools=(pool.name,),
         taints=tuple(pool.nodes.taints),
@@ -240,9 +248,11 @@ def described(planned: ProvePlan) -> Iterator[str]:
     for trial in planned.trials:
         pool, paid = trial.pool, trial.pool.scaling.prepaid
         price = "already paid for" if paid else f"at most ${trial.max_usd:.2f}"
-        hourly = "" if paid or pool.nodes.hourly_usd is None else f" (${pool.nodes.hourly_usd:.2f}/h)"
+        hourly = "" if paid or pool.nodes.hourly_usd is None else f" (${trial.nodes * pool.nodes.hourly_usd:.2f}/h)"
         minutes = counted(trial.billed_minutes, "minute")
-        yield f"{pool.name}: a job with {counted(pool.gpus_per_pod, 'GPU')} on one node for {minutes}{hourly}: {price}"
+        gpus, nodes = counted(pool.gpus_per_pod * trial.nodes, "GPU"), trial.nodes
+        where = "one node" if nodes == 1 else f"a slice of {nodes} nodes"
+        yield f"{pool.name}: a job with {gpus} on {where} for {minutes}{hourly}: {price}"
     for name, reason in planned.skipped.items():
         yield f"{name}: no job: {reason}"
     yield (

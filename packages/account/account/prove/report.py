@@ -21,14 +21,14 @@ from facts.concepts.offer import Offer
 from gpu.causes import knows_all
 
 SCHEMA: Final = 1
-Part = Literal["cluster", "stack"]
+Part = Literal["cluster", "stack", "account"]
+_SHOWN_BY: Final[Mapping[Part, str]] = {
+    "cluster": "the cluster (--part cluster)",
+    "stack": "a second `pulumi up` changes nothing (--part stack)",
+    "account": "nothing is left in the account after `pulumi destroy` (--part account)",
+}
 NOT_SHOWN: Final[Mapping[Part, tuple[str, ...]]] = {
-    "cluster": (
-        "a second `pulumi up` changes nothing (--part stack)",
-        "nothing is left in the account after `pulumi destroy`",
-        "what the cloud bills",
-    ),
-    "stack": ("the cluster (--part cluster)", "nothing is left in the account after `pulumi destroy`"),
+    part: (*(text for other, text in _SHOWN_BY.items() if other != part), "what the cloud bills") for part in _SHOWN_BY
 }
 """Part of ``prove`` → what it does not show."""
 _SCALE_UP: Final = ("FailedScaleUp", "NotTriggerScaleUp", "FailedScheduling")
@@ -46,17 +46,19 @@ def of_changes(changes: Sequence[str] | None) -> ShownRow:
     return ShownRow(**row, result="shown", detail="a preview changes no more than sizes that an autoscaler set")
 
 
-def stack_json(stack: str, row: ShownRow, versions: Mapping[str, str], at: datetime) -> dict[str, Any]:
-    """The report of part *stack*."""
+def rows_json(
+    part: Part, stack: str, rows: Sequence[ShownRow], versions: Mapping[str, str], at: datetime
+) -> dict[str, Any]:
+    """The report of a part that has rows and nothing else."""
     return {
         "schemaVersion": SCHEMA,
         "stack": stack,
-        "part": "stack",
+        "part": part,
         "startedAt": at.isoformat(timespec="seconds"),
-        "verdict": "pass" if passed([row]) else "fail",
+        "verdict": "pass" if passed(rows) else "fail",
         "versions": dict(versions),
-        "rows": [asdict(row)],
-        "notShown": [*NOT_SHOWN["stack"]],
+        "rows": [asdict(row) for row in rows],
+        "notShown": [*NOT_SHOWN[part]],
     }
 
 

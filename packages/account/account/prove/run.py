@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from account.prove import judge
 from account.prove.observed import Observed, observe, reason_of
-from account.prove.plan import KEPT_SECONDS, LABEL, OWNER, PoolTrial, ProvePlan, billed_after
+from account.prove.plan import ENDING_SECONDS, KEPT_SECONDS, LABEL, OWNER, PoolTrial, ProvePlan, billed_after
 from account.rows import ShownRow
 from facts.concepts.counts import counted
 from facts.concepts.credentials import hidden
@@ -65,7 +65,7 @@ class RealClock:
 
 @dataclass
 class _NodeRecord:
-    """A node that was not there before the run. ``last``: as it first was with all its devices, else as it last was.
+    """A node that was not there before the run. ``last``: as it was when the job began, else as it last was.
     ``strangers``: pods without GPUs that were on it."""
 
     last: Object
@@ -101,6 +101,11 @@ class _TrialRecord:
     words: dict[str, None] = field(default_factory=dict)
     finished: datetime | None = None
     stopped: str = ""
+
+    def removed_after(self, end: datetime) -> datetime:
+        """When the nodes are gone at the latest, if the job ends at ``end``."""
+        planned = self.created + timedelta(minutes=self.trial.billed_minutes)
+        return min(planned, end + timedelta(minutes=billed_after(self.trial.pool)))
 
     @property
     def up(self) -> list[str]:
@@ -246,8 +251,8 @@ class ProveRun:
             ready = judge.is_ready(node)
             known.ready = known.ready or (state.at if ready else None)
             pods = None if state.others is None else state.others.get(name, ())
-            # Later, on its way out, a node has taints and conditions of its autoscaler's.
-            if not known.complete:
+            # Before the job runs labels and taints may still come; after it, those of a node on its way out.
+            if not (known.complete and record.running):
                 known.last, known.complete = node, ready and judge.has_devices(node, pool)
                 known.differences = [*judge.differences(node, pool, self._offer, pods)]
             known.strangers.update(dict.fromkeys(judge.strangers(pods or (), name)))
@@ -267,12 +272,12 @@ class ProveRun:
         for event in state.events:
             if at(event, "involvedObject", "name") in {pod["metadata"]["name"] for pod in state.pods_of(name)}:
                 record.words[hidden(f"{event.get('reason')}: {event.get('message')}")] = None
-        for pod in state.pods_of(name):
-            record.node = pod["spec"].get("nodeName") or record.node
-            started = [each for each in at(pod, "status", "containerStatuses") or () if _has_started(each)]
-            if started and record.running is None:
-                record.running = state.at
-                self._say(f"{pool.name}: the job runs on {record.node} after {_seconds(record.created, state.at)}")
+        pods = state.pods_of(name)
+        nodes = [str(pod["spec"]["nodeName"]) for pod in pods if pod["spec"].get("nodeName")]
+        record.node = ", ".join(dict.fromkeys(nodes)) or record.node
+        if record.running is None and sum(map(_has_started, pods)) >= record.trial.nodes:
+            record.running = state.at
+            self._say(f"{pool.name}: the job runs on {record.node} after {_seconds(record.created, state.at)}")
         if reason.kind in ("succeeded", "failed"):
             record.succeeded, record.ended = reason.kind == "succeeded", state.at
             record.log = self._log(state, name)
@@ -280,9 +285,11 @@ class ProveRun:
                 record.cause, record.remedy = reason.summary, reason.remedy
             self._say(f"{pool.name}: the job has {'completed' if record.succeeded else 'failed'}")
             return
-        if record.running is None:
+        # After its deadline a Job has no pods for a moment, which is not why it waited.
+        ending = not pods and reason.kind == "waiting" and record.cause
+        if record.running is None and not ending:
             record.cause, record.remedy = self._why_waiting(record, state, reason)
-            if reason.kind != record.waits_for and reason.waiting_helps is not True:
+            if reason.kind not in ("waiting", record.waits_for) and reason.waiting_helps is not True:
                 self._say(f"{pool.name}: the job waits: {record.cause}")
             record.waits_for = reason.kind
             self._give_up(record, state, reason)
@@ -364,7 +371,7 @@ class ProveRun:
             waits = record.untolerated_created and not (record.untolerated_message or record.untolerated_on)
             if not waits or state.at - record.ended > timedelta(seconds=30):
                 record.finished = state.at
-        elif state.at >= record.ended + timedelta(minutes=billed_after(pool)):
+        elif state.at >= record.removed_after(record.ended):
             record.finished = state.at
 
     def _usd(self, record: _TrialRecord, now: datetime, *, committed: bool) -> float:
@@ -377,9 +384,8 @@ class ProveRun:
         if pool.scaling.prepaid:
             return 0.0
         unseen = not record.nodes and record.announced
-        ends = [None] if unseen else [node.gone for node in record.nodes.values()]
-        removed = (record.ended or now) + timedelta(minutes=billed_after(pool))
-        until = max(now, removed) if committed or unseen else now
+        ends = [None] * record.trial.nodes if unseen else [node.gone for node in record.nodes.values()]
+        until = max(now, record.removed_after(record.ended or now)) if committed or unseen else now
         hours = sum(((end or until) - record.created).total_seconds() for end in ends) / 3600
         return hours * (pool.nodes.hourly_usd or 0.0)
 
@@ -402,7 +408,8 @@ class ProveRun:
             try:
                 self._remove(name)
             except ClusterError as error:
-                by = self._clock.now() + timedelta(minutes=self._plan.request.minutes, seconds=KEPT_SECONDS)
+                seconds = ENDING_SECONDS + KEPT_SECONDS
+                by = self._clock.now() + timedelta(minutes=self._plan.request.minutes, seconds=seconds)
                 self._say(f"{error}; the run's Jobs end by themselves, and are gone by {by:%H:%M} UTC")
                 return
 
@@ -466,7 +473,7 @@ class ProveRun:
 
     def _job(self, record: _TrialRecord) -> ShownRow:
         pool = record.trial.pool
-        gpus = counted(pool.gpus_per_pod, "GPU")
+        gpus = counted(pool.gpus_per_pod * record.trial.nodes, "GPU")
         row = {"id": f"job:{pool.name}", "title": f"a first job with {gpus} of {pool.name} runs to its end"}
         if record.succeeded:
             return ShownRow(**row, result="shown", detail=f"on {record.node}")
@@ -649,8 +656,9 @@ def _ready_message(node: Object) -> str:
     return message or "its kubelet has reported nothing"
 
 
-def _has_started(status: Object) -> bool:
-    return bool({"running", "terminated"} & {*(status.get("state") or {})})
+def _has_started(pod: Object) -> bool:
+    statuses = at(pod, "status", "containerStatuses") or ()
+    return any({"running", "terminated"} & {*(each.get("state") or {})} for each in statuses)
 
 
 def _elapsed(start: datetime, end: datetime | None) -> float | None:

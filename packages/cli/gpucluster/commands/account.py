@@ -15,12 +15,15 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Annotated, Final, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from facts.concepts.credentials import hidden, hidden_lines
 from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackArgument, StackName, bad_input, say_error
+
+if TYPE_CHECKING:
+    from account.rows import ShownRow
 
 # Helm has each release in a Secret, and lists all Secrets of the namespace to find it, which a reader may not.
 IN_SECRETS: Final = ("**helm.sh/v3:Release::**", "**core/v1:Secret::**")
@@ -102,8 +105,11 @@ def _stack_file(stack: str) -> Path:
 def prove(
     stack: StackArgument = "dev",
     part: Annotated[
-        Literal["cluster", "stack"],
-        typer.Option("--part", help="cluster: a kubeconfig is enough. stack: needs Pulumi's state and your login."),
+        Literal["cluster", "stack", "account"],
+        typer.Option(
+            "--part",
+            help="cluster: a kubeconfig is enough. stack: needs Pulumi's state. stack and account: need your login.",
+        ),
     ] = "cluster",
     pools: Annotated[
         str | None, typer.Option("--pools", help="Only these GPU pools, as t4-1,t4-4.", show_default="all")
@@ -128,7 +134,8 @@ def prove(
     Nodes as declared, a first job per GPU pool from zero, pods that stay Pending, back to zero. Everything that it
     creates is a Job in one namespace, which ends and is deleted by itself, also if this command is killed.
 
-    With --part stack: that a second `pulumi up` changes nothing, by a preview.
+    With --part stack: that a second `pulumi up` changes nothing, by a preview. With --part account, after `pulumi
+    destroy`: that nothing of the stack is left in the account, by requests that read.
     """
     from account.prove.command import ProveOptions
     from account.prove.command import prove as prove_cluster
@@ -140,6 +147,8 @@ def prove(
     name = Path(stack).stem.rpartition("Pulumi.")[2]
     if part == "stack":
         raise typer.Exit(_prove_stack(name, _stack_file(stack)))
+    if part == "account":
+        raise typer.Exit(_prove_account(_stack_file(stack)))
     options = ProveOptions(
         stack=name,
         folder=BUILD / "prove" / name,
@@ -175,7 +184,6 @@ def _wrapped(line: str) -> None:
 def _prove_stack(stack: str, file: Path) -> int:
     """Part *stack* of ``prove``: 0 if a preview with this stack file has no changes."""
     from account.prove import report
-    from account.rows import lines, passed
     from rehearsal.report.drift import drift_of
 
     _remove("prove.*")
@@ -183,15 +191,40 @@ def _prove_stack(stack: str, file: Path) -> int:
     which = ("--stack", stack, "--config-file", str(file.absolute()))
     code = _run([*_pulumi(), "preview", *which, "--suppress-progress", "--event-log", str(events)])
     log = events.read_text(encoding="utf-8") if events.exists() else ""
-    row = report.of_changes(None if code else drift_of(log))
+    rows = [report.of_changes(None if code else drift_of(log))]
     engine = subprocess.run(["pulumi", "version"], capture_output=True, text=True, check=False).stdout.strip()
-    content = report.stack_json(stack, row, {"pulumi": engine}, now)
+    return _reported(report.rows_json("stack", stack, rows, {"pulumi": engine}, now), rows)
+
+
+def _prove_account(file: Path) -> int:
+    """Part *account* of ``prove``: 0 if nothing is left but what stays on purpose."""
+    from account.asking import AccountError
+    from account.left import leftovers_of, rows_left
+    from account.prove import report
+    from components.settings import from_stack_file
+
+    settings, now = from_stack_file(file), datetime.now(timezone.utc)
+    try:
+        account = leftovers_of(settings)
+    except AccountError as error:
+        bad_input(str(error))
+    _wrapped(f"{settings.cloud}, {settings.region}: {account.caller}. Nothing is changed.")
+    rows = rows_left(account)
+    return _reported(report.rows_json("account", settings.stack, rows, {}, now), rows)
+
+
+def _reported(content: dict[str, Any], rows: Sequence[ShownRow]) -> int:
+    """Write and print the report of a part that has rows and nothing else; its exit code."""
+    from account.prove import report
+    from account.rows import lines, passed
+
+    stack = content["stack"]
     written = report.write(content, BUILD / "prove" / stack)
-    for line in lines([row]):
+    for line in lines(rows):
         _wrapped(line)
-    _wrapped(f"Not shown by this part: {'; '.join(report.NOT_SHOWN['stack'])}.")
+    _wrapped(f"Not shown by this part: {'; '.join(content['notShown'])}.")
     _wrapped(f"{content['verdict'].upper()} {stack}. Report: {written.relative_to(ROOT)}")
-    return 0 if passed([row]) else EXIT_FAIL
+    return 0 if passed(rows) else EXIT_FAIL
 
 
 def stack_place(stack: StackName = "dev") -> None:

@@ -33,6 +33,7 @@ _CHECKS: Final = (
     ("vulture",),
     ("python", "-m", "components.settings.docs", "--check"),
     ("python", "-m", "policies.docs", "--check"),
+    ("python", "-m", "account.docs", "--check"),
     ("python", "-m", "rehearsal.day_two.docs", "--check"),
     ("python", "-m", "rehearsal.picture", "--check"),
     ("python", "-m", "policies.config"),
@@ -121,7 +122,10 @@ def install_client(name: str) -> None:
 
 def docs() -> None:
     """Write the generated pages and tables of docs/, README's picture and the site."""
-    for module in ("components.settings.docs", "policies.docs", "rehearsal.day_two.docs", "rehearsal.picture"):
+    for module in (
+        *("components.settings.docs", "policies.docs", "account.docs"),
+        *("rehearsal.day_two.docs", "rehearsal.picture"),
+    ):
         _run(_PYTHON, "-m", module)
     site()
 

@@ -61,7 +61,7 @@ def dev(asked: DevOptions) -> None:
     if existing is not None and not _is_dev(existing):
         fail(f"{name} is a job of another kind; choose another --name", EXIT_NO)
     if existing is None:
-        request = request_of(asked)
+        request = request_of(asked, cluster.namespace)
         offer = cluster.offer()
         fit = place(offer, request)
         if asked.image == IMAGE:
@@ -72,7 +72,6 @@ def dev(asked: DevOptions) -> None:
         job_request = JobRequest(
             **vars(request),
             name=name,
-            namespace=cluster.namespace,
             command=until_idle(whole_seconds("--idle", asked.idle)),
             timeout_seconds=whole_seconds("--timeout", asked.timeout),
             files=archive.content if archive is not None else b"",

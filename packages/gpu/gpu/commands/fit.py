@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -25,6 +25,7 @@ from gpu.commands.following import events_around
 from gpu.commands.offer import (
     as_json,
     by_pool,
+    calculated,
     described,
     hourly_usd,
     list_nodes,
@@ -65,6 +66,7 @@ class FitQuestion(WorkerOptions):
     """The options of ``gpu fit``."""
 
     everywhere: Annotated[bool, typer.Option("--all", help="Compare all clusters of your kubeconfig.")] = False
+    team: options.Team = None
     context: options.Context = None
     json: options.Json = False
 
@@ -79,10 +81,11 @@ def fit(asked: FitQuestion) -> None:
     if asked.everywhere:
         if asked.context is not None:
             fail("--all asks all clusters, --context one; write one of them", EXIT_BAD_INPUT)
-        if not _compare(request, json=asked.json):
+        if not _compare(request, asked.team, json=asked.json):
             raise typer.Exit(EXIT_NO)
         return
-    cluster = ClusterClient(asked.context)
+    cluster = ClusterClient(asked.context, asked.team)
+    request = replace(request, namespace=cluster.namespace)
     offer = cluster.offer()
     fitting, others = fits(offer, request), misses(offer, request)
     nodes = nodes_up(cluster)
@@ -91,7 +94,7 @@ def fit(asked: FitQuestion) -> None:
         print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
     elif fitting:
         for each in fitting:
-            out().print(described(each, request, nodes))
+            out().print(described(each, request, nodes) + calculated(each, request))
     else:
         out().print(str(NothingFits(others)))
         for miss in others[1:]:
@@ -122,9 +125,9 @@ def choose(choice: ClusterChoice, team: str | None, request: PodRequest) -> Clus
     return chosen.cluster
 
 
-def _compare(request: PodRequest, *, json: bool) -> bool:
+def _compare(request: PodRequest, team: str | None, *, json: bool) -> bool:
     """Print where the job fits, soonest first, and why not elsewhere; whether it fits anywhere. Raises ClusterError."""
-    places, problems = _places(request, all_clusters())
+    places, problems = _places(request, all_clusters(team))
     if json:
         print_json({"fits": [_as_json(each, request) for each in places], "others": problems})
         return bool(places)
@@ -155,8 +158,9 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
         offer = cluster.offer()
         if submits and cluster.find(resource_path("v1", "namespaces", cluster.namespace)) is None:
             return f"has no namespace {cluster.namespace}"
+        request = replace(request, namespace=cluster.namespace)
         fit = place(offer, request)
-        team_of(offer, JobRequest(**vars(request), name="any", namespace=cluster.namespace))
+        team_of(offer, JobRequest(**vars(request), name="any"))
         nodes = list_nodes(cluster)
         return Place(
             cluster=cluster,

@@ -327,11 +327,17 @@ def open_shell(cluster: ClusterClient, pod: str) -> None:
     kubectl(*cluster.kubectl_place, "exec", "-it", pod, "--", *shell)
 
 
-def kubectl(*arguments: str) -> None:
-    """Replace this process by kubectl; without ``arguments`` only check that it is installed."""
+def program_of_kubectl() -> str:
+    """Where it is installed. Raises ClusterError if it is not."""
     program = shutil.which("kubectl")
     if program is None:
         raise ClusterError("this needs kubectl: https://kubernetes.io/docs/tasks/tools/")
+    return program
+
+
+def kubectl(*arguments: str) -> None:
+    """Replace this process by kubectl; without ``arguments`` only check that it is installed."""
+    program = program_of_kubectl()
     try:
         if arguments:
             os.execv(program, ["kubectl", *arguments])

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, GPU_RESOURCE
 from facts.concepts.offer import PoolOffer, written_pool
 from facts.concepts.pool import ARCH_LABEL, POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
@@ -37,7 +37,7 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
         count = "?" if nodes is None else str(nodes.get(pool.name, 0))
         table.add_row(
             pool.name,
-            node_of(pool),
+            f"{node_of(pool)}{_of_teams(pool)}",
             room(pool),
             dollars(pool.nodes.hourly_usd, at_most=pool.nodes.price_at_most),
             f"{count}/{pool.scaling.max_nodes}",
@@ -48,8 +48,8 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     console.print(table)
 
 
-def request_of(pod: PodOptions) -> PodRequest:
-    """The options as a request. Raises AskError."""
+def request_of(pod: PodOptions, namespace: str = DEFAULT_NAMESPACE) -> PodRequest:
+    """The options as a request of pods in ``namespace``. Raises AskError."""
     return PodRequest(
         gpus=pod.gpus,
         gpu=pod.gpu,
@@ -59,6 +59,7 @@ def request_of(pod: PodOptions) -> PodRequest:
         spot=pod.spot,
         workers=pod.workers if isinstance(pod, WorkerOptions) else 1,
         start=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        namespace=namespace,
     )
 
 
@@ -70,13 +71,16 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
     total = f", {nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
-    return (
-        f"{names}: {first.gpus.per_node} {first.gpus.type} per node{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
-        f"{_calculated(fit, request)}"
-    )
+    node = f"{first.gpus.per_node} {first.gpus.type} per node{_of_teams(first)}"
+    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
 
 
-def _calculated(fit: Fit, request: PodRequest) -> str:
+def _of_teams(pool: PoolOffer) -> str:
+    """For whom alone it is, if not for all."""
+    return f", only {', '.join(pool.nodes.teams)}" if pool.nodes.teams else ""
+
+
+def calculated(fit: Fit, request: PodRequest) -> str:
     """That nobody compared a node with what is published, to those who rely on more of it than GPUs."""
     if not fit.calculated or not (request.milli_cpu or request.memory_mib or request.disk_mib):
         return ""

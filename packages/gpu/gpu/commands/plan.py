@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from facts import catalog
 from facts.concepts.counts import counted
+from facts.concepts.offer import PoolOffer
 from facts.jobs.recommendation import Market, recommend, resolved, types_of
 from facts.jobs.simulation import TraceCost, simulate
 from facts.jobs.trace import PATTERNS, generated, read_trace, written
@@ -77,7 +78,7 @@ def plan(asked: PlanOptions) -> None:
     if offer is not None:
         types = types_of(offer.pools)
         rows[f"stack {offer.stack}"] = simulate(
-            resolved(jobs, types, asked.gpu), market.design(offer.pools), asked.seed
+            resolved(jobs, types, asked.gpu), market.design([_of_all(pool) for pool in offer.pools]), asked.seed
         )
     on_market, max_wait = resolved(jobs, types_of(market.pools()), asked.gpu), 60 * asked.max_wait
     best = recommend(on_market, market, max_wait=max_wait, seed=asked.seed)
@@ -97,6 +98,11 @@ def plan(asked: PlanOptions) -> None:
             f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."
         )
     console.print(f"\nWrite into the stack file:\n\n{best.stack_file()}", markup=False)
+
+
+def _of_all(pool: PoolOffer) -> PoolOffer:
+    """The pool for jobs of a trace, which have no namespace."""
+    return replace(pool, nodes=replace(pool.nodes, teams=()))
 
 
 def trace(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -83,10 +84,18 @@ def _read(cluster: ClusterClient, reader: Object) -> list[str] | None:
 
 def reader_of(job: Object, file: str) -> dict[str, Any]:
     """A Job that prints the file; beside ``job``, in its namespace."""
+    # 8 MiB: the kubelet starts a new file after 10, and the API reads the newest alone:
+    # https://kubernetes.io/docs/concepts/cluster-administration/logging/#log-rotation
+    return volume_reader(job, f"gpu-logs-{secrets.token_hex(3)}", ("tail", "-c", "8388608", file), _SECONDS)
+
+
+def volume_reader(job: Object, name: str, command: Sequence[str], seconds: int) -> dict[str, Any]:
+    """A Job ``name`` in the namespace of ``job`` that runs a command with the shared volume, for so many seconds at
+    most."""
     text = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).substitute(
-        name=f"gpu-logs-{secrets.token_hex(3)}",
+        name=name,
         namespace=job["metadata"]["namespace"],
-        seconds=_SECONDS,
+        seconds=seconds,
         shared=SHARED,
         claim=SHARED_CLAIM,
         managed_by=MANAGED_BY,
@@ -94,7 +103,7 @@ def reader_of(job: Object, file: str) -> dict[str, Any]:
     )
     reader: dict[str, Any] = yaml.safe_load(text)
     pod = reader["spec"]["template"]["spec"]
-    pod["containers"][0]["command"].append(file)
+    pod["containers"][0]["command"] = [*command]
     # A team may only create pods of its own priority.
     if priority := job["spec"]["template"]["spec"].get("priorityClassName"):
         pod["priorityClassName"] = priority

@@ -6,7 +6,7 @@ import json as json_module
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final
@@ -216,7 +216,7 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     archive = _folder(asked, script_of(program), console, build=build)
     pods = request_of(asked)
     target = _target(asked, pods)
-    request = _job_request(asked, pods, program, target.namespace, archive)
+    request = _job_request(asked, replace(pods, namespace=target.namespace), program, archive)
     offer = target.offer()
     team_of(offer, request)  # before anything is built
     check_secrets(target, request.secrets)
@@ -260,13 +260,12 @@ def _target(asked: SubmitOptions, request: PodRequest) -> ClusterClient:
 
 
 def _job_request(
-    asked: SubmitOptions, request: PodRequest, program: tuple[str, ...], namespace: str, archive: FolderArchive | None
+    asked: SubmitOptions, request: PodRequest, program: tuple[str, ...], archive: FolderArchive | None
 ) -> JobRequest:
     """The options as a job. Raises AskError."""
     return JobRequest(
         **vars(request),
         name=asked.name or name_for(program, asked.image),
-        namespace=namespace,
         command=program,
         sweep=parse(asked.sweep or ()),
         at_once=asked.at_once,

@@ -7,7 +7,7 @@ labels, taints and sizes alone, not from the policies that give them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import yaml
 
 from facts.catalog.model import Resources
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import Taint, tolerations
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL, ROLE_LABEL, Pool, by_resource, gpus_per_pod
 from facts.concepts.rest import short_message
 from rehearsal.cluster.api import Api, ApiError, Object
@@ -45,7 +45,7 @@ class Question:
     manifest: Object
     warned: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    namespace: str = "default"
+    namespace: str = DEFAULT_NAMESPACE
     advised: Pool | None = None
 
 
@@ -96,10 +96,16 @@ def questions_of(pools: Pools) -> Iterator[Question]:
     """About every GPU pool, and what the cloud's ``questions.yaml`` asks."""
     for resource, members in by_resource(pools.gpu).items():
         for pool in members:
-            yield from _own(pool, pools.room.get(pool.name))
-            yield from _of_smaller(pool, members)
+            namespace = next(iter(pool.nodes.teams), DEFAULT_NAMESPACE)
+            alike = [one for one in members if one.nodes.teams == pool.nodes.teams]
+            for question in (*_own(pool, pools.room.get(pool.name)), *_of_smaller(pool, alike)):
+                usual = question.namespace == DEFAULT_NAMESPACE
+                yield replace(question, namespace=namespace) if usual else question
+            if pool.nodes.teams:
+                title = f"a pod for {pool.name} in another namespace than {' or '.join(pool.nodes.teams)}"
+                yield Question(title, _pod(pool, gpus_per_pod(pool)), refused=("for pods of namespace",))
         yield from _anywhere(resource, members)
-        yield from _of_people(members[0])
+        yield from _of_people(min(members, key=lambda pool: bool(pool.nodes.teams)))
     own = _PROVIDERS / pools.cloud / "questions.yaml"
     for row in yaml.safe_load(own.read_text()) if own.exists() else ():
         yield Question(row["title"], row["manifest"], refused=tuple(row["refused"]))

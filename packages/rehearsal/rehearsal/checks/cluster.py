@@ -37,7 +37,7 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
     for one in played.submitted:
         if not isinstance(one.submission.expect, OffGpus):
             continue
-        pods = timeline.pods_of(one.submission.workload)
+        pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
         for pod in pods:
             node = timeline.node_of(pod)
             if node is not None and node.gpu_pool:
@@ -73,7 +73,7 @@ def reached(timeline: Timeline, pools: Pools, played: Played, messages: Mapping[
 def _surplus(timeline: Timeline, pool: str, played: Played) -> str:
     """Nodes that started before the first workload of a pool ran, if they are more than the pods that waited."""
     for one in played.submitted:
-        pods = timeline.pods_of(one.submission.workload)
+        pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
         on_pool = isinstance(one.submission.expect, RunsOn) and one.submission.expect.pools == frozenset({pool})
         if not on_pool or not pods or any(pod.running is None for pod in pods):
             continue

@@ -185,7 +185,8 @@ def _tries(team: Team) -> Iterator[_PodTry]:
     yield _PodTry(gpus=team.gpus, priority_class=own, refused=None)
     yield _PodTry(gpus=team.gpus + 1, priority_class=own, refused="exceeded quota: team")
     if team.priority != "high":
-        yield _PodTry(gpus=0, priority_class=PRIORITY_CLASSES["high"], refused="exceeded quota: priority")
+        # By the policy on priorities, which is asked before the quota.
+        yield _PodTry(gpus=0, priority_class=PRIORITY_CLASSES["high"], refused="the priority of teams whose priority")
     if team.priority == "low":
         yield _PodTry(gpus=0, priority_class=None, refused="exceeded quota: priority")
 

@@ -116,7 +116,7 @@ def _runs(one: Submitted) -> RunsOn:
 def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, str]:
     if not one.reply.ok:
         return False, f"refused by the API server: {one.reply.message}"
-    pods = timeline.pods_of(one.submission.workload)
+    pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
     ran = [pod for pod in pods if pod.running is not None]
     if not ran or len(ran) < len(pods):
         return False, f"{one.submission.workload} never ran: {why(timeline, one)}"
@@ -148,7 +148,7 @@ def _with_all_devices(timeline: Timeline, one: Submitted, expect: RunsOn) -> tup
     """Whether all workers ran, each with all network devices of a node of its own."""
     limits = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
     (device,) = limits.keys() - {GPU_RESOURCE}
-    pods = timeline.pods_of(one.submission.workload)
+    pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
     if len(pods) < 2 or any(pod.running is None for pod in pods):
         return False, f"{one.submission.workload} never ran as a whole: {why(timeline, one)}"
     nodes = {node.name: node for pod in pods if (node := timeline.node_of(pod)) and node.pool in expect.pools}
@@ -160,7 +160,7 @@ def _with_all_devices(timeline: Timeline, one: Submitted, expect: RunsOn) -> tup
 def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[bool, str]:
     if not one.reply.ok:
         return False, f"refused by the API server instead of waiting: {one.reply.message}"
-    pods = timeline.pods_of(one.submission.workload)
+    pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
     ran = [pod for pod in pods if pod.scheduled is not None]
     if ran:
         return False, f"{ran[0].name} was placed on {ran[0].node}"
@@ -192,7 +192,7 @@ def why(timeline: Timeline, one: Submitted) -> str:
 
 
 def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
-    pods = timeline.pods_of(one.submission.workload)
+    pods = timeline.pods_of(one.submission.workload, one.submission.namespace)
     names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_ready_at is None}
     unusable = [event.message for event in timeline.events if event.machines and event.name in names]
     waiting = [reason for pod in pods if (reason := timeline.why_pending(pod.name))]

@@ -34,7 +34,7 @@ class RunningJob:
         """The job's pod, recreated if it has ended, and its node as it is now; ``None``: it does not start."""
         if self._alive() is None:
             self.delete()
-            deleted = [pod.uid for pod in self._timeline.pods_of(self._job.workload)]
+            deleted = [pod.uid for pod in self._pods()]
             self._wait(lambda: all(self.pod(uid).deleted is not None for uid in deleted), PATIENCE_SECONDS)
             self._user.create(self._job.manifest)
             self._wait(lambda: self._alive() is not None, PATIENCE_SECONDS)
@@ -48,7 +48,7 @@ class RunningJob:
 
     def nodes(self) -> set[str | None]:
         """The nodes that its pods are on."""
-        return {pod.node for pod in self._timeline.pods_of(self._job.workload) if pod.deleted is None}
+        return {pod.node for pod in self._pods() if pod.deleted is None}
 
     def lost_labels(self, pod: PodRecord, node: NodeRecord) -> list[str]:
         """Labels that the pod's ``node`` had and has no longer."""
@@ -57,10 +57,13 @@ class RunningJob:
 
     def delete(self) -> None:
         """Delete it; there may be none."""
-        self._user.delete(self._job.kind, self._job.workload)
+        self._user.delete(self._job.kind, self._job.workload, self._job.namespace)
+
+    def _pods(self) -> Sequence[PodRecord]:
+        return self._timeline.pods_of(self._job.workload, self._job.namespace)
 
     def _alive(self) -> PodRecord | None:
-        pods = self._timeline.pods_of(self._job.workload)
+        pods = self._pods()
         return next((pod for pod in pods if pod.running and pod.deleted is None and pod.finished is None), None)
 
 

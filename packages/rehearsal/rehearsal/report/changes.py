@@ -242,9 +242,12 @@ def compared(change: StackChange, base: StackChange, why: str) -> StackChange:
 def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any]) -> StackState:
     declared = []
     for urn, resource in resources.items():
-        provider = resources.get((resource.get("provider") or "").rpartition("::")[0], {})
+        provider_urn = (resource.get("provider") or "").rpartition("::")[0]
+        provider = resources.get(provider_urn, {})
         inputs, settings = (_with_unknowns(each.get("inputs") or {}) for each in (resource, provider))
-        declared.append(Declared(resource["type"], name_of(urn), urn, inputs, provider=settings))
+        declared.append(
+            Declared(resource["type"], name_of(urn), urn, inputs, provider=settings, provider_urn=provider_urn)
+        )
     stack = view_of(declared).stack
     cost, published = outputs.get("cost") or {}, outputs.get("pools") or {}
     pools: dict[str, DeclaredPool] = {}

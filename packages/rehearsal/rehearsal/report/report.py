@@ -208,8 +208,8 @@ def waits(record: RunRecord) -> list[float]:
 
 
 def _started(record: RunRecord) -> list[PodRecord]:
-    names = {one.submission.workload for one in record.played.submitted}
-    pods = [pod for pod in record.timeline.pods if pod.workload in names and pod.namespace == "default"]
+    names = {(one.submission.namespace, one.submission.workload) for one in record.played.submitted}
+    pods = [pod for pod in record.timeline.pods if (pod.namespace, pod.workload) in names]
     return [pod for pod in pods if pod.running is not None and pod.gpus]
 
 
@@ -233,12 +233,13 @@ def _observed(record: RunRecord) -> dict[str, Any]:
         "changes": [asdict(change) for change in record.changes],
         "workloads": [
             {
-                "id": one.submission.id,
-                "title": one.submission.title,
+                "id": asked.id,
+                "title": asked.title,
                 **_reply(one.reply),
-                "pods": [_pod(timeline, pod) for pod in timeline.pods_of(one.submission.workload)],
+                "pods": [_pod(timeline, pod) for pod in timeline.pods_of(asked.workload, asked.namespace)],
             }
             for one in record.played.submitted
+            for asked in (one.submission,)
         ],
         "applied": [_applied(timeline, one, record.played.ended) for one in record.applied],
         "systemPodsOnGpuNodes": [

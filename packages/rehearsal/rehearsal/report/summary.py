@@ -20,6 +20,7 @@ from facts.concepts.rest import short_message
 from rehearsal.report import report
 from rehearsal.report.record import RehearsalRecord, scaled_by
 from rehearsal.scenario.manifests import where_it_ran
+from rehearsal.scenario.plan import Submission
 from rehearsal.scenario.timeline import Timeline
 
 _REFRESH_SECONDS: Final = 0.5
@@ -187,12 +188,12 @@ def _placements(console: Console, record: report.RunRecord) -> None:
     if not record.played.submitted:
         return
     table = new_table("Where each pod ran", "workload", "pods", "ran on", "waited")
-    burst: list[str] = []
+    burst: list[Submission] = []
     for one in record.played.submitted:
         if one.submission in _fill(record):
-            burst.append(one.submission.workload)
+            burst.append(one.submission)
             continue
-        table.add_row(*_row(record.timeline, one.submission.workload, [one.submission.workload], one.reply.ok))
+        table.add_row(*_row(record.timeline, one.submission.workload, [one.submission], one.reply.ok))
     if burst:
         table.add_row(*_row(record.timeline, f"burst ({counted(len(burst), 'pod')})", burst, True))
     console.print(table)
@@ -213,8 +214,8 @@ def _fill(record: report.RunRecord) -> list[object]:
     ]
 
 
-def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -> tuple[str, str, str, str]:
-    pods = [pod for workload in workloads for pod in timeline.pods_of(workload)]
+def _row(timeline: Timeline, label: str, jobs: list[Submission], accepted: bool) -> tuple[str, str, str, str]:
+    pods = [pod for job in jobs for pod in timeline.pods_of(job.workload, job.namespace)]
     if not accepted:
         return label, "0", "refused", "–"
     ran = [pod for pod in pods if pod.running is not None]

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from facts import catalog
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.rest import short_message
 from rehearsal import checks, work
 from rehearsal.cluster.api import Api, Object
@@ -236,7 +237,9 @@ class Rehearsal(Recorder[RunRecord]):
         return User(developer), derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, seed, fabric)
 
     def _let_in(self, engine: Engine, developer: Api) -> None:
-        let_in(self._deployer(engine), developer, self._wait)
+        teams = {team for pool in self._pools.gpu for team in pool.nodes.teams}
+        for namespace in (DEFAULT_NAMESPACE, *sorted(teams)):
+            let_in(self._deployer(engine), developer, self._wait, namespace)
 
     def _developer(self) -> Api:
         assert self._control_plane is not None

@@ -11,12 +11,12 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, GPU_RESOURCE
 from facts.concepts.pool import CLASS_LABEL, SIZE_KEY, Pool, by_resource, kind_labels, resource_taint
 from rehearsal.cluster.api import Object
 
@@ -79,6 +79,11 @@ class Submission:
     def workload(self) -> str:
         """The name of its object, which identifies its pods."""
         return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """The namespace in which it is submitted."""
+        return str(self.manifest["metadata"].get("namespace", DEFAULT_NAMESPACE))
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,7 @@ def derive(
     """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one is missing).
 
     ``fabric_tests``: the same of pools with a fabric. ``seed`` shuffles the jobs: users submit them in any order.
+    Pods that may run in several pools are of no team, unless all pools are for teams.
     """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
@@ -156,20 +162,22 @@ def derive(
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
     order = list(pools)
     random.Random(seed).shuffle(order)
-    burst, plain = _burst(pools, jobs), _of_one_resource(pools)
+    open_to_all = [pool for pool in pools if not pool.nodes.teams]
+    usual = open_to_all or pools
+    burst, plain = _burst(usual, jobs), _of_one_resource(usual)
     return Scenario(
         cpu=_cpu(admin_vcpus),
         gpu_limit_only=_gpu_limit_only(plain),
         unschedulable=_unschedulable(plain),
-        refused=_refused(plain),
-        fallback_order=_fallback_order(pools, jobs),
+        refused=(*(_refused(plain) if open_to_all else ()), *_refused_to_others(pools, jobs)),
+        fallback_order=_fallback_order(usual, jobs),
         jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         network_tests=tuple(_network_tests(pools, fabric_tests or {})),
         fragment=_fragment(plain),
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.nodes.machine_types) == 1},
-        shortages=tuple(_shortages(pools, jobs, burst.pool)),
+        shortages=tuple(_shortages(usual, jobs, burst.pool)),
     )
 
 
@@ -234,7 +242,7 @@ def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[
     for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.scaling.preference > 0 and _interchangeable(pool, first)]
         if others:
-            pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
+            pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name])
             names = [pool.name for pool in (first, *alike)]
             title = f"a pod that selects no pool and fits {' or '.join(names)} or {', '.join(p.name for p in others)}"
             submissions.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
@@ -276,7 +284,7 @@ def _shortage(
     first, following = (*tried, *left)[0], min(pool.scaling.preference for pool in left)
     id, names = f"capacity-shortage{suffix}", tuple(pool.name for pool in tried)
     state = f"while the cloud has no capacity for {' and '.join(names)}" if names else "when all have capacity again"
-    pod = _pod_for_any(first, id, jobs[first.name]["spec"]["template"])
+    pod = _pod_for_any(first, id, jobs[first.name])
     allowed = frozenset(pool.name for pool in left if pool.scaling.preference == following)
     return CapacityShortage(names, Submission(id, f"a pod that selects no pool, {state}", pod, RunsOn(allowed)))
 
@@ -320,6 +328,15 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     )
 
 
+def _refused_to_others(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Iterator[Submission]:
+    """For each entry for teams a pod as that of its sample job, in a namespace of no team."""
+    for pool in {pool.declared_at: pool for pool in pools if pool.nodes.teams}.values():
+        pod = _held_pod(f"others-{pool.name}", jobs[pool.name])
+        pod["metadata"]["namespace"] = DEFAULT_NAMESPACE
+        title = f"a pod for {pool.name} in another namespace than {' or '.join(pool.nodes.teams)}"
+        yield Submission(f"others:{pool.name}", title, pod, Refused(("for pods of namespace",)))
+
+
 def _job(pool: Pool, snippet: Object, seconds: str = "3") -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
@@ -359,27 +376,27 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
             one.nodes.hourly_usd or 0.0,
         ),
     )
-    job = jobs[pool.name]["spec"]
+    job, spec = jobs[pool.name], jobs[pool.name]["spec"]
     # A pod gets one share of a time-shared GPU, so a job that fills a node has a pod per share; one for a slice has a
     # worker for each of its nodes.
-    per_node = job.get("parallelism", 1) // max(1, pool.gpus.slice_nodes)
+    per_node = spec.get("parallelism", 1) // max(1, pool.gpus.slice_nodes)
     nodes = min(pool.scaling.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
     title = f"one of {counted(nodes * per_node, 'pod')} that fill {pool.name}"
     names = [f"burst-{number}" for number in range(nodes * per_node)]
-    fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
+    fill = tuple(Submission(name, title, _held_pod(name, job), runs) for name in names)
     if nodes < pool.scaling.max_nodes:
         return Burst(pool.name, nodes, pool.scaling.max_nodes, fill, None, None)
     last = f"one pod more than {pool.name} has room for: it waits until another pod ends"
-    extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
-    return Burst(pool.name, nodes, pool.scaling.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
+    extra = Submission("burst-extra", last, _held_pod("burst-extra", job), runs)
+    return Burst(pool.name, nodes, pool.scaling.max_nodes, fill, extra, _fallback(pool, pools, job))
 
 
-def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) -> Submission | None:
+def _fallback(full: Pool, pools: Sequence[Pool], job: Object) -> Submission | None:
     fallback_order = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
     if not fallback_order:
         return None
-    pod = _pod_for_any(full, "burst-fallback", template, HELD)
+    pod = _pod_for_any(full, "burst-fallback", job, HELD)
     title = f"the same pod without a selected pool, while {full.name} is full: it runs on a fallback pool"
     return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in fallback_order)))
 
@@ -390,19 +407,20 @@ def _interchangeable(one: Pool, other: Pool) -> bool:
     return same and set(one.nodes.taints) <= set(other.nodes.taints)
 
 
-def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
+def _pod_for_any(pool: Pool, name: str, job: Object, seconds: str = "3") -> Object:
     """A pod that selects the GPU type, the size and the ComputeClass, and leaves the choice of the pool to the
     autoscaler."""
-    pod = _held_pod(name, template, seconds)
+    pod = _held_pod(name, job, seconds)
     pod["spec"]["nodeSelector"] = kind_labels(pool.nodes.labels, pool.nodes.cloud_labels)
     return pod
 
 
-def _held_pod(name: str, template: Mapping[str, Any], seconds: str = HELD) -> Object:
-    spec = copy.deepcopy(dict(template["spec"]))
+def _held_pod(name: str, job: Object, seconds: str = HELD) -> Object:
+    spec = copy.deepcopy(dict(job["spec"]["template"]["spec"]))
+    namespace = job["metadata"].get("namespace", DEFAULT_NAMESPACE)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "annotations": {SECONDS: seconds}},
+        "metadata": {"name": name, "namespace": namespace, "annotations": {SECONDS: seconds}},
         "spec": {**spec, "restartPolicy": "Never"},
     }

@@ -234,10 +234,10 @@ class Player:
 
     def _delete(self, submissions: Sequence[Submission]) -> None:
         for one in submissions:
-            self.user.delete(one.kind, one.workload)
+            self.user.delete(one.kind, one.workload, one.namespace)
 
     def _pods(self, submission: Submission) -> tuple[PodRecord, ...]:
-        return self.timeline.pods_of(submission.workload)
+        return self.timeline.pods_of(submission.workload, submission.namespace)
 
     def _running(self, submission: Submission) -> bool:
         pods = self._pods(submission)

@@ -116,8 +116,9 @@ class PodRecord:
 
     @property
     def system(self) -> bool:
-        """Whether it is a system pod that keeps its node from being removed: no user's pod and no node agent."""
-        return self.system_namespace and self.owner not in NODE_AGENTS
+        """Whether it is a system pod that keeps its node from being removed: no user's pod, which has GPUs or is in the
+        namespace default, and no node agent."""
+        return self.system_namespace and self.owner not in NODE_AGENTS and not self.gpus
 
     @property
     def system_namespace(self) -> bool:

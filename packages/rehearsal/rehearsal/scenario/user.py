@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.scenario.timeline import Kind, Timeline
 
-_PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
+_PATHS_IN: Final = {"Pod": "/api/v1/namespaces/{}/pods", "Job": "/apis/batch/v1/namespaces/{}/jobs"}
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _SECONDS: Final = 240.0
@@ -57,8 +58,12 @@ def let_in(administrator: Api, developer: Api, wait: Wait, namespace: str = "def
     wait(may, _SECONDS)
 
 
+def _path(kind: str, namespace: str | None) -> str:
+    return _PATHS_IN[kind].format(namespace or DEFAULT_NAMESPACE)
+
+
 class User:
-    """Works in the namespace ``default`` through one connection."""
+    """Works in the namespace ``default``, or the one that a manifest names, through one connection."""
 
     def __init__(self, api: Api) -> None:
         """Use ``api``'s credentials."""
@@ -67,14 +72,14 @@ class User:
     def create(self, manifest: Object) -> SubmissionReply:
         """Submit a Pod or a Job, as ``kubectl create`` does."""
         try:
-            _, warnings = self._api.submit(_PLURALS[manifest["kind"]], manifest)
+            _, warnings = self._api.submit(_path(manifest["kind"], manifest["metadata"].get("namespace")), manifest)
         except ApiError as refusal:
             return SubmissionReply(False, str(refusal))
         return SubmissionReply(True, warnings=warnings)
 
-    def delete(self, kind: str, name: str) -> None:
+    def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
         """Delete a Pod or a Job and, in the background, its pods; a missing one is no error."""
-        self._api.delete(f"{_PLURALS[kind]}/{name}", gracePeriodSeconds=0)
+        self._api.delete(f"{_path(kind, namespace)}/{name}", gracePeriodSeconds=0)
 
 
 _PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods", "Event": "/api/v1/events"}

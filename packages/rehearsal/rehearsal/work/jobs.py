@@ -40,10 +40,12 @@ class Workplace:
         """For each type and size of nodes a pod that has all GPUs of one, and the pools for it, the cheapest first.
 
         A job names the type, which other makers' devices require; one for a slice has a worker for each of its nodes.
+        Pools for teams are left out: the jobs are of no team.
         """
         requests = [
             PodRequest(gpus=pool.gpus_per_pod, gpu=pool.gpus.type, spot=spot, workers=max(1, pool.gpus.slice_nodes))
             for pool in self.offer.pools
+            if not pool.nodes.teams
         ]
         fitting = [(each, fit[0]) for each in dict.fromkeys(requests) if (fit := fits(self.offer, each))]
         priced = zip(comparable([fit for _, fit in fitting]), fitting, strict=True)

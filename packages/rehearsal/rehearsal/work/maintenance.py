@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.jobs.job import JobRequest, TrainingJobSpec
 from facts.jobs.plan import training_job
 from gpu.cluster import job_path, pod_path
@@ -99,6 +98,6 @@ def _jobs(there: Workplace) -> list[TrainingJobSpec]:
     if not fitting:
         return []
     request, fit = fitting[0]
-    asked = JobRequest(**vars(request), name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
+    asked = JobRequest(**vars(request), name=_NAME, command=("python", "train.py"))
     job, taken = training_job(asked, fit, there.image, there.offer), fit.pods_per_node * request.workers
     return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > taken else [job]

@@ -77,6 +77,7 @@ def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -
         assert played == published
 
 
+POOL = gpu_pool("t4-1", 1)
 RESERVED = gpu_pool("t4-1-reserved", 1, capacity_type="on-demand", declared_at="gpuPools[0]")
 SECOND = gpu_pool("t4-1-reserved-2", 1, capacity_type="on-demand", declared_at="gpuPools[0]")
 SPOT = gpu_pool("t4-1-spot", 1, preference=1, declared_at="gpuPools[0]")
@@ -134,6 +135,21 @@ def test_the_shortage_spares_the_pool_of_the_next_jobs_if_another_can_have_it() 
     assert plan.shortages[0].fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
     alone = scenario(*sizes[:2]).shortages[0]
     assert alone.pools == ("t4-1-spot",)
+
+
+def test_a_pool_for_a_team_gets_its_job_there_and_refuses_one_of_another_namespace() -> None:
+    key = "gpucluster.dev/teams"
+    own = gpu_pool("own-1", 1, labels={**gpu_pool("own-1", 1).nodes.labels, key: "own"}, teams=("research",))
+    own = changed(own, taints=(*own.nodes.taints, Taint(key, "own", "NoSchedule")))
+    jobs = {"t4-1": job_yaml(POOL), "own-1": job_yaml(own).replace("metadata:", "metadata:\n  namespace: research", 1)}
+    plan = derive((own, POOL), jobs, 2.0)
+    assert {job.id: job.namespace for job in plan.jobs} == {"job:t4-1": "default", "job:own-1": "research"}
+    assert [(each.id, each.namespace, each.expect) for each in plan.refused] == [
+        ("others:own-1", "default", Refused(("for pods of namespace",)))
+    ]
+    assert plan.burst.pool == "t4-1", "the others are of no team"
+    alone = derive((own,), {"own-1": jobs["own-1"]}, 2.0)
+    assert {each.namespace for each in alone.burst.fill} == {"research"}
 
 
 def test_without_a_fallback_there_is_no_capacity_shortage() -> None:

@@ -31,7 +31,7 @@ class Submits(User):
         self.cluster.pod(name, node=node, phase="Running" if node else "Pending", uid=self._uid(name))
         return SubmissionReply(True)
 
-    def delete(self, kind: str, name: str) -> None:
+    def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
         self.cluster.pod(name, node="gpu-1", phase="Running", change="DELETED", uid=self._uid(name))
         self.cluster.pod("extra", node="gpu-1", phase="Running", change="MODIFIED", uid=self._uid("extra"))
 

@@ -15,6 +15,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.cluster import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings import Settings
+from components.settings.sections.cluster import ExistingNetwork
 from facts.catalog.aks.resource_ids import parse_key
 from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
@@ -85,6 +86,67 @@ def test_rights_are_the_fewest_and_on_the_smallest_scopes() -> None:
         (roles.AKS_RBAC_CLUSTER_ADMIN, "cluster-group-id"): "the-deployer",
     }
     assert {grant.urn for grant in recording.of_type(ROLE)} <= set(recording.only(CLUSTER).depends_on)
+
+
+IDENTITIES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/identities/providers/Microsoft.ManagedIdentity"
+NODES, CLUSTERS = (f"{IDENTITIES}/userAssignedIdentities/{name}" for name in ("nodes", "cluster"))
+HUB = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/z"
+SET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/disks"
+IN_A_COMPANY: dict[str, Any] = {
+    "existing": ExistingNetwork.model_construct(
+        network=f"/subscriptions/{SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/company",
+        subnets=("gpu-nodes",),
+        private_dns_zone=HUB,
+    ),
+    "private_endpoint": True,
+    "kms_key": KEY,
+    "disk_key": SET,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "granted"),
+    [
+        pytest.param(
+            {"control_plane_identity": CLUSTERS, "node_identity": NODES, **IN_A_COMPANY}, set(), id="all is the user's"
+        ),
+        pytest.param(
+            {"control_plane_identity": CLUSTERS, **IN_A_COMPANY},
+            {(roles.MANAGED_IDENTITY_OPERATOR, "cluster-nodes-identity-id", "cluster-principal")},
+            id="the stack's nodes",
+        ),
+        pytest.param(
+            {"control_plane_identity": CLUSTERS, "kms_key": KEY},
+            {
+                (roles.NETWORK_CONTRIBUTOR, "cluster-subnet-id", "cluster-principal"),
+                (roles.MANAGED_IDENTITY_OPERATOR, "cluster-nodes-identity-id", "cluster-principal"),
+                (roles.READER, "cluster-disks-id", "cluster-principal"),
+            },
+            id="the stack's network and disks",
+        ),
+        pytest.param(
+            {"node_identity": NODES},
+            {
+                (roles.NETWORK_CONTRIBUTOR, "cluster-subnet-id", "cluster-control-plane-identity-principal"),
+                (roles.MANAGED_IDENTITY_OPERATOR, NODES, "cluster-control-plane-identity-principal"),
+            },
+            id="the user's nodes",
+        ),
+    ],
+)
+def test_an_identity_of_the_users_own_gets_roles_only_on_what_the_stack_creates(
+    changes: dict[str, Any], granted: set[tuple[str, str, str]]
+) -> None:
+    recording = run_cluster(**changes)
+    others = {"the-deployer", "cluster-disks-identity-principal"}
+    found = {(*key, who) for key, who in grants(recording).items() if who not in others}
+    assert found == granted
+    inputs = recording.only(CLUSTER).inputs
+    if "control_plane_identity" in changes:
+        assert inputs["identity"]["userAssignedIdentities"] == [CLUSTERS]
+    if "node_identity" in changes:
+        kubelet = {"resourceId": NODES, "clientId": "nodes-client", "objectId": "nodes-principal"}
+        assert inputs["identityProfile"]["kubeletidentity"] == kubelet
 
 
 def test_the_cluster_waits_for_new_rights_to_hold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.components.clouds.aks.test_cluster import SUBSCRIPTION, settings
 
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{settings().cluster_name}"
 SUBNET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/{settings().cluster_name}/subnets/nodes"
+IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{settings().cluster_name}"
 OUTBOUND = "userAssignedNATGateway"
 
 
@@ -70,6 +71,10 @@ def refusal(cluster: Mapping[str, Any]) -> str:
         running(),
         running(agentPoolProfiles=None),
         running(apiServerAccessProfile={"enablePrivateCluster": False}),
+        running(
+            identity={"userAssignedIdentities": {f"{IDENTITY}-control-plane".upper(): {}}},
+            identityProfile={"kubeletidentity": {"resourceId": f"{IDENTITY}-nodes".lower()}},
+        ),
         # These replace the cluster.
         running({"vmSize": "Standard_D8s_v5"}, location="westus2"),
         running({"vmSize": "Standard_D8s_v5"}, networkProfile={**running()["networkProfile"], "outboundType": "none"}),
@@ -91,6 +96,8 @@ def test_what_is_the_same_and_what_replaces_the_cluster_is_no_problem(cluster: M
         (running({"availabilityZones": None}), "Write zones: [eastus-0]"),
         (running({"vnetSubnetID": "/network/subnets/a"}), "Write existing: {network: /network, subnets: [a]}"),
         (running(apiServerAccessProfile={"enablePrivateCluster": True}), "Write privateEndpoint: true"),
+        (running(identity={"userAssignedIdentities": {"/theirs/cluster": {}}}), "Write controlPlaneIdentity: /theirs"),
+        (running(identityProfile={"kubeletidentity": {"resourceId": "/theirs"}}), "Write nodeIdentity: /theirs;"),
     ],
 )
 def test_another_value_is_refused_with_the_one_to_write(cluster: Mapping[str, Any], words: str) -> None:

@@ -170,6 +170,8 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
     recording = run(gpu_spec(), **changes)
     profile = recording.only(CLUSTER).inputs["autoScalerProfile"]
     assert profile["scaleDownUnneededTime"] == minutes
+    pools = recording.of_type(AGENT_POOL)
+    assert {pool.inputs["scaleDownMode"] for pool in pools if pool.inputs} == {"Delete"}, "a stopped one keeps its disk"
     # A pod for whatever reason on the node must not keep it for ever, and nodes are taken where there is capacity.
     switches = ("skipNodesWithSystemPods", "skipNodesWithLocalStorage", "balanceSimilarNodeGroups")
     assert [profile[switch] for switch in switches] == ["false"] * 3

@@ -44,6 +44,14 @@ def test_the_nodes_account_has_only_the_documented_roles() -> None:
     assert all(account in grant.inputs["member"] for grant in grants)
 
 
+def test_an_account_of_the_users_own_is_what_nodes_have_and_gets_no_role() -> None:
+    email = "gpu-nodes@identities.iam.gserviceaccount.com"
+    recording = run_cluster(node_identity=email, admin_pool=specs.admin_pool())
+    assert recording.of_type("gcp:serviceaccount/account:Account") == []
+    assert recording.of_type("gcp:projects/iAMMember:IAMMember") == []
+    assert recording.only(CLUSTER).inputs["nodeConfig"]["serviceAccount"] == email
+
+
 def test_a_kms_key_encrypts_secrets_once_the_service_agent_may_use_it() -> None:
     recording = run_cluster(kms_key=KEY)
     grant = recording.only("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember")

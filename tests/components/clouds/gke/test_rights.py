@@ -60,9 +60,9 @@ def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
     lines = listed(settings_of(ROOT / "Pulumi.dev.yaml"), UNLIMITED).splitlines()
     assert [line for line in lines if line.startswith("roles/")] == [
         "roles/container.admin on the project",
-        "roles/iam.serviceAccountAdmin on the project",
         "roles/iam.serviceAccountUser on the project",
         "roles/resourcemanager.projectIamAdmin on the project",
+        "roles/iam.serviceAccountAdmin on the project",
         "roles/compute.networkAdmin on the project",
     ]
     assert not any("storage" in line or "secretmanager" in line for line in lines)
@@ -102,9 +102,11 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
     existing = {"network": "n", "subnets": ["s"], "podRange": "p", "serviceRange": "q"}
     allowed = [{"name": "office", "cidr": "203.0.113.0/24"}]
     slices = load_stack("gke", zones=["us-central1-c"], gpuPools=[{**TPU7X, "topology": "2x2x2"}])
-    company = load_stack("gke", network={"existing": existing, "authorizedNetworks": allowed})
+    nodes = {"nodeIdentity": "gpu-nodes@p.iam.gserviceaccount.com"}
+    company = load_stack("gke", security=nodes, network={"existing": existing, "authorizedNetworks": allowed})
     assert {*used(settings), *used(shared), *used(company), *used(slices)} == set(OF_SETTINGS)
-    assert len(OF_SETTINGS) == 14
-    assert set(used(load_stack("gke"))) == {"network"}
+    assert len(OF_SETTINGS) == 16
+    assert set(used(load_stack("gke"))) == {"network", "nodes"}
+    assert set(used(company)) == {"network.existing", "security.nodeIdentity"}
     alone = load_stack("gke", zones=["us-central1-c"], gpuPools=[TPU7X])
-    assert not OF_SETTINGS.keys() & used(alone).keys() - {"network"}
+    assert not OF_SETTINGS.keys() & used(alone).keys() - {"network", "nodes"}

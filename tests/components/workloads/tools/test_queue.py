@@ -83,6 +83,21 @@ def test_every_flavor_leaves_each_fallback_and_zone_open_to_the_job(cloud: str, 
         assert closed == []
 
 
+@pytest.mark.parametrize(("namespace", "expected"), [("research", ["own-1"]), ("default", ["all-1"])])
+@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
+def test_a_pool_for_a_team_is_a_flavor_for_it_alone(cloud: str, namespace: str, expected: list[str]) -> None:
+    entry = {"gpu": "nvidia-t4", "maxNodes": 2}
+    pools = [{**entry, "name": "own", "teams": ["research"]}, {**entry, "name": "all"}]
+    settings = load_stack(cloud, gpuPools=pools, teams=[{"name": "research", "gpus": 2}])
+    flavors = list(flavors_of(settings.gpu_pools))
+    names = {str(flavor["spec"]): flavor["metadata"]["name"] for flavor in flavors}
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    asked = JobRequest(name="train", namespace=namespace)
+    job = training_job(asked, place(offered, asked), "image", offered)
+    assigned = admitted([flavor["spec"] for flavor in flavors], manifests(job)[0]["spec"]["template"]["spec"])
+    assert [names[str(flavor)] for flavor in assigned] == expected
+
+
 TWO_SLICES = [
     {"name": name, "gpu": "google-tpu-v6e", "gpusPerNode": 4, "topology": "4x4", "maxNodes": 4, "capacity": capacity}
     for name, capacity in (("a", "on-demand"), ("b", "spot"))

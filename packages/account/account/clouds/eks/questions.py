@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from account.asking import AccountError, AccountFacts, AccountQuestion
+from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion
 from account.clouds.eks import rights
 from account.rows import ShownRow
 from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
@@ -63,7 +63,7 @@ class AwsAccount:
 
         if isinstance(error, ClientError):
             code, message = (str(at(error.response, "Error", key) or "") for key in ("Code", "Message"))
-            return "you may not ask" if code in _DENIED else f"AWS answers {code}: {message}"
+            return DENIED if code in _DENIED else f"AWS answers {code}: {message}"
         return str(error) if isinstance(error, BotoCoreError) else None
 
     def how_to_grant(self, files: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from account.asking import AccountFacts, AccountQuestion
+from account.asking import DENIED, AccountFacts, AccountQuestion
 from account.clouds.gke import rest, rights
 from account.clouds.gke.rest import COMPUTE, GoogleRefusal
 from account.rows import ShownRow
@@ -62,9 +62,9 @@ class GoogleProject:
         from requests import RequestException
 
         if isinstance(error, GoogleRefusal):
-            if error.off:
-                return f"{error.off} is not enabled in the project"
-            return "you may not ask" if error.status == _FORBIDDEN else str(error)
+            if error.off is not None:
+                return f"{error.off} is not enabled: `gcloud services enable {error.off} --project {self.id}`"
+            return DENIED if error.status == _FORBIDDEN else str(error)
         return str(error) if isinstance(error, (GoogleAuthError, RequestException)) else None
 
     def documents(self) -> Sequence[Mapping[str, Any]]:
@@ -101,7 +101,8 @@ class GoogleProject:
         if any(self._attached(pool) for pool in settings.gpu_pools):
             yield _question("gpus", "the GPUs are offered in the zones", "compute.acceleratorTypes.list", self._gpus)
         for quota in quotas(settings):
-            right = "serviceusage.quotas.get" if _FAMILY.fullmatch(quota.name) else "compute.regions.get"
+            where = "projects" if quota.place == EVERYWHERE else "regions"
+            right = "serviceusage.quotas.get" if _FAMILY.fullmatch(quota.name) else f"compute.{where}.get"
             yield _question(f"quota:{quota.name}", quota_title(quota), right, lambda quota=quota: self._quota(quota))
         yield _question("names", "clusters of the name", "container.clusters.list", self._cluster_name)
         if settings.existing_cluster is None:
@@ -195,7 +196,8 @@ class GoogleProject:
         asked_as = {type: _listed_type(type) for type in types if is_custom(type)}
         offered = self._offered("machineTypes", sorted({asked_as.get(type, type) for type in types}))
         zones = {type: offered[asked_as.get(type, type)] for type in types}
-        yield from machine_rows(self._settings, zones, asked_as)
+        notes = {type: f"asked for as {asked}" for type, asked in asked_as.items()}
+        yield from machine_rows(self._settings, zones, notes)
 
     def _attached(self, pool: Pool) -> bool:
         """Whether the pool's GPUs are attached to a machine that has none of its own."""

@@ -15,7 +15,6 @@ from facts.concepts.unknown import at
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _TIMEOUT_SECONDS: Final = 60
-_OFF: Final = ("SERVICE_DISABLED", "accessNotConfigured")
 COMPUTE: Final = "https://compute.googleapis.com/compute/v1"
 
 
@@ -25,10 +24,8 @@ class GoogleRefusal(Exception):
     def __init__(self, status: int, content: Any) -> None:
         error = content.get("error") if isinstance(content, Mapping) else None
         details = [each for each in at(error, "details") or () if isinstance(each, Mapping)]
-        reasons = {each.get("reason") for each in (*details, *(at(error, "errors") or ()))}
-        off = next((str(at(each, "metadata", "service")) for each in details if each.get("reason") in _OFF), "")
-        self.status = status
-        self.off = off or ("the API" if reasons & {*_OFF} else "")
+        off = (at(each, "metadata", "service") for each in details if each.get("reason") == "SERVICE_DISABLED")
+        self.status, self.off = status, next((str(each) for each in off if each), None)
         super().__init__(f"Google answers {status}: {at(error, 'message') or 'no message'}")
 
 

@@ -14,7 +14,7 @@ from botocore.exceptions import EndpointConnectionError
 from account.asking import AccountError, answers
 from account.clouds.eks import rights
 from account.clouds.eks.questions import AwsAccount
-from account.command import account_of, ask
+from account.command import ask
 from account.rows import ShownRow
 from components.settings import Settings, from_stack_file
 from components.settings.quotas import quotas
@@ -310,9 +310,3 @@ def test_the_command_writes_a_file_that_rehearsals_read_and_the_deployers_rights
     assert not limits.may("ec2:CreateVpc")
     assert len([*tmp_path.glob("deployer-*.json")]) == len(rights.documents(settings, "aws", "123456789012"))
     assert lines[-1].startswith("FAIL asked: ")
-
-
-def test_a_cloud_whose_accounts_are_not_asked_says_so() -> None:
-    settings = from_stack_file(ROOT / "examples" / "aks-train-infer.yaml")
-    with pytest.raises(AccountError, match="does not ask accounts of aks yet"):
-        account_of(settings)

@@ -1,4 +1,4 @@
-"""The deployer's rights against judges from outside: CloudFormation's handlers, and the requests that reach moto."""
+"""The deployer's rights against judges from outside: CloudFormation's handlers, and what moto is asked."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import pytest
 import yaml
 
 from account.clouds.eks import rights
+from packages.rehearsal.tests.providers.eks.account import Amazon
+from packages.rehearsal.tests.providers.eks.answers import answers
+from rehearsal.providers.eks import provider
 from schemas import schema
 from tests import one_stack
-from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
+from tests.stacks import ROOT, STACK_FILES, run_program, run_with, settings_of, stack_name
 
 HERE = Path(__file__).parent
 STACKS = [file for file in (*STACK_FILES, *one_stack.files()) if "gpucluster:cloud: eks" in file.read_text()]
@@ -88,9 +91,45 @@ def test_a_deployer_has_what_awss_own_handlers_and_moto_need(type: str) -> None:
     assert by_moto()[type] - GRANTED[type] == set()
 
 
+# What services of AWS do themselves, with roles of their own, for what the deployer asked for.
+BY_AWS_ITSELF = {
+    "autoscaling:CreateAutoScalingGroup",  # of a managed node group
+    "autoscaling:DeleteAutoScalingGroup",
+    "ec2:AuthorizeSecurityGroupIngress",  # of a cluster
+    "ec2:CreateSecurityGroup",
+    "ec2:DeleteSecurityGroup",
+    "ec2:DescribeInstances",  # whether an address or a network is in use
+    "ec2:DescribeVolumes",
+}
+
+
+@pytest.mark.parametrize("name", ["eks-research", pytest.param("eks-t4", marks=pytest.mark.rehearsal)])
+def test_a_deployer_has_what_moto_saw_when_the_whole_program_was_made_read_and_removed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, calls, answer = ROOT / "examples" / f"{name}.yaml", set[str](), provider.answer_in_process
+
+    def noting(account: Any, service: str, operation: str, request: Any) -> Any:
+        name = f"{service}:{operation}"
+        calls.add(ACTIONS.get(name, name).replace("efs:", "elasticfilesystem:"))
+        return answer(account, service, operation, request)
+
+    monkeypatch.setattr(provider, "answer_in_process", noting)
+    amazon = Amazon(tmp_path)
+    with answers(amazon):
+        run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+    for type, resource in reversed(amazon.made):
+        amazon.read(type, resource.id, resource.inputs)
+        amazon.delete(type, resource)
+    amazon.stop()
+    granted = {*rights.actions(settings_of(file))}
+    assert calls - granted <= BY_AWS_ITSELF
+    assert len(calls & granted) > 60
+
+
 @pytest.mark.parametrize("type", DECLARED)
 def test_each_right_beyond_them_has_a_reason(type: str) -> None:
-    reasons = {row["action"] for row in table("beyond.csv") if row["type"] == type and row["reason"]}
+    reasons = {right for right, reason in rights.TABLE.reasons.get(type, {}).items() if reason}
     assert GRANTED[type] - by_handlers(type) - by_moto()[type] == reasons
 
 

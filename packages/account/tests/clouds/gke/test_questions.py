@@ -230,7 +230,13 @@ def test_what_the_project_lacks_is_said_with_the_command_that_mends_it(
 @pytest.mark.parametrize("method", sorted(OF_DEV))
 @pytest.mark.parametrize(
     ("refusal", "words"),
-    [(DENIED, "you may not ask"), (disabled("x.googleapis.com"), "x.googleapis.com is not enabled in the project")],
+    [
+        (DENIED, "you may not ask"),
+        (
+            disabled("x.googleapis.com"),
+            "x.googleapis.com is not enabled: `gcloud services enable x.googleapis.com --project my-gcp-project`",
+        ),
+    ],
     ids=["denied", "off"],
 )
 def test_no_answer_is_said_in_its_row_and_the_rest_goes_on(method: str, refusal: Refusal, words: str) -> None:
@@ -238,7 +244,7 @@ def test_no_answer_is_said_in_its_row_and_the_rest_goes_on(method: str, refusal:
     unanswered = [row for row in rows.values() if row.result == "not shown"]
     assert unanswered
     assert {row.detail for row in unanswered} == {words}
-    assert all(row.remedy for row in unanswered)
+    assert all(bool(row.remedy) == (refusal is DENIED) for row in unanswered)
     assert {row.result for row in rows.values()} == {"shown", "not shown"}
 
 

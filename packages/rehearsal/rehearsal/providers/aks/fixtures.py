@@ -4,22 +4,34 @@ the containers of blobs and the registries that its file names, as another progr
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+import uuid
+from collections.abc import Generator, Iterable, Iterator
 
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
 from facts.catalog.aks.resource_ids import ENCRYPTION_SET as KEY_SET
-from facts.catalog.aks.resource_ids import EXISTING_NETWORK, parse_key
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, parse_key
+from facts.catalog.aks.resource_ids import IDENTITY as IDENTITY_ID
 from rehearsal.providers.aks.cloud import GROUP
 from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
-from rehearsal.providers.aks.identity import ENCRYPTION_SET
+from rehearsal.providers.aks.identity import (
+    CONTRIBUTORS,
+    ENCRYPTERS,
+    ENCRYPTION_SET,
+    IDENTITY,
+    NETWORKERS,
+    OPERATORS,
+    READERS,
+    ROLE_ASSIGNMENT,
+    ZONE_KEEPERS,
+)
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, SUBNET
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Created, Properties
 
 
-def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
+def resources(settings: Settings) -> Generator[tuple[str, Properties], Created | None, None]:
     """Type and inputs of each resource, with their resource groups; empty if the stack names none."""
     yield from _network(settings)
     existing = settings.network.existing
@@ -32,15 +44,56 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     for group in [*groups, *vaults, *([] if written is None else [written["group"]])]:
         yield from _group(group, settings, made)
     yield from _data(settings, made)
-    if written is None:
-        return
+    if written is not None:
+        yield ENCRYPTION_SET, _encryption_set(settings, written)
+    yield from _identities(settings, made)
+
+
+def _encryption_set(settings: Settings, written: re.Match[str]) -> Properties:
     there = {"resourceGroupName": written["group"], "location": settings.region}
     vault = f"/subscriptions/{settings.project}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/company"
     active = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
     identity = {"type": "SystemAssigned"}
     kind = "EncryptionAtRestWithCustomerKey"
     inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": active}
-    yield ENCRYPTION_SET, {**inputs, "encryptionType": kind}
+    return {**inputs, "encryptionType": kind}
+
+
+def _identities(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], Created | None, None]:
+    """The user's own identities, with the roles that docs/operations.md names."""
+    security = settings.security
+    principal = ""
+    for id in filter(None, (security.node_identity, security.control_plane_identity)):
+        written = IDENTITY_ID.fullmatch(id)
+        assert written is not None  # settings refuse any other
+        yield from _group(written["group"], settings, groups)
+        there = {"resourceGroupName": written["group"], "location": settings.region}
+        created = yield IDENTITY, {**there, "resourceName": written["name"]}
+        assert created is not None
+        principal = created.state["principalId"]
+    for number, (role, scope) in enumerate(_roles(settings) if security.control_plane_identity else ()):
+        definition = f"/subscriptions/{scope.split('/')[2]}/providers/Microsoft.Authorization/roleDefinitions/{role}"
+        inputs = {"roleDefinitionId": definition, "principalId": principal}
+        yield ROLE_ASSIGNMENT, {**inputs, "scope": scope, "roleAssignmentName": str(uuid.UUID(int=number, version=4))}
+
+
+def _roles(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Roles of a control plane's identity on what the stack does not create."""
+    existing, security = settings.network.existing, settings.security
+    if existing is not None:
+        yield NETWORKERS[0], existing.network  # with its subnets
+        folder, _, name = existing.network.partition("/virtualNetworks/")
+        yield NETWORKERS[0], f"{folder}/routeTables/{name}-routes"
+        if existing.private_dns_zone not in (None, NO_DNS_ZONE):
+            yield ZONE_KEEPERS[0], str(existing.private_dns_zone)
+    if (key := parse_key(security.kms_key or "")) is not None:
+        yield ENCRYPTERS[0], key.id
+    if security.disk_key is not None:
+        yield READERS[0], security.disk_key
+    if security.node_identity is not None:
+        yield OPERATORS[0], security.node_identity
+    for group in reservation_groups(settings):
+        yield CONTRIBUTORS[0], group
 
 
 def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:

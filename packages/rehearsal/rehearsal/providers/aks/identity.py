@@ -187,6 +187,12 @@ def require_scope(cloud: azure.Subscription, scope: str) -> None:
         raise azure.not_found(path)
 
 
+def get_user_assigned_identity(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``managedidentity:getUserAssignedIdentity``: an identity; 404 if it does not exist."""
+    identity = azure.require(cloud, azure.id_of(cloud, IDENTITY, args), IDENTITY)
+    return {**identity.state, "id": identity.id, "name": args["resourceName"]}
+
+
 def get_vault(cloud: azure.Subscription, args: Properties) -> Properties:
     """``keyvault:getVault``: a vault that AKS can use, where its resource group is; 404 if the group does not exist."""
     group = azure.require(cloud, azure.id_of(cloud, azure.GROUP, args), azure.GROUP)

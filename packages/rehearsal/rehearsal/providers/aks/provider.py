@@ -20,7 +20,7 @@ from rehearsal.providers.aks import cloud as azure
 from rehearsal.providers.aks.agent_pool import Operations, live, pools_of
 from rehearsal.providers.aks.cluster import endpoint_path
 from rehearsal.providers.aks.data import get_network_interface
-from rehearsal.providers.aks.identity import get_key, get_vault
+from rehearsal.providers.aks.identity import get_key, get_user_assigned_identity, get_vault
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, subnets_of
 from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError, at, has_unknown
 from rehearsal.providers.check import InputMessages
@@ -146,6 +146,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[azure.Subscription, Properties], Propert
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
     "azure-native:keyvault:getKey": get_key,
     "azure-native:keyvault:getVault": get_vault,
+    "azure-native:managedidentity:getUserAssignedIdentity": get_user_assigned_identity,
     "azure-native:network:getNetworkInterface": get_network_interface,
     "azure-native:network:getRouteTable": get_route_table,
     "azure-native:network:getVirtualNetwork": get_virtual_network,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from components.settings import Settings
 from facts.catalog.gke.networks import EXISTING_NETWORK
@@ -40,6 +40,8 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
                 "deletionProtection": False,
             },
         )
+    if settings.security.node_identity is not None:
+        yield from _node_account(settings, settings.security.node_identity)
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
     if existing is None or written is None:
@@ -63,3 +65,11 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
         },
     )
     yield ROUTER, {**in_region, "name": f"{written['name']}-router", "network": network}
+
+
+def _node_account(settings: Settings, email: str) -> Iterator[tuple[str, Properties]]:
+    """The account of the nodes, with the roles that docs/operations.md names."""
+    name, _, domain = email.partition("@")
+    yield ACCOUNT, {"project": domain.partition(".")[0], "accountId": name}
+    for role in ("container.defaultNodeServiceAccount", "artifactregistry.reader", "serviceusage.serviceUsageConsumer"):
+        yield GRANT, {"project": settings.project, "role": f"roles/{role}", "member": f"serviceAccount:{email}"}

@@ -103,12 +103,22 @@ def test_the_simulated_provider_accepts_the_whole_program(run: Run, stack: str) 
     assert all(group.scaling.min_nodes == group.initial_nodes == 0 and group.scaling.autoscaled for group in empty)
 
 
-def test_the_provider_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose DNS servers are its own, and whose disks have its own key."""
-    company = ROOT / "examples" / "aks-company.yaml"
+@pytest.mark.parametrize("brought", [False, True])
+def test_the_provider_accepts_a_cluster_in_a_companys_network(
+    brought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose DNS servers are its own, whose disks have its own key, and which may bring the identities."""
+    content = yaml.safe_load((ROOT / "examples" / "aks-company.yaml").read_text())
+    config = content["config"]
+    if brought:
+        folder = f"/subscriptions/{config['azure-native:subscriptionId']}/resourceGroups/identities/providers"
+        folder += "/Microsoft.ManagedIdentity/userAssignedIdentities"
+        ids = {"nodeIdentity": f"{folder}/nodes", "controlPlaneIdentity": f"{folder}/cluster"}
+        config["gpucluster:security"] |= ids
+    company = tmp_path / "Pulumi.company.yaml"
+    company.write_text(yaml.safe_dump(content))
     azure = aks.Microsoft(tmp_path)
     create_fixtures(company, azure.provider)
-    config = yaml.safe_load(company.read_text())["config"]
     azure.provider.configure({"subscriptionId": config["azure-native:subscriptionId"], "location": "eastus"})
     monkeypatch.setattr(Sent, "azure", azure, raising=False)
     monkeypatch.setattr(recorder, "Cloud", Sent)
@@ -116,3 +126,5 @@ def test_the_provider_accepts_a_cluster_in_a_companys_network(tmp_path: Path, mo
     azure.provider.close()
     assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"]
     assert cluster.inputs["networkProfile"]["outboundType"] == "userDefinedRouting"
+    (identity,) = cluster.inputs["identity"]["userAssignedIdentities"]
+    assert identity.endswith("/cluster") is brought

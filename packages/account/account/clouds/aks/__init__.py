@@ -1,0 +1,1 @@
+"""Azure: asked with its own SDK, azure-identity and azure-mgmt (``make setup-account``)."""

@@ -1,0 +1,168 @@
+"""``gpu cp``: files of a job on your computer: of its running pod, of the shared volume, or how to read its bucket."""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+
+from facts import catalog
+from facts.concepts.counts import counted
+from facts.concepts.offer import SHARED_CLAIM
+from facts.jobs.job import CHECKPOINTS, SHARED
+from gpu.cluster import ClusterClient, job_path, pod_path
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail, name_cluster
+from gpu.commands.following import index_of, job_of, pods_of
+from gpu.commands.jobs import job_names, program_of_kubectl
+from gpu.commands.saved_logs import volume_reader
+
+_SECONDS: Final = 180
+_POLL_SECONDS: Final = 1.0
+_LONGEST_SECONDS: Final = 4 * 3600
+"""After which the pod that reads the shared volume ends, should the command be stopped."""
+
+
+def cp(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB:PATH",
+            help="A file or folder of the job: train:out, train:/shared/out.",
+            autocompletion=job_names,
+        ),
+    ],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to put it. Default: this folder.")] = Path(),
+    index: options.Index = 0,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace what is there.")] = False,
+    team: options.Team = None,
+    context: options.Context = None,
+) -> None:
+    """Copy results of a job to your computer, with kubectl.
+
+    From its pod while it runs; from /shared at any time; of a bucket it prints the command.
+    """
+    name, _, path = source.partition(":")
+    if not name or not path:
+        fail(f"{source}: write JOB:PATH, as in train:out or train:/shared/out", EXIT_BAD_INPUT)
+    base = posixpath.basename(posixpath.normpath(path))
+    if base in ("", ".", ".."):
+        fail(f"{source}: name a file or folder in it", EXIT_BAD_INPUT)
+    if (folder / base).exists() and not force:
+        fail(f"{folder / base} exists; choose another FOLDER, or replace it with --force", EXIT_BAD_INPUT)
+    kubectl = program_of_kubectl()
+    cluster = ClusterClient(context, team)
+    name_cluster(cluster)
+    with _pod_with(cluster, name, index, path) as pod:
+        files = _received(cluster, kubectl, pod, path, folder)
+    err().print(escape(f"{counted(files, 'file')} copied to {folder / base}"))
+
+
+@contextmanager
+def _pod_with(cluster: ClusterClient, name: str, index: int, path: str) -> Iterator[str]:
+    """A running pod that has the path; the command fails if there can be none."""
+    job = job_of(cluster, name)
+    pods = [pod for pod in pods_of(cluster, job) if index_of(pod) == index]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    shared = posixpath.normpath(path).split("/")[:2] == SHARED.split("/")
+    if running:
+        yield str(running[-1]["metadata"]["name"])
+    elif shared and _mounts_volume(job):
+        with _reader(cluster, job) as reader:
+            yield reader
+    else:
+        fail(f"no pod of {name} runs, and {path} went with its container; {_elsewhere(cluster, job, shared)}", EXIT_NO)
+
+
+def _mounts_volume(job: Any) -> bool:
+    volumes = job["spec"]["template"]["spec"].get("volumes") or ()
+    return any((each.get("persistentVolumeClaim") or {}).get("claimName") == SHARED_CLAIM for each in volumes)
+
+
+def _elsewhere(cluster: ClusterClient, job: Any, shared: bool) -> str:
+    """Where results of the job are, or where later jobs write theirs."""
+    name = job["metadata"]["name"]
+    variables = job["spec"]["template"]["spec"]["containers"][0].get("env") or ()
+    bucket = next((each.get("value") for each in variables if each["name"] == CHECKPOINTS), None)
+    offer = cluster.offer()
+    if bucket:
+        command = catalog.of(offer.cloud).copy_command
+        text = f"what it wrote to CHECKPOINTS is in {bucket}"
+        if command is None:
+            return text
+        return f"{text}; with read access to the bucket this copies it:\n{command.format(url=bucket, name=name)}"
+    kept = [
+        *([f"{SHARED} (namespace {offer.volume_namespace})"] if offer.volume_namespace and not shared else []),
+        *(["CHECKPOINTS"] if offer.checkpoints is not None else []),
+    ]
+    if kept:
+        return f"let the program write results to {' or '.join(kept)}"
+    return "ask your administrator for `workloads: {sharedVolume: {}}` or `workloads: {checkpoints: {}}`"
+
+
+@contextmanager
+def _reader(cluster: ClusterClient, job: Any) -> Iterator[str]:
+    """A running pod without GPU in the job's namespace that reads the shared volume; it is deleted afterwards."""
+    reader = volume_reader(job, f"gpu-cp-{secrets.token_hex(3)}", ["sleep", str(_LONGEST_SECONDS)], _LONGEST_SECONDS)
+    name, namespace = reader["metadata"]["name"], reader["metadata"]["namespace"]
+    err().print("[dim]no pod of the job runs; a pod without GPU reads the shared volume, which takes some seconds …[/]")
+    cluster.create(reader)
+    try:
+        pod = _when_running(cluster, name, namespace)
+        if pod is None:
+            fail(f"no node could run the pod that reads the shared volume within {_SECONDS} seconds", EXIT_NO)
+        yield pod
+    finally:
+        cluster.delete(job_path(namespace, name))
+
+
+def _when_running(cluster: ClusterClient, name: str, namespace: str) -> str | None:
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        for pod in cluster.list(pod_path(namespace), labelSelector=f"batch.kubernetes.io/job-name={name}"):
+            if pod["status"].get("phase") == "Running":
+                return str(pod["metadata"]["name"])
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder: Path) -> int:
+    """Unpacks the path of the pod into the folder; the number of files.
+
+    The pod sends what it likes, so the archive's names, links and modes are checked:
+    https://docs.python.org/3/library/tarfile.html#tarfile.data_filter
+    """
+    if not hasattr(tarfile, "data_filter"):
+        fail("this needs Python 3.10.12, 3.11.4 or newer, which unpack archives safely", EXIT_NO)
+    directory, base = posixpath.split(posixpath.normpath(path))
+    tar = ("tar", "-cf", "-", "-C", directory or ".", "--", base)
+    command = [kubectl, *cluster.kubectl_place, "exec", pod, "--", *tar]
+    files = 0
+    folder.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                for member in archive:
+                    if member.name != base and not member.name.startswith(f"{base}/"):
+                        raise tarfile.TarError(f"{member.name} is not in {path}")
+                    archive.extract(member, folder, filter="data")
+                    files += member.isfile()
+        except (tarfile.TarError, OSError) as error:
+            process.kill()
+            process.wait()
+            what = f"{path} of pod {pod} was not copied" if not files else f"{path} was copied in part"
+            fail(f"{what}: {error}; the container needs `tar`, and the path has to exist", EXIT_NO)
+        process.stdout.read()
+    if process.returncode:
+        fail(f"{path} was copied in part: tar or kubectl ended with {process.returncode}", EXIT_NO)
+    return files

@@ -1,0 +1,232 @@
+"""``gpu cp``: what a pod sends arrives whole and in its folder, or nothing is pretended; else where the results are."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.concepts.offer import CheckpointsOffer
+from gpu.commands import copying
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
+
+__all__ = ["gpu"]
+
+VOLUME = {"name": "shared", "persistentVolumeClaim": {"claimName": "shared"}}
+
+
+class Cluster(FakeCluster):
+    """Has the job ``train``. ``running``: the indexes of its running pods; ``reader``: how the reader's pod is."""
+
+    running: tuple[int, ...] = (0, 1)
+    reader = "Running"
+    volumes: tuple[Any, ...] = (VOLUME,)
+    env: tuple[Any, ...] = ()
+    published = offer(pool())
+
+    def offer(self) -> Any:
+        return self.published
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        template = {"spec": {"containers": [{"name": "main", "env": [*self.env]}], "volumes": [*self.volumes]}}
+        about = {"name": "train", "namespace": "default", "uid": "u"}
+        return {"metadata": about, "spec": {"template": template}, "status": {}} if path.endswith("/train") else None
+
+    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+        if query.get("labelSelector", "").startswith("batch.kubernetes.io/job-name=gpu-cp-"):
+            return [{"metadata": {"name": "reader"}, "status": {"phase": self.reader}}]
+        return [
+            {
+                "metadata": {
+                    "name": f"train-{index}",
+                    "creationTimestamp": "2026-11-22T08:00:00Z",
+                    "annotations": {"batch.kubernetes.io/job-completion-index": str(index)},
+                },
+                "status": {"phase": "Running" if index in self.running else "Succeeded"},
+            }
+            for index in range(2)
+        ]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return in_place(monkeypatch, Cluster, copying)
+
+
+@pytest.fixture
+def pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the files of each pod are: kubectl runs the command there, with its absolute paths below it."""
+    home, bin = tmp_path / "pods", tmp_path / "bin"
+    bin.mkdir()
+    kubectl = bin / "kubectl"
+    kubectl.write_text(
+        f"#!{sys.executable}\n"
+        "import os, sys\n"
+        "pod, command = sys.argv[sys.argv.index('exec') + 1], sys.argv[sys.argv.index('--') + 1:]\n"
+        f"place = os.path.join({str(home)!r}, pod)\n"
+        "os.chdir(place)\n"
+        "os.execvp(command[0], [place + each if each.startswith('/') else each for each in command])\n"
+    )
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin}:{os.environ['PATH']}")
+    for name in ("train-0", "train-1", "reader"):
+        for folder in ("out/sub", "shared/out"):
+            (home / name / folder).mkdir(parents=True)
+            (home / name / folder / "model.pt").write_text(f"{name} {folder}")
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file", "text"),
+    [
+        (["train:out"], "out/sub/model.pt", "train-0 out/sub"),
+        (["train:out/"], "out/sub/model.pt", "train-0 out/sub"),
+        (["train:out/sub/model.pt", "here"], "here/model.pt", "train-0 out/sub"),
+        (["train:out", "here", "--index", "1"], "here/out/sub/model.pt", "train-1 out/sub"),
+        (["train:/shared/out", "here"], "here/out/model.pt", "train-0 shared/out"),
+    ],
+)
+def test_files_of_a_running_pod_are_copied(
+    gpu: Run, cluster: type[Cluster], pods: Path, arguments: list[str], file: str, text: str
+) -> None:
+    code, out, err = gpu("cp", *arguments)
+    assert (code, out) == (0, "")
+    assert "1 file copied to" in err
+    assert Path(file).read_text() == text
+    assert cluster.created == []
+
+
+def test_what_is_there_is_replaced_on_request_alone(gpu: Run, cluster: type[Cluster], pods: Path) -> None:
+    Path("out").mkdir()
+    code, _, err = gpu("cp", "train:out")
+    assert (code, "out exists; choose another FOLDER, or replace it with --force" in err) == (2, True)
+    assert gpu("cp", "train:out", "--force")[0] == 0
+    assert Path("out/sub/model.pt").is_file()
+
+
+def test_of_a_job_that_ended_the_shared_volume_is_read_by_a_pod_that_goes(
+    gpu: Run, cluster: type[Cluster], pods: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "running", ())
+    code, _, _ = gpu("cp", "train:/shared/out")
+    assert (code, Path("out/model.pt").read_text()) == (0, "reader shared/out")
+    (reader,) = cluster.created
+    spec = reader["spec"]["template"]["spec"]
+    assert spec["volumes"] == [VOLUME]
+    assert spec["containers"][0]["command"][0] == "sleep"
+    assert "nvidia.com/gpu" not in str(reader)
+    assert cluster.deleted == [f"/apis/batch/v1/namespaces/default/jobs/{reader['metadata']['name']}"]
+
+
+def test_a_reader_that_cannot_run_is_deleted(
+    gpu: Run, cluster: type[Cluster], pods: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "running", ())
+    monkeypatch.setattr(cluster, "reader", "Pending")
+    monkeypatch.setattr(copying, "_SECONDS", 0.05)
+    code, _, err = gpu("cp", "train:/shared/out")
+    assert (code, "no node could run the pod" in err, len(cluster.deleted)) == (1, True, 1)
+
+
+BUCKET = {"name": "CHECKPOINTS", "value": "gs://lab/train"}
+CHECKPOINTS = CheckpointsOffer(url="gs://lab", service_account="default/trainer")
+
+
+@pytest.mark.parametrize(
+    ("changes", "published", "path", "words"),
+    [
+        ({"env": (BUCKET,)}, {"cloud": "gke"}, "out", "gcloud storage cp --recursive gs://lab/train ."),
+        ({"env": (BUCKET,)}, {"cloud": "eks"}, "out", "aws s3 cp --recursive gs://lab/train train"),
+        ({"env": (BUCKET,)}, {"cloud": "aks"}, "out", "azcopy copy gs://lab/train . --recursive"),
+        ({"env": (BUCKET,)}, {"cloud": "existing"}, "out", "is in gs://lab/train"),
+        ({}, {"volume_namespace": "default"}, "out", "write results to /shared (namespace default)"),
+        ({}, {"checkpoints": CHECKPOINTS}, "out", "let the program write results to CHECKPOINTS"),
+        ({"volumes": ()}, {}, "/shared/out", "ask your administrator for `workloads: {sharedVolume: {}}`"),
+        ({}, {}, "/shared/../out", "ask your administrator"),
+        ({}, {}, "/shareddata", "ask your administrator"),
+    ],
+)
+def test_otherwise_it_says_where_results_are_and_copies_nothing(
+    gpu: Run,
+    cluster: type[Cluster],
+    pods: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    published: dict[str, Any],
+    path: str,
+    words: str,
+) -> None:
+    for name, value in {**changes, "running": (), "published": replace(offer(pool()), **published)}.items():
+        monkeypatch.setattr(cluster, name, value)
+    code, _, err = gpu("cp", f"train:{path}")
+    assert (code, cluster.created) == (1, [])
+    assert "went with its container" in " ".join(err.split())
+    assert words in " ".join(err.split())
+
+
+@pytest.mark.parametrize("source", ["train", "train:", ":out", "train:/", "train:..", "train:."])
+def test_what_names_no_file_of_a_job_is_refused(gpu: Run, cluster: type[Cluster], pods: Path, source: str) -> None:
+    assert gpu("cp", source)[0] == 2
+
+
+def archive(*members: tuple[str, str], link: str = "") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        for name, text in members:
+            about = tarfile.TarInfo(name)
+            about.size = len(text)
+            made.addfile(about, io.BytesIO(text.encode()))
+        if link:
+            about = tarfile.TarInfo("out/link")
+            about.type, about.linkname = tarfile.SYMTYPE, link
+            made.addfile(about)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (archive(("../escaped", "x")), "was not copied"),
+        (archive(("out/a", "x"), ("out/../../escaped", "x")), "copied in part"),
+        (archive(("escaped", "x")), "escaped is not in out"),
+        (archive(("out/a", "x"), link="/etc/passwd"), "copied in part"),
+        (archive(("out/a", "x" * 2000))[:1500], "was not copied"),
+        (b"", "was not copied"),
+    ],
+    ids=["above", "above, later", "beside", "a link out", "cut off", "nothing"],
+)
+def test_a_pod_writes_nowhere_else_and_half_an_archive_is_no_success(
+    gpu: Run,
+    cluster: type[Cluster],
+    pods: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes,
+    words: str,
+) -> None:
+    (tmp_path / "sent").write_bytes(content)
+    monkeypatch.setattr(copying, "program_of_kubectl", lambda: str(tmp_path / "bin/sends"))
+    (tmp_path / "bin/sends").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\n")
+    (tmp_path / "bin/sends").chmod(0o755)
+    code, _, err = gpu("cp", "train:out", "here")
+    assert (code, words in " ".join(err.split())) == (1, True)
+    assert not [*tmp_path.rglob("escaped")]
+    assert not (tmp_path / "here/out/link").is_symlink()
+
+
+def test_a_copy_that_kubectl_ends_is_no_success(
+    gpu: Run, cluster: type[Cluster], pods: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sent").write_bytes(archive(("out/a", "x")))
+    (tmp_path / "bin/kubectl").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\nexit 2\n")
+    code, _, err = gpu("cp", "train:out", "here")
+    assert (code, "copied in part: tar or kubectl ended with 2" in err) == (1, True)
