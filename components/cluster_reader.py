@@ -37,6 +37,9 @@ _PAGE: Final = 500
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _APPLY: Final = "application/apply-patch+yaml"
 _MANAGER: Final = "gpucluster"
+# By default a field that the kind does not have, or not yet, is dropped:
+# https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
+_TRY: Final = {"dryRun": "All", "fieldValidation": "Strict"}
 
 
 class SilentServerError(Exception):
@@ -108,11 +111,11 @@ class ClusterReader:
 
         https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
         """
-        self._send("POST", path, manifest, query={"dryRun": "All"})
+        self._send("POST", path, manifest, query=_TRY)
 
     def try_apply(self, path: str, manifest: Mapping[str, Any]) -> None:
         """The same for an object that exists."""
-        query = {"dryRun": "All", "fieldManager": _MANAGER, "force": "true"}
+        query = {**_TRY, "fieldManager": _MANAGER, "force": "true"}
         self._send("PATCH", path, manifest, query=query, content=_APPLY)
 
     @cached_property

@@ -80,14 +80,16 @@ class Joined:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPoolsArgs:
-    """``settings`` with an ``existingCluster``, whose ``name`` and ``node_identity`` may be outputs of the program.
+    """``settings`` with an ``existingCluster``, whose ``name``, ``node_identity`` and ``node_class`` may be outputs of
+    the program.
 
-    Default of both: what the settings say.
+    Default of all: what the settings say.
     """
 
     settings: Settings
     name: pulumi.Input[str] | None = None
     node_identity: pulumi.Input[str] | None = None
+    node_class: pulumi.Input[str] | None = None
 
     @classmethod
     def of(cls, keys: Mapping[str, Any]) -> GpuPoolsArgs:
@@ -111,7 +113,8 @@ class GpuPoolsArgs:
             settings = of_running_stack(plain)
         except SettingsError as error:
             raise pulumi.RunError(str(error)) from None
-        return cls(settings=settings, name=cluster["name"], node_identity=cluster.get("nodeIdentity"))
+        identity, node_class = cluster.get("nodeIdentity"), cluster.get("nodeClass")
+        return cls(settings=settings, name=cluster["name"], node_identity=identity, node_class=node_class)
 
 
 class GpuPools(pulumi.ComponentResource):
@@ -141,20 +144,28 @@ class GpuPools(pulumi.ComponentResource):
         assert existing is not None, "the stack names the cluster"
         cluster_name = existing.name if args.name is None else args.name
         identity = existing.node_identity if args.node_identity is None else args.node_identity
-        given = pulumi.Output.all(cluster_name, identity)
+        node_class = existing.node_class if args.node_class is None else args.node_class
+        given = pulumi.Output.all(cluster_name, identity, node_class)
         # The name of a cluster that this program makes is known before the cluster is there.
         self._may_be_missing = isinstance(args.name, pulumi.Output) and pulumi.runtime.is_dry_run()
         survey: pulumi.Output[_Survey] = given.apply(lambda known: self._survey(*known)).apply(_known)
         view: pulumi.Output[ClusterLookup] = survey.apply(self._judge)
         properties = {
             "cloudName": self.cloud.name,
-            "cluster": view.apply(lambda known: {**known.properties, "project": args.settings.project}),
             # What a preview puts off is known at the update, which would not be what it has planned otherwise.
+            "cluster": view.apply(
+                lambda known: _known(
+                    None
+                    if known.put_off and joining.look_inside is not None
+                    else {**known.properties, "project": args.settings.project}
+                )
+            ),
             "unknown": view.apply(lambda known: _known(None if known.put_off else dict(known.unknown))),
         }
         super().__init__("gpucluster:index:GpuPools", name, properties, opts)
         given.apply(self._warn_if_unknown, run_with_unknowns=True)
-        self.handle = joining.cluster(self.settings, view, self._deployed)
+        found = survey.apply(lambda known: known.view)
+        self.handle = joining.cluster(self.settings, found, view, self._deployed)
         kubeconfig = pulumi.Output.secret(view.apply(lambda known: known.kubeconfig))
         # Its owner may renew its CA, and nothing here is made again for that.
         place = view.apply(lambda known: f"{args.settings.project}/{known.location}/{known.name}")
@@ -187,16 +198,18 @@ class GpuPools(pulumi.ComponentResource):
                 f"{self._name}: the cluster is not known yet, so the update looks at it before it adds pools", self
             )
 
-    async def _survey(self, cluster_name: str, identity: str | None) -> _Survey | None:
+    async def _survey(self, cluster_name: str, identity: str | None, node_class: str | None) -> _Survey | None:
         """What is there; ``None`` if the update looks at it."""
         from components import looks  # few stacks look at a cluster
 
         written = self.settings.existing_cluster
         assert written is not None, "the stack names the cluster"
-        existing = written.model_copy(update={"name": cluster_name, "node_identity": identity})
+        known = {"name": cluster_name, "node_identity": identity, "node_class": node_class}
+        existing = written.model_copy(update=known)
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
         settings = replace(self.settings, file=file)
-        view = await self._joining.look(settings, self._own_pools(), self)
+        joining, own = self._joining, self._own_pools()
+        view = await joining.look(settings, own, self)
         if view.missing and self._may_be_missing:
             self._warn_if_unknown([pulumi.output.UNKNOWN])
             return None
@@ -211,9 +224,22 @@ class GpuPools(pulumi.ComponentResource):
             seen = looks.survey(reader, plan)
             taken = looks.taken_by_daemons(plan, seen)
             reached = replace(view, kubeconfig=kubeconfig)
-            return replace(found, view=reached, reader=reader, seen=seen, taken=taken)
+            surveyed = replace(found, view=reached, reader=reader, seen=seen, taken=taken)
+            if joining.look_inside is None or (seen.missing and not plan.preview):
+                return surveyed
+            inside = joining.look_inside(settings, own, reached, seen.lists, reader.find)
+            return replace(
+                surveyed,
+                view=inside,
+                problems=(*problems, *inside.problems[len(reached.problems) :]),
+                notes=(*found.notes, *inside.notes[len(reached.notes) :]),
+                reader=reader if inside.kubeconfig else None,
+            )
 
-        return await self._asked(found, reach)
+        found = await self._asked(found, reach)
+        if joining.look_again is not None and found.reader is not None and not found.problems:
+            found = replace(found, view=await joining.look_again(found.view, self))
+        return found
 
     async def _judge(self, survey: _Survey) -> ClusterLookup:
         """What the cloud says of the cluster, if nothing stands against the pools."""
@@ -262,7 +288,7 @@ class GpuPools(pulumi.ComponentResource):
         """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
         token = self._joining.pool_token
         deployed = [self._deployed.outputs(token, name) for name in self._deployed.names(token)]
-        return {*(pool.name for pool in self.settings.gpu_pools), *(str(pool.get("name")) for pool in deployed)}
+        return {*(pool.name for pool in self.settings.gpu_pools), *(_named(pool) for pool in deployed)}
 
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""
@@ -316,6 +342,7 @@ class GpuPools(pulumi.ComponentResource):
             other_plugin=self._joining.other_plugin,
             lists=self._joining.lists,
             listed_notes=self._joining.listed_notes,
+            needs_plugin=self._joining.needs_plugin,
         )
 
 
@@ -354,6 +381,11 @@ def _reached(view: ClusterLookup) -> tuple[str, ClusterReader]:
     if all(isinstance(each, RefusedRequestError) for each in failures):
         raise failures[0]
     raise SilentServerError("; ".join(str(each) for each in failures))
+
+
+def _named(pool: Mapping[str, Any]) -> str:
+    """The name of a deployed pool, which may be an object of the cluster."""
+    return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
 
 
 def _known(value: object) -> Any:

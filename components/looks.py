@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from components.cluster_reader import ClusterReader, Object, RefusedRequestError
+from components.driver_daemon_set import VARIANT_LABEL
 from components.published_offer import requests_of
 from components.settings import Problem, Settings
 from facts.catalog.model import Resources
@@ -42,6 +43,8 @@ _DEFERRED: Final = (
 """What makes pods later."""
 _LISTS: Final = (_PODS, _DAEMONS, _OPERATOR, *_DEFERRED)
 _ENDED: Final = {_PODS: {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}}
+_WITH_PODS: Final = ("apps", "batch")
+_UNREADABLE: Final = 400
 _AT_ONCE: Final = 16
 _NAMED: Final = 6
 _FORBIDDEN: Final = 403
@@ -74,6 +77,7 @@ class Planned:
     other_plugin: Callable[[Pool, str], Problem | None] = lambda pool, plugin: None
     lists: Sequence[str] = ()
     listed_notes: Callable[[Mapping[str, Sequence[Object]]], Iterable[str]] = lambda lists: ()
+    needs_plugin: Callable[[Pool], bool] = lambda pool: False
 
     @cached_property
     def groups(self) -> list[tuple[Pool, NodeGroup]]:
@@ -333,6 +337,8 @@ def _try(reader: ClusterReader, plan: Planned, name: str, each: Manifest, *, dry
 
 def _refused(title: str, error: RefusedRequestError) -> Problem:
     text = f"the API server refuses the {title} ({error.status}): {error}"
+    if error.status == _UNREADABLE:
+        return Problem(PATH, text, "Leave out what it does not know, or ask its owner for a newer version")
     return Problem(PATH, text, "Ask the cluster's administrator for an exception from that policy or quota")
 
 
@@ -341,6 +347,8 @@ def pod_of(each: Manifest) -> dict[str, Any] | None:
 
     Its service account is left out: the API server refuses a pod of one that does not exist yet.
     """
+    if _group(each) not in _WITH_PODS:
+        return None
     spec = each.get("spec") or {}
     template = (((spec.get("jobTemplate") or {}).get("spec") or {}) if each["kind"] == "CronJob" else spec).get(
         "template"
@@ -365,10 +373,13 @@ def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planne
     found = [each for each in found if not (operators and _of_operator(each))]
     found += [workload for each, workload in operators if _enabled(each, "devicePlugin")]
     for pool, group in plan.groups:
-        for plugin in found:
-            if _runs_on(plugin, group):
-                problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
-                yield from [] if problem is None else [problem]
+        reaching = [plugin for plugin in found if _runs_on(plugin, group)]
+        if not reaching and plan.needs_plugin(pool):
+            text = f"no device plugin reaches {pool.name}, so its nodes would start and offer no GPUs"
+            yield Problem(f"{pool.declared_at}.drivers", text, "Write drivers: managed, or install the plugin first")
+        for plugin in reaching:
+            problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
+            yield from [] if problem is None else [problem]
         for policy, workload in operators:
             kept_away = _has(group, f"{OPERAND_LABELS}driver", "false")
             if _enabled(policy, "driver") and not kept_away and _runs_on(workload, group):
@@ -381,7 +392,9 @@ def _offers_gpus(daemon: Object, plan: Planned) -> bool:
     pod = daemon["spec"]["template"]["spec"]
     paths = {(volume.get("hostPath") or {}).get("path", "").rstrip("/") for volume in pod.get("volumes") or ()}
     names = [daemon["metadata"]["name"], *(container.get("image", "") for container in pod["containers"])]
-    return not plan.own_daemon(daemon["metadata"]) and _SOCKETS in paths and any("nvidia" in name for name in names)
+    metadata = daemon["metadata"]
+    ours = VARIANT_LABEL in (metadata.get("labels") or {})
+    return not (ours or plan.own_daemon(metadata)) and _SOCKETS in paths and any("nvidia" in name for name in names)
 
 
 def _enabled(policy: Object, operand: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from components.cluster_reader import RefusedRequestError, SilentServerError
 
 Object = dict[str, Any]
+_OF_A_GROUP = 2
 
 
 @dataclass
@@ -20,14 +21,15 @@ class ApiServer:
 
     ``denied``: rights (``create configmaps``) that the user does not have. ``granted``: namespace (empty: the cluster)
     → rules of roles that the user has, instead of every right. ``refused``: kind → what a policy or quota says of a new
-    object of that kind. ``silent``: why it does not answer; ``silent_at``: addresses where it does not. ``asked``: what
-    it was asked.
+    object of that kind, with ``status``. ``silent``: why it does not answer; ``silent_at``: addresses where it does
+    not. ``asked``: what it was asked.
     """
 
     objects: dict[str, Object] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
     granted: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    status: int = 403
     silent: str = ""
     silent_at: tuple[str, ...] = ()
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -75,7 +77,8 @@ class Reader:
 
     def get(self, path: str) -> Object:
         self._ask("GET", path)
-        self.api.require("get", *path.rsplit("/", 1))
+        if path.count("/") > _OF_A_GROUP:  # anybody may see which kinds there are
+            self.api.require("get", *path.rsplit("/", 1))
         if path not in self.api.objects:
             raise RefusedRequestError(404, f"{path} not found")
         return copy.deepcopy(self.api.objects[path])
@@ -119,7 +122,7 @@ class Reader:
     def _admit(self, manifest: Mapping[str, Any]) -> None:
         json.dumps(manifest)
         if manifest["kind"] in self.api.refused:
-            raise RefusedRequestError(403, self.api.refused[manifest["kind"]])
+            raise RefusedRequestError(self.api.status, self.api.refused[manifest["kind"]])
 
     def _ask(self, method: str, path: str) -> None:
         self.api.asked.append((method, path))

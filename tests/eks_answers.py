@@ -47,6 +47,100 @@ CLUSTER: Final[dict[str, Any]] = {
     "upgradePolicies": [{"supportType": "STANDARD"}],
 }
 
+# As `aws eks describe-cluster` describes one of terraform-aws-eks, in the spelling of the provider's function; of
+# clusters.json of the recordings, but for names and addresses.
+RESEARCH: Final[dict[str, Any]] = {
+    "name": "research",
+    "arn": f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/research",
+    "endpoint": "https://0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
+    "certificateAuthorities": [{"data": "Q0E="}],
+    "version": "1.34",
+    "status": "ACTIVE",
+    "accessConfigs": [{"authenticationMode": "API_AND_CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True}],
+    "computeConfigs": [{"enabled": False, "nodePools": [], "nodeRoleArn": ""}],
+    "vpcConfig": {
+        "vpcId": "vpc-0000000a",
+        "subnetIds": list(SUBNETS),
+        "clusterSecurityGroupId": "sg-0000000a",
+        "endpointPrivateAccess": True,
+        "endpointPublicAccess": True,
+        "publicAccessCidrs": ["198.51.100.0/24"],
+        "securityGroupIds": [],
+    },
+    "upgradePolicies": [{"supportType": "STANDARD"}],
+}
+CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/kube-system/deployments"
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/examples/v1/general-purpose.yaml, with what companies add;
+# its status as https://karpenter.sh/v1.14/concepts/nodeclasses/ has it.
+TAGGED: Final = [{"tags": {"karpenter.sh/discovery": "research"}}]
+DEFAULT: Final[dict[str, Any]] = {
+    "spec": {
+        "role": "KarpenterNodeRole-research",
+        "subnetSelectorTerms": TAGGED,
+        "securityGroupSelectorTerms": TAGGED,
+        "amiSelectorTerms": [{"alias": "al2023@v20250807"}],
+        "kubelet": {"maxPods": 58},
+        "tags": {"cost-center": "42"},
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 2, "httpProtocolIPv6": "enabled"},
+        "blockDeviceMappings": [
+            {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "20Gi", "encrypted": True, "kmsKeyID": "alias/company"}}
+        ],
+    },
+    "status": {
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "subnets": [{"id": f"subnet-0000000{each}", "zone": f"us-west-2{each}"} for each in "ab"],
+    },
+}
+GENERAL: Final[dict[str, Any]] = {
+    "spec": {
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m", "r"]},
+                    {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["2"]},
+                ]
+            }
+        }
+    }
+}
+CONTROLLER: Final = "public.ecr.aws/karpenter/controller:1.14.1"
+
+
+def deployment(image: str, *variables: str, **spec: Any) -> dict[str, Any]:
+    container = {"image": image, "env": [{"name": each, "value": "x"} for each in variables]}
+    return {"spec": {**spec, "template": {"spec": {"containers": [container]}}}}
+
+
+def _named(path: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: {"metadata": {"name": path.rpartition("/")[2], "uid": "theirs"}, **fields}}
+
+
+OTHER: Final = {**DEFAULT, "spec": {**DEFAULT["spec"], "role": "another"}}
+KARPENTER: Final[dict[str, Any]] = {
+    "/apis/karpenter.sh": {"versions": [{"version": "v1"}]},
+    "/apis/karpenter.k8s.aws": {"versions": [{"version": "v1"}]},
+    **_named(f"{CLASSES}/default", DEFAULT),
+    **_named(f"{CLASSES}/other", OTHER),
+    **_named("/apis/karpenter.sh/v1/nodepools/general", GENERAL),
+    **_named(f"{DEPLOYMENTS}/karpenter", deployment(CONTROLLER, "INTERRUPTION_QUEUE")),
+    **_named("/api/v1/nodes/ip-10-20-0-9", {"spec": {}, "status": {"capacity": {"cpu": "4"}}}),
+}
+"""What the API server of such a cluster has, by path."""
+CLUSTERS: Final[dict[str, dict[str, Any]]] = {
+    "research": RESEARCH,
+    "another": {**RESEARCH, "arn": f"{RESEARCH['arn']}-2"},
+}
+"""The clusters of others by name; a test may have others."""
+
+
+def _cluster(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A cluster of others, or the stack's own; the provider's error for one that is ``missing``:
+    https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2045"""
+    if asked["name"] == "missing":
+        raise LookupError("reading EKS Cluster (missing): couldn't find resource")
+    return CLUSTERS.get(asked["name"], CLUSTER)
+
 
 def _subnet(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {**asked, **{**SUBNETS, **COMPANYS, **PUBLIC_SUBNETS}[asked["id"]]}
@@ -60,7 +154,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ec2/getSubnets:getSubnets": lambda asked: {"ids": list(PUBLIC_SUBNETS)},
     "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
-    "aws:eks/getCluster:getCluster": CLUSTER,
+    "aws:eks/getCluster:getCluster": _cluster,
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:eks/getAddonVersion:getAddonVersion": lambda asked: {

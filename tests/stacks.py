@@ -26,9 +26,11 @@ EXISTING = ROOT / "examples" / "existing.yaml"
 """The one on a cluster that somebody else made: tests/program/test_existing.py."""
 POOLS_ALONE = ROOT / "examples" / "gke-existing-cluster.yaml"
 """The one whose cluster another program makes: components/test_gpu_pools.py, and a rehearsal."""
+POOLS_ALONE_ON_EKS = ROOT / "examples" / "eks-existing-cluster.yaml"
+"""The same with their Karpenter: components/test_eks_pools.py, and a rehearsal."""
 STACK_FILES = sorted(
     {*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")}
-    - {OWN_MACHINES, CONTROL_PLANES, EXISTING, POOLS_ALONE}
+    - {OWN_MACHINES, CONTROL_PLANES, EXISTING, POOLS_ALONE, POOLS_ALONE_ON_EKS}
 )
 
 

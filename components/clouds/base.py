@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pulumi
 
@@ -201,9 +201,10 @@ class ClusterLookup:
     could look up, with the reason; ``put_off``: the update looks at more than this preview. ``kubeconfig`` is empty
     where asking the cluster makes no sense; ``other_kubeconfigs`` are those by its other addresses. ``pools`` are the
     names of its node pools; ``leftovers`` those that have this program's labels, with what deletes them. ``missing``:
-    it is not there. ``nodes`` are properties of its nodes that new ones take over, by the provider's names.
-    ``node_identity`` is what new nodes log in as, ``network`` what they are in, by the cloud's names. ``problems`` are
-    reasons not to add pools, ``notes`` what the owner of the pools should know.
+    it is not there. ``nodes`` are properties of its nodes that new ones take over, by the provider's names,
+    ``node_class`` an object in the cluster with such properties. ``node_identity`` is what new nodes log in as,
+    ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the
+    owner of the pools should know.
     """
 
     name: str
@@ -214,6 +215,7 @@ class ClusterLookup:
     node_identity: str = ""
     network: Mapping[str, str] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
+    node_class: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
@@ -233,31 +235,49 @@ class JoinedCluster(Protocol):
         ...
 
 
+Lists: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+"""What the API server lists, by path, without what the user may not list."""
+
+
+LookInside: TypeAlias = Callable[
+    ["Settings", Collection[str], ClusterLookup, Lists, Callable[[str], Mapping[str, Any] | None]], ClusterLookup
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joining:
     """How a cloud adds pools to a cluster that somebody else made.
 
     - ``look``: settings, names of the stack's own pools, and the resource whose providers it asks → what the cloud says
       of the cluster
-    - ``cluster``: settings, what ``look`` will say, and what the stack has deployed → what declares pools there
+    - ``look_inside``: settings, names of the stack's own pools, what ``look`` said, what the API server lists, and how
+      one object is looked up → the same with what only the cluster can say; ``None`` where the cloud says all. Without
+      a kubeconfig it makes no sense to ask further
+    - ``look_again``: what is known by then, and the resource → the same with what the cloud says of that
+    - ``cluster``: settings, what will be known of the cluster, the same once it takes the pools, and what the stack has
+      deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
     - ``pool_token``: the type of a pool's main resource
     - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
     - ``node_labels``: labels that a pool's nodes have there beside the pool's own
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
+    - ``needs_plugin``: whether a pool's GPUs are offered by a device plugin of others alone
     - ``lists``: paths of further lists of the API server that it looks at; ``listed_notes``: what is in them, by path →
       what the owner of the pools should know
     """
 
     look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
-    cluster: Callable[[Settings, pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
+    cluster: Callable[[Settings, pulumi.Output[ClusterLookup], pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     has_pool: Callable[[ClusterLookup, Mapping[str, Any]], bool]
     pool_token: str
     own_daemon: Callable[[Mapping[str, Any]], bool]
     node_labels: Callable[[Pool], Mapping[str, str]]
     other_plugin: Callable[[Pool, str], Problem | None]
     lists: Sequence[str] = ()
-    listed_notes: Callable[[Mapping[str, Sequence[Mapping[str, Any]]]], Iterable[str]] = lambda lists: ()
+    listed_notes: Callable[[Lists], Iterable[str]] = lambda lists: ()
+    look_inside: LookInside | None = None
+    look_again: Callable[[ClusterLookup, pulumi.Resource], Awaitable[ClusterLookup]] | None = None
+    needs_plugin: Callable[[Pool], bool] = lambda pool: False
 
 
 class CloudCluster(NodePools, Protocol):

@@ -47,8 +47,8 @@ class Choices:
     """``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and ``service_cidr``."""
     reserved_addresses: int
     """Addresses of a subnetwork that the cloud reserves."""
-    joins_clusters: bool = False
-    """Whether a stack may add its pools to a cluster that somebody else made there."""
+    joins_clusters: tuple[str, ...] = ()
+    """Of the autoscalers those with which a stack may add its pools to a cluster that somebody else made."""
     existing_network: str | None = None
     """How a stack file names a network that is there already; ``None`` where it cannot yet."""
     max_name_length: int

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from facts.concepts.declared import Cluster, NodeGroup, NotEvaluated, UnknownReason
-from facts.concepts.unknown import UNKNOWN, at, known_text, mapping
+from facts.concepts.unknown import UNKNOWN, at, flag, known_text, mapping, text
 from policies.readers.resource import Declared, Item, Reader
 
 _REMEDY: Final = "Make it answer, or check it by hand."
@@ -27,25 +27,38 @@ def read_gpu_pools(declared: Declared) -> Iterable[Item]:
     if cloud is None:
         return
     properties = mapping(at(declared.properties, "cluster"))
+    reasons = mapping(at(declared.properties, "unknown"))
+    unknown = {} if reasons is UNKNOWN else {str(what): str(why) for what, why in reasons.items()}
     if properties is UNKNOWN:
         yield _unknown(cloud, declared)
     else:
-        items = import_module(f"policies.readers.{cloud}.clusters").read_cluster(
-            replace(declared, properties=properties)
-        )
-        listed = [*items]
+        known = {**properties, **dict.fromkeys(unknown, UNKNOWN)}
+        read = import_module(f"policies.readers.{cloud}.clusters").read_cluster
+        listed = [*read(replace(declared, properties=known))]
         groups = tuple(each for each in listed if isinstance(each, NodeGroup))
-        yield from (replace(each, other_groups=groups) for each in listed if isinstance(each, Cluster))
-    reasons = mapping(at(declared.properties, "unknown"))
+        yield from (_looked_up(each, groups, known) for each in listed if isinstance(each, Cluster))
     if reasons is UNKNOWN:
         yield NotEvaluated(f"The cluster of {declared.name}", _PUT_OFF, declared.urn)
-        return
-    for what, why in reasons.items():
-        reason = UnknownReason(str(why), _REMEDY)
-        yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", reason, declared.urn)
+    for what, why in unknown.items():
+        yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", UnknownReason(why, _REMEDY), declared.urn)
 
 
 READERS: Final[Mapping[str, Reader]] = {"gpucluster:index:GpuPools": read_gpu_pools}
+
+
+def _looked_up(cluster: Cluster, groups: tuple[NodeGroup, ...], known: Mapping[str, Any]) -> Cluster:
+    """With its node groups; where the cloud's resource does not have them, with what the cluster itself says:
+    ``systemNodes`` (whether system pods have nodes), ``autoscaler`` and ``networkPolicies``."""
+    if "systemNodes" not in known:
+        return replace(cluster, other_groups=groups)
+    homes, autoscaler = flag(known["systemNodes"]), text(known.get("autoscaler"))
+    home = NodeGroup(name="its other nodes", cloud=cluster.cloud, initial_nodes=1)
+    return replace(
+        cluster,
+        other_groups=UNKNOWN if homes is UNKNOWN else (home,) if homes else (),
+        managed_autoscaler=UNKNOWN if autoscaler is UNKNOWN else autoscaler is not None,
+        network_policies=flag(known.get("networkPolicies")),
+    )
 
 
 def _unknown(cloud: str, declared: Declared) -> Cluster:

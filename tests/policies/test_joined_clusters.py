@@ -75,15 +75,68 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 }
 
 
-def violations(rule: str, cluster: object) -> list[Violation]:
+# The same on EKS, whose Karpenter says what its cluster's resource does not.
+EKS_KNOWN: Final[dict[str, Any]] = {
+    "name": "research",
+    "region": "us-west-2",
+    "vpcConfig": {"endpointPublicAccess": True, "publicAccessCidrs": ["198.51.100.0/24"]},
+    "computeConfig": {"enabled": False},
+    "autoscaler": "karpenter",
+    "networkPolicies": True,
+    "systemNodes": True,
+    "encryptionConfig": {"provider": {"keyArn": "arn:aws:kms:us-west-2:123456789012:key/0a"}},
+}
+EKS_POOLS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "pools-drivers": (
+        "kubernetes:apps/v1:DaemonSet",
+        {
+            "metadata": {"name": "nvidia-device-plugin-whole", "namespace": "kube-system"},
+            "spec": {"template": {"spec": {"containers": [{"name": "plugin", "image": "plugin:1"}]}}},
+        },
+    ),
+    "pools-t4-1-pool": (
+        "kubernetes:karpenter.sh/v1:NodePool",
+        {
+            "metadata": {"name": "t4-1"},
+            "spec": {
+                "limits": {"nodes": "2", "nvidia.com/gpu": "2"},
+                "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "5m"},
+                "template": {
+                    "metadata": {"labels": {"nvidia.com/gpu.present": "true"}},
+                    "spec": {
+                        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "t4-1"},
+                        "requirements": [
+                            {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["g4dn.xlarge"]}
+                        ],
+                        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
+                    },
+                },
+            },
+        },
+    ),
+}
+EKS_BROKEN: Final[Mapping[str, dict[str, Any]]] = {
+    "gpu-not-only-pool": {"systemNodes": False},
+    "system-pods-home": {"systemNodes": False},
+    "network-policies": {"networkPolicies": False},
+    "control-plane-access": {"vpcConfig": {"endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]}},
+    "secrets-encryption": {"encryptionConfig": None},
+    "autoscaler-present": {"autoscaler": None},
+    "allowed-regions": {"region": "eu-west-1"},
+}
+EKS_LIMITS: Final[Mapping[str, dict[str, Any]]] = {"allowed-regions": {"regions": ["us-west-2"]}}
+
+
+def violations(rule: str, cluster: object, cloud: str = "gke", unknown: Mapping[str, str] = {}) -> list[Violation]:
     """What one rule finds in a program of ``GpuPools`` and a pool."""
-    properties = {"cloudName": "gke", "cluster": cluster, "unknown": {}}
+    properties = {"cloudName": cloud, "cluster": cluster, "unknown": dict(unknown)}
+    pools = EKS_POOLS if cloud == "eks" else {"pools-t4-1-pool": ("gcp:container/nodePool:NodePool", POOL)}
     declared = [
         Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties),
-        Declared("gcp:container/nodePool:NodePool", "pools-t4-1-pool", "urn:pool", POOL),
+        *(Declared(token, name, f"urn:{name}", inputs) for name, (token, inputs) in pools.items()),
     ]
     stack = read_stack(declared)
-    one, limits = BY_ID[rule], LIMITS.get(rule, {})
+    one, limits = BY_ID[rule], (EKS_LIMITS if cloud == "eks" else LIMITS).get(rule, {})
     if one.scope == "stack":
         return one.check(stack, limits)
     items = [item for each in declared for item in read(each) if isinstance(item, one.subjects)]
@@ -100,6 +153,35 @@ def test_a_rule_that_needs_the_cluster_judges_it(rule: str) -> None:
 @pytest.mark.parametrize("rule", BROKEN)
 def test_it_is_not_evaluated_while_the_cluster_is_not_known(rule: str) -> None:
     assert {violation.not_evaluated for violation in violations(rule, UNKNOWN)} == {True}
+
+
+@pytest.mark.parametrize("rule", EKS_BROKEN)
+def test_on_eks_a_rule_that_needs_the_cluster_judges_it(rule: str) -> None:
+    assert violations(rule, EKS_KNOWN, "eks") == []
+    broken = violations(rule, {**EKS_KNOWN, **EKS_BROKEN[rule]}, "eks")
+    assert [violation.not_evaluated for violation in broken] == [False]
+
+
+@pytest.mark.parametrize("rule", EKS_BROKEN)
+def test_on_eks_it_is_not_evaluated_while_the_cluster_is_not_known(rule: str) -> None:
+    if rule != "autoscaler-present":  # the update refuses a cluster without one
+        assert {violation.not_evaluated for violation in violations(rule, UNKNOWN, "eks")} == {True}
+
+
+@pytest.mark.parametrize(
+    ("rule", "unknown"),
+    [
+        ("gpu-not-only-pool", "systemNodes"),
+        ("system-pods-home", "systemNodes"),
+        ("network-policies", "networkPolicies"),
+        ("autoscaler-present", "autoscaler"),
+    ],
+)
+def test_on_eks_it_is_not_evaluated_where_the_cluster_did_not_say(rule: str, unknown: str) -> None:
+    """Neither while it does not answer, nor where the user may not look."""
+    known = {key: value for key, value in EKS_KNOWN.items() if key != unknown}
+    found = violations(rule, known, "eks", {unknown: "the cluster has not been asked"})
+    assert [violation.not_evaluated for violation in found] == [True]
 
 
 def test_each_rule_about_clusters_has_a_row() -> None:

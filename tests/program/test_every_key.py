@@ -22,6 +22,7 @@ from components.settings.fields.problems import models_in
 from components.settings.read import NAMESPACE, load
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
+from tests import eks_answers
 from tests.api_server import ApiServer
 from tests.one_stack import WORDS
 from tests.recorder import Registration
@@ -131,7 +132,8 @@ def declared(config_json: str) -> Config | str:
     full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
     try:
         load(config, stack="every-key", project=account[1])
-        reader = mock.patch("components.cluster_reader.ClusterReader", ApiServer().reader)
+        objects = eks_answers.KARPENTER if cloud == "eks" else {}
+        reader = mock.patch("components.cluster_reader.ClusterReader", ApiServer(objects=dict(objects)).reader)
         with reader, mock.patch("secrets.token_urlsafe", return_value="generated"):
             recording = run_with(full_config, "every-key")
     except (SettingsError, pulumi.RunError) as error:

@@ -41,6 +41,8 @@ def _earlier(pool: Pool, settings: Settings) -> str:
 
 
 def _autoscaler(settings: Settings) -> str:
+    if settings.existing_cluster is not None:
+        return "Karpenter of the cluster, by the weights of its NodePools"
     if settings.autoscaler == "karpenter":
         return "Karpenter on the admin pool"
     return f"cluster-autoscaler on the admin pool, profile {settings.autoscaling_profile}"

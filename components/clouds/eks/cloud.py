@@ -8,7 +8,7 @@ from typing import Final
 
 from components.clouds.base import Cloud, GpuDaemon
 from components.clouds.device_plugin import managed_device_plugin
-from components.clouds.eks import access, autoscaling, fabric, neuron
+from components.clouds.eks import access, autoscaling, fabric, joined, neuron
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from facts.concepts.pool import Pool
@@ -41,4 +41,5 @@ CLOUD: Final = Cloud(
     gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
     subject=access.subject,
     governance=autoscaling.governance,
+    joining=joined.JOINING,
 )

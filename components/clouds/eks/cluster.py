@@ -15,7 +15,7 @@ from components.clouds.deployed import Deployed
 from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools
 from components.clouds.eks.context import Context
 from components.clouds.eks.encryption import refuse_other_key, secrets_key
-from components.clouds.eks.endpoint import kubeconfig, vpc_config
+from components.clouds.eks.endpoint import kubeconfig, login, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import NODE_POOL, Karpenter, node_role_arn
@@ -185,25 +185,12 @@ def _refuse_unreachable() -> None:
 def _kubeconfig(
     settings: Settings, cluster: CustomResource[eks.ClusterOutputs], authority: pulumi.Output[str]
 ) -> pulumi.Output[str]:
-    login = _login()
+    provider_login = login()
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.outputs["endpoint"], authority).apply(
-            lambda answer: kubeconfig(settings.cluster_name, settings.region, answer[0], answer[1], login)
+            lambda answer: kubeconfig(settings.cluster_name, settings.region, answer[0], answer[1], provider_login)
         )
     )
-
-
-def _login() -> dict[str, str]:
-    """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
-    provider = pulumi.Config("aws")
-    roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
-    if len(roles) > 1:
-        raise pulumi.RunError(
-            f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
-            "Write the last one, and configure the others as a profile (aws:profile)."
-        )
-    profile = provider.get("profile")
-    return {**({"profile": profile} if profile else {}), **({"role": str(roles[0]["roleArn"])} if roles else {})}
 
 
 def _inputs(

@@ -92,3 +92,16 @@ def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str
     hint = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/"
     profile = {"env": [{"name": "AWS_PROFILE", "value": login["profile"]}]} if "profile" in login else {}
     return document(context, cluster, plugin_user("aws", arguments, hint, **profile))
+
+
+def login() -> dict[str, str]:
+    """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
+    provider = pulumi.Config("aws")
+    roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
+    if len(roles) > 1:
+        raise pulumi.RunError(
+            f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
+            "Write the last one, and configure the others as a profile (aws:profile)."
+        )
+    profile = provider.get("profile")
+    return {**({"profile": profile} if profile else {}), **({"role": str(roles[0]["roleArn"])} if roles else {})}

@@ -421,7 +421,13 @@ def _first(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 class JoinedGke(JoinedCluster, NodePools):
     """Pools on the cluster; each takes its name, location and identity of what was looked up."""
 
-    def __init__(self, settings: Settings, view: pulumi.Output[ClusterLookup], deployed: Deployed) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        found: pulumi.Output[ClusterLookup],
+        view: pulumi.Output[ClusterLookup],
+        deployed: Deployed,
+    ) -> None:
         self._context = Context(
             settings=settings,
             name=view.apply(lambda known: known.name),

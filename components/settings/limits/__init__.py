@@ -7,7 +7,7 @@ are run one by one: one that needs a key that is not valid yet is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -32,6 +32,8 @@ class Checked:
 def problems(settings: Settings) -> Checked:
     """What a stack on a cloud asks for that is not supported."""
     own = run(import_module(f"components.settings.limits.{settings.cloud}").CHECKS, settings)
+    if settings.existing_cluster is not None:
+        own = replace(own, problems=tuple(each for each in own.problems if joining.is_of_pools(each.path)))
     shared = run(common.CHECKS if settings.existing_cluster is None else common.OF_POOLS, settings)
     # If both refuse a key, the cloud's message is more precise.
     more_precise = {problem.path for problem in own.problems}
@@ -45,7 +47,7 @@ def of_pools(raw: Mapping[str, Any], known: CloudCatalog) -> tuple[Mapping[str, 
         return {key: value for key, value in raw.items() if key != joining.KEY}, [joining.unsupported(known.name)]
     # Until the cluster has a name, nobody knows what the file is about.
     written = raw[joining.KEY]
-    return joining.belonging_to_cluster(raw) if isinstance(written, Mapping) and written else (raw, [])
+    return joining.belonging_to_cluster(raw, known.choices) if isinstance(written, Mapping) and written else (raw, [])
 
 
 def refusals(settings: Settings) -> list[Problem]:

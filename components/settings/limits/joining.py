@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from components.settings.fields.problems import Problem
 from components.settings.pools.settings import Settings
+from facts.catalog.choices import Choices
+from facts.concepts.autoscaler import KARPENTERS
 
 KEY: Final = "existingCluster"
 _OWNERS: Final = "belongs to the cluster, which the stack does not own"
@@ -33,33 +35,43 @@ REFUSED: Final[Mapping[str, str]] = {
 _DEFAULTS: Final[Mapping[str, object]] = {"availability": "zonal"}
 """What Pulumi.yaml gives every stack, beside empty values."""
 _OWN_SECURITY: Final = ("diskKey",)
-# Checks of a control plane that nobody makes have nothing to say about this one.
+_OWN_SCALING: Final = ("autoscaler",)
+# The file need not say who reaches a control plane that nobody makes.
 _UNSEEN_NETWORK: Final = {"privateEndpoint": True, "dnsEndpoint": True}
 
 
-def belonging_to_cluster(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict[str, Any], list[Problem]]:
     """The keys of a file that are about pools, and a problem for each of the others."""
+    own: dict[str, tuple[str, ...]] = {"security": _OWN_SECURITY}
+    if len(choices.autoscalers) > 1:
+        own["autoscaling"] = _OWN_SCALING
     problems = [
         Problem(key, _OWNERS, remedy)
         for key, remedy in REFUSED.items()
-        if key in raw and raw[key] not in ({}, []) and raw[key] != _DEFAULTS.get(key)
+        if key in raw and raw[key] not in ({}, []) and raw[key] != _DEFAULTS.get(key) and key not in own
     ]
-    kept = {key: value for key, value in raw.items() if key not in REFUSED}
-    security = raw.get("security")
-    if isinstance(security, Mapping):
-        others = [key for key in security if key not in _OWN_SECURITY]
-        problems += [
-            Problem(
-                f"security.{key}",
-                _OWNERS,
-                f"Write {KEY}: {{name: …, nodeIdentity: …}}"
-                if key == "nodeIdentity"
-                else f"Leave it out; of security, pools have {', '.join(_OWN_SECURITY)}",
-            )
-            for key in others
-        ]
-        kept["security"] = {key: value for key, value in security.items() if key in _OWN_SECURITY}
+    kept = {key: value for key, value in raw.items() if key not in REFUSED or key in own}
+    for name, keys in own.items():
+        section = raw.get(name)
+        if isinstance(section, Mapping):
+            problems += [
+                Problem(
+                    f"{name}.{key}",
+                    _OWNERS,
+                    f"Write {KEY}: {{name: …, nodeIdentity: …}}"
+                    if (name, key) == ("security", "nodeIdentity")
+                    else f"Leave it out; of {name}, pools have {', '.join(keys)}",
+                )
+                for key in section
+                if key not in keys
+            ]
+            kept[name] = {key: value for key, value in section.items() if key in keys}
     return {**kept, "network": _UNSEEN_NETWORK}, problems
+
+
+def is_of_pools(path: str) -> bool:
+    """Whether a problem is about a key that such a file may have; others are about what nobody makes."""
+    return path.partition(".")[0] not in REFUSED or path.partition(".")[2] in _OWN_SCALING
 
 
 def unsupported(cloud: str) -> Problem:
@@ -71,8 +83,12 @@ def unsupported(cloud: str) -> Problem:
 
 def needs_of_owner(settings: Settings) -> Iterator[Problem]:
     """What needs a part of the cluster that only its owner can change."""
+    joins = settings.known.choices.joins_clusters
+    if settings.autoscaler not in joins:
+        text = f"pools on a cluster of others with {settings.autoscaler} are not supported yet"
+        yield Problem("autoscaling.autoscaler", text, f"Write {' or '.join(joins)}, if the cluster has it")
     for index, entry in enumerate(settings.file.gpu_pools):
-        if len(entry.capacity) > 1:
+        if len(entry.capacity) > 1 and settings.autoscaler not in KARPENTERS:
             yield Problem(
                 f"gpuPools[{index}].capacity",
                 "an order of capacity types needs the cluster's autoscaler, which is somebody else's; another entry is "

@@ -19,6 +19,7 @@ from components.settings.sections.teams import Team
 from components.settings.sections.workloads import Identity, Workloads
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.pool import Pool
 
@@ -195,7 +196,8 @@ class Settings:
     @property
     def autoscaling_profile(self) -> str:
         """The autoscaler's profile; empty without an autoscaler, and where it is the one of somebody else's cluster."""
-        return "" if self.own or self.existing_cluster else self.file.autoscaling.profile
+        owners = self.existing_cluster is not None and self.autoscaler not in KARPENTERS
+        return "" if self.own or owners else self.file.autoscaling.profile
 
     @property
     def autoscaler(self) -> str:

@@ -206,6 +206,11 @@ class ExistingCluster(Section):
         description="image of the CronJob that replaces broken nodes: any with Python 3.9 or newer, for a cluster that "
         "pulls from other registries than public.ecr.aws. Default: Docker's official image there",
     )
+    node_class: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="only on EKS, and required there: the EC2NodeClass of the cluster's Karpenter whose role, subnets, "
+        "security groups, images and kubelet settings the pools' nodes take over (`kubectl get ec2nodeclasses`)",
+    )
 
 
 class Monitoring(Section):

@@ -127,7 +127,7 @@ CATALOG: Final = CloudCatalog(
         # Network, gateway, second-to-last and broadcast:
         # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
         reserved_addresses=4,
-        joins_clusters=True,
+        joins_clusters=("managed",),
         existing_network="projects/<host project>/global/networks/<name>",
         # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
         max_name_length=40,

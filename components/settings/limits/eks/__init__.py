@@ -102,6 +102,29 @@ def _node_groups(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _joined(settings: Settings) -> Iterator[Problem]:
+    """What pools on somebody else's cluster need, and what they cannot have yet."""
+    existing = settings.existing_cluster
+    if existing is None:
+        return
+    if existing.node_class is None:
+        yield Problem(
+            "existingCluster.nodeClass",
+            "missing: where and as whom nodes start is written in an EC2NodeClass of the cluster's Karpenter",
+            "Write its name, such as default; kubectl get ec2nodeclasses lists all",
+        )
+    for pool in settings.gpu_pools:
+        if pool.name == existing.node_class:
+            text = f"'{pool.name}' is what the program calls the node class of that pool"
+            yield Problem("existingCluster.nodeClass", text, "Write a class of the cluster's owner")
+        if pool.nodes.fabric is not None:
+            yield Problem(
+                f"{pool.declared_at}.fabric",
+                "EFA needs a security group of its own and rights of Karpenter's role, which are the cluster owner's",
+                "Leave it out, and keep each job on one node",
+            )
+
+
 CHECKS: Final = (
     functools.partial(rows.refused, rows=REFUSED),
     network.existing,
@@ -116,5 +139,6 @@ CHECKS: Final = (
     _node_groups,
     pool_problems,
     _addon_versions,
+    _joined,
 )
 """What EKS does not support."""

@@ -147,6 +147,16 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out",
     ),
     Refused(
+        keys=("existingCluster.nodeIdentity",),
+        message="nodes have the role of their node class",
+        remedy="Leave it out, and write nodeClass",
+    ),
+    Refused(
+        keys=("existingCluster.location",),
+        message="a region of EKS has one cluster of a name",
+        remedy="Leave it out",
+    ),
+    Refused(
         keys=("security.dataKey",),
         message="on EKS the program encrypts registry and bucket with the cloud's own key",
         remedy="Leave it out, or declare registry and bucket in your own program",

@@ -59,6 +59,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Write a range with prefix /28, or leave it out to let GKE choose",
     ),
     Refused(
+        keys=("existingCluster.nodeClass",),
+        message="node classes are Karpenter's, which GKE's pools do not need",
+        remedy="Leave it out",
+    ),
+    Refused(
         keys=("network.privateEndpoint",),
         together={"network.dnsEndpoint": False, "network.existing": None},
         message="the control plane would be reachable only from the network that this stack creates, so the program "

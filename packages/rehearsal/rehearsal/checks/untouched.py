@@ -34,6 +34,10 @@ CHANGES_BY_ITSELF: Final[tuple[tuple[str, ...], ...]] = (
 )
 """Paths in an object that change although nobody changes it; ``*`` is each entry of a list."""
 
+COMES_AND_GOES: Final = ("launch template karpenter",)
+"""How the names of cloud resources begin that their Karpenter makes for its own nodes, and deletes when it has not used
+them for a while: https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/launchtemplate/launchtemplate.go"""
+
 _WITH_PODS: Final = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "StatefulSet"})
 _WRITTEN: Final = ("namespace", "labels", "annotations", "ownerReferences")
 _OF_EACH: Final = (("metadata", "uid"), ("metadata", "creationTimestamp"))
@@ -76,6 +80,10 @@ def _lasting(item: Object) -> Object:
         _drop(result, path)
     if isinstance(conditions := at(result, "status", "conditions"), list):
         conditions.sort(key=lambda each: each["type"])  # a controller appends the one that it sets again
+    if isinstance(subnets := at(result, "status", "subnets"), list):
+        # Karpenter lists the one with the most free addresses first:
+        # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/controllers/nodeclass/subnet.go
+        subnets.sort(key=lambda each: each["id"])
     # Who has written the object, but for its status; each entry has a time.
     written = {each["manager"] for each in result["metadata"].pop("managedFields", ()) if "subresource" not in each}
     return {**result, "written by": sorted(written)}

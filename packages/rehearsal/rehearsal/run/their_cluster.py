@@ -157,7 +157,8 @@ class OnTheirCluster(Rehearsal):
         nodes, resources = [f"node {each.name}" for each in self._timeline.living_nodes()], self._sandbox.inventory()
         left = [*nodes, *(each for each in resources if each not in found.resources)]
         self._record.checks += checks.leftover_checks(left, frozenset())
-        gone = [each for each in found.resources if each not in resources]
+        lasting = [each for each in found.resources if not each.startswith(untouched.COMES_AND_GOES)]
+        gone = [each for each in lasting if each not in resources]
         detail = f"deleted: {', '.join(gone)}" if gone else counted(len(found.resources), "resource")
         self._check("their-resources", "Every cloud resource of theirs is there", not gone, detail)
         title = "`pulumi refresh` of their program finds no drift after it"

@@ -106,6 +106,7 @@ def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.nodes.spot_notice_seconds if pool.scaling.spot else None,
         rdma_devices=max((each.rdma_devices for each in machines[:1]), default=0),
+        compared=known.nodes.recorded.issuperset(pool.nodes.machine_types) if machines else None,
     )
 
 

@@ -64,6 +64,21 @@ def server() -> Any:
     return Server()
 
 
+def test_the_order_of_a_node_classes_subnets_is_no_difference(server: Any) -> None:
+    """Karpenter lists the one with the most free addresses first."""
+    found = []
+    for names in (["a", "b"], ["b", "a"], ["a", "c"]):
+        server.there[CLASSES] = [{**copy.deepcopy(CLASS), "status": {"subnets": [{"id": each} for each in names]}}]
+        found.append(untouched.objects(server))
+    assert untouched.differences(found[0], found[1]) == []
+    assert len(untouched.differences(found[0], found[2])) == 1
+
+
+def test_launch_templates_of_their_karpenter_come_and_go() -> None:
+    assert "launch template karpenter.k8s.aws/1".startswith(untouched.COMES_AND_GOES)
+    assert not "launch template company".startswith(untouched.COMES_AND_GOES)
+
+
 def test_what_may_differ_is_this_and_nothing_else() -> None:
     assert {"Event", "Lease"} == untouched.NOT_COMPARED
     assert {".".join(path) for path in untouched.CHANGES_BY_ITSELF} == {

@@ -10,9 +10,10 @@ import pytest
 import yaml
 from rich.console import Console
 
+from components.settings import from_stack_file
 from facts import catalog
 from rehearsal.day_two.edits import rounds
-from rehearsal.engine.stack import StackError, resolve
+from rehearsal.engine.stack import ROOT, StackError, resolve
 from rehearsal.run import their_cluster
 from rehearsal.run.options import Options
 from rehearsal.run.their_cluster import PROGRAMS, OnTheirCluster
@@ -57,7 +58,7 @@ def test_a_program_without_a_stack_file_is_told_the_clusters_name_and_place(
     made = rehearsal(tmp_path, program(tmp_path / "theirs") if own else None, monkeypatch)
     engine, changes = made._their_stack(Engine(tmp_path))
     folder, stack, file, copy = engine.asked
-    assert (folder, stack) == (tmp_path / "theirs" if own else PROGRAMS / "gke", "gke-existing-cluster")
+    assert (folder, stack) == (tmp_path / "theirs" if own else PROGRAMS / "gke-company", "gke-existing-cluster")
     assert yaml.safe_load(file.read_text())["config"] == {
         "gcp:project": "my-gcp-project",
         f"{project}:name": "research",
@@ -67,6 +68,26 @@ def test_a_program_without_a_stack_file_is_told_the_clusters_name_and_place(
     assert copy.is_relative_to(made.run_dir)
     assert changes["bytecode"] is bytecode
     assert changes["path"][0] == tmp_path / "plugins"
+
+
+def test_each_stack_on_a_cluster_of_others_has_a_program_that_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(their_cluster, "replace", lambda engine, **changes: (engine, changes))
+    for file in sorted((ROOT / "examples").glob("*-existing-cluster.yaml")):
+        options = Options(tools=tmp_path, gate=None, build=tmp_path / file.stem, day_two="all")
+        made: Any = OnTheirCluster(resolve(str(file)), options, Console(file=io.StringIO()))
+        (made.run_dir / "stack").mkdir(parents=True)
+        engine, _ = made._their_stack(Engine(tmp_path))
+        assert (engine.asked[0] / "__main__.py").is_file()
+        settings = from_stack_file(file)
+        assert (
+            yaml.safe_load(engine.asked[2].read_text())["config"].items()
+            >= {
+                catalog.of(settings.cloud).account.key: settings.project,
+                f"platform-{settings.cloud}:name": settings.cluster_name,
+            }.items()
+        )
 
 
 @pytest.mark.parametrize(("named", "stack"), [("Pulumi.prod.yaml", "prod"), ("", "gke-existing-cluster")])

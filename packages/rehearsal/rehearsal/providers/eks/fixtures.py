@@ -1,7 +1,8 @@
-"""What exists before the stack: the network that its file names, as another program would create it."""
+"""What exists before the stack: the network or the cluster that its file names, as another program would create it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from ipaddress import IPv4Network
 
@@ -10,6 +11,7 @@ from facts import catalog
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks.aws_api.backend import ids_of_the_next, share
 from rehearsal.providers.eks.resources import network
+from rehearsal.providers.eks.resources.iam import KEY, ROLE
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _OWNER = "210987654321"
@@ -17,12 +19,14 @@ _EVERYWHERE = "0.0.0.0/0"
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, None]:
-    """Type and inputs of each; none where the stack makes its own network.
+    """Type and inputs of each; none where the stack makes its own network and cluster.
 
     A private subnet in a zone each, the stack's first, with room for 31 nodes; out by one NAT gateway in one of two
     public subnets. All have the tags by which load balancers find them. Another account shares the network, as a
-    company's network account does.
+    company's network account does. A cluster admits an office, and encrypts Secrets with a key.
     """
+    if settings.existing_cluster is not None:
+        yield from _cluster(settings, settings.existing_cluster.name)
     existing = settings.network.existing
     if existing is None:
         return
@@ -50,6 +54,28 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, 
         with ids_of_the_next("subnet", subnet):
             yield network.SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
         yield network.ASSOCIATION, {"routeTableId": nested, "subnetId": subnet}
+
+
+def _cluster(settings: Settings, name: str) -> Generator[tuple[str, Properties], Created, None]:
+    vpc = (yield network.VPC, {"cidrBlock": str(_RANGE), "enableDnsHostnames": True, "tags": {"Name": "company"}}).id
+    subnets = []
+    for zone, block in zip(catalog.of("eks").regions[settings.region], _RANGE.subnets(new_prefix=19), strict=False):
+        subnet = yield network.SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block)}
+        subnets.append(subnet.id)
+    service = {"Effect": "Allow", "Principal": {"Service": "eks.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust = json.dumps({"Version": "2012-10-17", "Statement": [service]})
+    role = yield ROLE, {"name": "platform-cluster", "assumeRolePolicy": trust}
+    key = yield KEY, {"enableKeyRotation": True}
+    yield (
+        network.CLUSTER,
+        {
+            "name": name,
+            "roleArn": role.state["arn"],
+            "vpcConfig": {"subnetIds": subnets, "publicAccessCidrs": ["203.0.113.0/24"]},
+            "encryptionConfig": {"provider": {"keyArn": key.state["arn"]}, "resources": ["secrets"]},
+            "accessConfig": {"authenticationMode": "API"},
+        },
+    )
 
 
 def _table(vpc: str, target: Properties) -> Generator[tuple[str, Properties], Created, str]:

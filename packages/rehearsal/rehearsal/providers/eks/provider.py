@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from facts.concepts.pool import Pool
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError, at
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError, at
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import Record, Store
 from rehearsal.providers.eks import problems
@@ -263,6 +263,16 @@ class AwsProvider(SimulatedProvider[Account]):
         if aws_row.completes_with_change:
             aws_row.follow(pending.cloud, pending.id, {}, pending.inputs)
         return self._described(aws_row, pending) or pending
+
+    @override
+    def found(self, request: CallContext, inputs: Properties) -> Created:
+        row = self.row(request.type)
+        if row.lifecycle is None or self._cloud.fleet is not None:
+            return super().found(request, inputs)
+        # A preview has no machines, and reads what moto describes.
+        record = self.recorded(row, self.make(row, self.new_resource(row, inputs)))
+        self._cloud.store.put(record)
+        return self.read(request, record.id, inputs, {})
 
     @override
     def change(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,13 @@ from facts.catalog import of
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import support_lasts, version_step
+from rehearsal.providers.fixtures import create_fixtures
+from tests.stacks import POOLS_ALONE_ON_EKS
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: eks.Amazon) -> None:
@@ -175,6 +179,40 @@ def test_a_control_plane_stays_in_the_zones_that_it_was_made_in(amazon: eks.Amaz
     assert amazon.update(eks.CLUSTER, created, {**inputs, "vpcConfig": moved})["vpcConfig"]["subnetIds"] == [a, b, c]
     asked = {"name": "gpu-dev"}
     assert FUNCTIONS["aws:eks/getCluster:getCluster"](amazon.account, asked)["vpcConfig"]["subnetIds"] == [a, b, c]
+
+
+GET_CLUSTER = "aws:eks/getCluster:getCluster"
+
+
+def test_a_cluster_is_described_with_blocks_as_lists(amazon: eks.Amazon) -> None:
+    amazon.cluster()
+    answer = amazon.provider.invoke(GET_CLUSTER, {"name": "gpu-dev"})
+    assert answer["status"] == "ACTIVE"
+    assert answer["arn"].endswith(":cluster/gpu-dev")
+    assert answer["endpoint"].startswith("https://")
+    assert answer["certificateAuthorities"][0]["data"]
+    assert answer["computeConfigs"] == [{"enabled": False}]
+    assert answer["vpcConfig"]["clusterSecurityGroupId"].startswith("sg-")
+
+
+def test_one_that_is_not_there_cannot_be_found(amazon: eks.Amazon) -> None:
+    with pytest.raises(ProviderError, match=r"reading EKS Cluster \(research\): couldn't find resource"):
+        amazon.provider.invoke(GET_CLUSTER, {"name": "research"})
+
+
+@pytest.mark.parametrize("with_cluster", [True, False])
+def test_a_preview_finds_the_cluster_that_a_stack_names_where_nobody_answers(
+    tmp_path: Path, with_cluster: bool
+) -> None:
+    provider = AwsProvider(tmp_path, None)
+    create_fixtures(POOLS_ALONE_ON_EKS, provider, with_cluster=with_cluster)
+    if with_cluster:
+        there = provider.instance()
+        there.configure({"region": "us-west-2"})
+        answer = there.invoke(GET_CLUSTER, {"name": "research"})
+        assert (answer["endpoint"], answer["status"]) == ("https://127.0.0.1:9", "ACTIVE")
+    else:
+        assert provider.inventory() == []
 
 
 def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: eks.Amazon) -> None:

@@ -3,10 +3,11 @@ networks."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks.base.account import Account, AwsError, maker
 from rehearsal.providers.eks.base.addon_pods import default_version
@@ -17,6 +18,9 @@ from rehearsal.providers.eks.resources.network import CLUSTER, ROUTE_TARGETS, su
 
 Function: TypeAlias = Callable[[Account, Properties], Properties]
 FUNCTIONS: Final[dict[str, Function]] = {}
+# Of a preview, which has no machines: the port "discard".
+_NOWHERE: Final = "https://127.0.0.1:9"
+_NOBODYS_CERTIFICATE: Final = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
 # https://docs.aws.amazon.com/eks/latest/userguide/enable-extended-support.html
 _EXTENDED: Final = {"supportType": "EXTENDED"}
 
@@ -65,12 +69,27 @@ def _clusters(account: Account, args: Properties) -> Properties:
 
 @_answers("eks", "getCluster")
 def _cluster(account: Account, args: Properties) -> Properties:
+    """Blocks are lists of one. A cluster that is not there:
+    https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2045"""
+    record = account.store.get(CLUSTER, args["name"])
+    if record is None:
+        raise ProviderError(f"reading EKS Cluster ({args['name']}): couldn't find resource")
     described = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
+    network = described["resourcesVpcConfig"]
     return {
         "id": args["name"],
-        "version": described["version"],
-        "vpcConfig": {"subnetIds": described["resourcesVpcConfig"]["subnetIds"]},
-        "upgradePolicies": [require_cluster(account, args["name"]).inputs.get("upgradePolicy") or _EXTENDED],
+        **{key: described.get(key) for key in ("arn", "platformVersion", "roleArn", "status", "tags", "version")},
+        "endpoint": record.outputs.get("endpoint") or _NOWHERE,
+        "certificateAuthorities": [record.outputs.get("certificateAuthority") or {"data": _NOBODYS_CERTIFICATE}],
+        "accessConfigs": [record.inputs.get("accessConfig") or {}],
+        "computeConfigs": [record.inputs.get("computeConfig") or {"enabled": False}],
+        "vpcConfig": {
+            **{key: network.get(key) for key in ("clusterSecurityGroupId", "subnetIds", "vpcId")},
+            "endpointPrivateAccess": False,
+            "publicAccessCidrs": ["0.0.0.0/0"],
+            **record.inputs["vpcConfig"],
+        },
+        "upgradePolicies": [record.inputs.get("upgradePolicy") or _EXTENDED],
     }
 
 

@@ -1,0 +1,489 @@
+"""GPU pools on an EKS cluster that somebody else made, with a Karpenter of theirs: what Amazon and the cluster say of
+it, and its pools, each a NodePool with an EC2NodeClass.
+
+Nothing of the cluster is a resource of the stack. Of Karpenter the stack has no role, queue or chart: where and as whom
+nodes start is copied from the EC2NodeClass that the stack file names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, cast
+
+import pulumi
+
+from components.clouds import node_pools
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
+from components.clouds.deployed import Deployed
+from components.clouds.eks import karpenter_objects
+from components.clouds.eks.endpoint import kubeconfig, login
+from components.clouds.eks.karpenter import NODE_POOL
+from components.resources import ClusterObjects
+from components.settings import Problem, Settings
+from facts import catalog
+from facts.concepts.kubernetes import ALL_OPERANDS, GPU_RESOURCE
+from facts.concepts.pool import Pool
+
+_CLUSTER: Final = "aws:eks/getCluster:getCluster"
+_SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
+_CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
+# Words of the provider for a cluster that is not there:
+# https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2045
+_MISSING: Final = "couldn't find resource"
+_OLDEST: Final = (1, 30)
+"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
+_NAME: Final = "existingCluster.name"
+_CLASS: Final = "existingCluster.nodeClass"
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html#AmazonEKS-Type-Cluster-status
+_NOT_USABLE: Final[Mapping[str, tuple[str, str]]] = {
+    "CREATING": ("is being made", "Try again when its status is ACTIVE"),
+    "PENDING": ("is being made", "Try again when its status is ACTIVE"),
+    "DELETING": ("is being deleted", "Choose another cluster"),
+    "FAILED": ("has failed", "Ask its owner, or choose another cluster"),
+}
+# Of the provider's function: https://www.pulumi.com/registry/packages/aws/api-docs/eks/getcluster/
+_NOT_LOOKED_UP: Final = "the provider's function getCluster does not have it"
+
+# What the gate reads of the cluster itself (policies/readers/joined.py).
+_OF_CLUSTER: Final = ("autoscaler", "networkPolicies", "systemNodes")
+_PUBLIC: Final = "public addresses of nodes"
+_API, _V1 = "karpenter.sh", "v1"
+_AWS_API: Final = "karpenter.k8s.aws"
+_CLASSES: Final = f"/apis/{_AWS_API}/{_V1}/ec2nodeclasses"
+_POOLS: Final = f"/apis/{_API}/{_V1}/nodepools"
+_DEPLOYMENTS, _DAEMON_SETS, _NODES = "/apis/apps/v1/deployments", "/apis/apps/v1/daemonsets", "/api/v1/nodes"
+_NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
+_FAMILIES: Final[Mapping[str, str]] = {"AL2023": "al2023", "Bottlerocket": "bottlerocket"}
+# Amazon's network plugin enforces NetworkPolicies if this argument says so, these DaemonSets always:
+# https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html
+_ENFORCES: Final = "--enable-network-policy=true"
+_ENFORCERS: Final = frozenset({"antrea-agent", "calico-node", "cilium", "kube-router"})
+
+
+async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource) -> ClusterLookup:
+    """What Amazon says of ``existingCluster`` in the provider's account and region."""
+    name = settings.cluster_name
+    try:
+        answer = await _ask(_CLUSTER, {"name": name}, parent)
+    except Exception as error:  # the SDK raises no type of its own
+        missing = _MISSING in str(error)
+        text, remedy = f"'{name}' cannot be looked up in {settings.region}: {error}", _ask_for("eks:DescribeCluster")
+        if missing:
+            caller = await _ask(_CALLER, {}, parent)
+            text = f"there is no cluster '{name}' in {settings.region} of account {caller['accountId']}"
+            lists = f"aws eks list-clusters --region {settings.region} lists all of the account you are logged in to"
+            remedy = f"Correct the name, region or login; {lists}"
+        problem = Problem(_NAME, text, remedy)
+        return ClusterLookup(
+            name=name, location="", version="", kubeconfig="", authority="", problems=(problem,), missing=missing
+        )
+    network = answer.get("vpcConfig") or {}
+    authority = str(_first(answer, "certificateAuthorities").get("data") or "")
+    problems = tuple(_problems(name, answer))
+    endpoint = str(answer.get("endpoint") or "")
+    return ClusterLookup(
+        name=name,
+        location=str(answer.get("arn") or settings.region),
+        version=str(answer.get("version") or ""),
+        kubeconfig="" if problems else kubeconfig(name, settings.region, endpoint, authority, login()),
+        authority=authority,
+        network={key: str(network[key]) for key in ("vpcId", "clusterSecurityGroupId") if network.get(key)},
+        properties=_properties(settings, answer),
+        unknown={"encryptionConfig": _NOT_LOOKED_UP, **dict.fromkeys(_OF_CLUSTER, "the cluster has not been asked")},
+        problems=problems,
+    )
+
+
+def _problems(name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    if (status := str(answer.get("status"))) in _NOT_USABLE:
+        says, remedy = _NOT_USABLE[status]
+        yield Problem(_NAME, f"'{name}' {says}", remedy)
+        return
+    version = str(answer.get("version") or "")
+    match = re.match(r"(\d+)\.(\d+)", version)
+    if match is not None and (int(match[1]), int(match[2])) < _OLDEST:
+        text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
+        yield Problem(_NAME, text, "Ask its owner to upgrade the control plane")
+
+
+def _properties(settings: Settings, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer in the words of ``aws:eks/cluster:Cluster``, as far as rules use it."""
+    network = answer.get("vpcConfig") or {}
+    exposed = ("endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs")
+    compute = _first(answer, "computeConfigs")
+    return {
+        "name": settings.cluster_name,
+        "region": settings.region,
+        "vpcConfig": {key: network[key] for key in exposed if network.get(key) is not None},
+        "computeConfig": {key: compute[key] for key in ("enabled", "nodePools") if compute.get(key) is not None},
+    }
+
+
+def _first(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The block ``key`` of an answer, which has it as a list of one; empty without any."""
+    blocks = value.get(key) or ()
+    return cast("Mapping[str, Any]", blocks[0]) if blocks and blocks[0] else {}
+
+
+def _ask_for(action: str) -> str:
+    return f"Ask the account's administrator for {action}"
+
+
+def look_inside(
+    settings: Settings,
+    own: Collection[str],
+    view: ClusterLookup,
+    lists: Lists,
+    find: Callable[[str], Mapping[str, Any] | None],
+) -> ClusterLookup:
+    """What the cluster says of its Karpenter, and of the EC2NodeClass that the stack file names."""
+    deployments, classes = lists.get(_DEPLOYMENTS), lists.get(_CLASSES)
+    if refused := _without_karpenter(settings, view, find(f"/apis/{_AWS_API}"), deployments):
+        return replace(view, problems=(*view.problems, refused), kubeconfig="")
+    properties, unknown = {**view.properties, "autoscaler": "karpenter"}, {**view.unknown}
+    del unknown["autoscaler"]
+    for key, path, judged in (
+        ("systemNodes", _NODES, partial(_has_system_nodes, own)),
+        ("networkPolicies", _DAEMON_SETS, _enforces_policies),
+    ):
+        unknown[key] = f"the user may not list {path.rpartition('/')[2]}"
+        if path in lists:
+            properties[key] = judged(lists[path])
+            del unknown[key]
+    if classes is None:
+        unknown["node class"] = "the user may not list ec2nodeclasses"
+        return replace(view, properties=properties, unknown=unknown)
+    named = settings.existing_cluster.node_class if settings.existing_cluster else None
+    node_class = next((each for each in classes if each["metadata"]["name"] == named), None)
+    if node_class is None:
+        names = ", ".join(sorted(each["metadata"]["name"] for each in classes if each["metadata"]["name"] not in own))
+        text = f"'{view.name}' has no EC2NodeClass '{named}'"
+        problem = Problem(_CLASS, text, f"Write one of {names}" if names else "Ask its owner to make one")
+        return replace(view, problems=(*view.problems, problem), kubeconfig="")
+    spec = node_class.get("spec") or {}
+    zones = {zone for pool in settings.gpu_pools for zone in pool.nodes.zones}
+    subnets = [each for each in (node_class.get("status") or {}).get("subnets") or () if each.get("zone") in zones]
+    controller = next((each for each in deployments or () if _is_karpenter(each)), None)
+    others = [each for each in lists.get(_POOLS, ()) if each["metadata"]["name"] not in own]
+    return replace(
+        view,
+        node_identity=str(spec.get("role") or spec.get("instanceProfile") or ""),
+        node_class=spec,
+        nodes={"subnets": [str(each["id"]) for each in subnets]},
+        properties=properties,
+        unknown=unknown,
+        problems=(*view.problems, *dict.fromkeys(_class_problems(settings, str(named), node_class))),
+        notes=(*view.notes, *_notes(settings, view.name, controller, others)),
+    )
+
+
+async def look_again(view: ClusterLookup, parent: pulumi.Resource) -> ClusterLookup:
+    """Whether nodes get public addresses, where the node class leaves it to its subnets."""
+    if not view.node_class or "associatePublicIPAddress" in view.node_class:
+        return view
+    asked = (_ask(_SUBNET, {"id": subnet}, parent) for subnet in view.nodes["subnets"])
+    try:
+        public = {bool(answer.get("mapPublicIpOnLaunch")) for answer in await asyncio.gather(*asked)}
+    except Exception as error:  # the SDK raises no type of its own
+        reason = f"the subnets of the node class cannot be looked up ({_ask_for('ec2:DescribeSubnets')}): {error}"
+        return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+    if len(public) == 1:
+        return replace(view, node_class={**view.node_class, "associatePublicIPAddress": public.pop()})
+    reason = "some subnets of the node class give nodes public addresses, others do not" if public else "no subnet yet"
+    return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+
+
+async def _ask(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    answer = await pulumi.runtime.invoke_async(token, dict(arguments), pulumi.InvokeOptions(parent=parent))
+    return cast("Mapping[str, Any]", answer)
+
+
+def _without_karpenter(
+    settings: Settings,
+    view: ClusterLookup,
+    group: Mapping[str, Any] | None,
+    deployments: Sequence[Mapping[str, Any]] | None,
+) -> Problem | None:
+    """The problem of a cluster in which no Karpenter of a supported version starts EC2 instances; ``group`` is that of
+    its kinds."""
+    versions = [str(each["version"]) for each in (group or {}).get("versions") or ()]
+    if group is not None and _V1 not in versions:
+        text = f"Karpenter of '{view.name}' has only {', '.join(versions)} of its API, and the program needs {_V1}"
+        return Problem(_NAME, text, "Ask its owner to upgrade Karpenter to 1.0 or newer")
+    if group is None and (view.properties.get("computeConfig") or {}).get("enabled"):
+        text = f"'{view.name}' has EKS Auto Mode, whose own Karpenter makes its nodes, and no Karpenter beside it"
+        remedy = "Apply these NodePools instead, of Auto Mode's node class default\n"
+        return Problem(_NAME, text, remedy + _auto_mode_pools(settings))
+    scales = any("cluster-autoscaler" in image for each in deployments or () for image in _images(each))
+    if group is None and scales:
+        text = f"'{view.name}' has cluster-autoscaler and no Karpenter, and its node groups are not supported yet"
+        return Problem(_NAME, text, "Ask its owner for Karpenter, or make a cluster of the stack's own beside it")
+    if group is None:
+        text = f"'{view.name}' has no Karpenter"
+        return Problem(_NAME, text, "Ask its owner for it: https://karpenter.sh/docs/getting-started/")
+    if deployments is not None and not any(_is_karpenter(each) for each in deployments):
+        text = f"'{view.name}' has the kinds of Karpenter, and no Deployment runs it"
+        return Problem(_NAME, text, "Ask its owner to start it")
+    return None
+
+
+def _is_karpenter(deployment: Mapping[str, Any]) -> bool:
+    """Whether it runs Karpenter, by its chart's label or its image, which may be a copy."""
+    name = (deployment["metadata"].get("labels") or {}).get("app.kubernetes.io/name")
+    running = (deployment.get("spec") or {}).get("replicas") != 0
+    return running and (name == "karpenter" or any("karpenter" in image for image in _images(deployment)))
+
+
+def _images(workload: Mapping[str, Any]) -> Iterator[str]:
+    for container in _containers(workload):
+        yield str(container.get("image") or "")
+
+
+def _containers(workload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return workload["spec"]["template"]["spec"].get("containers") or ()
+
+
+def _auto_mode_pools(settings: Settings) -> str:
+    """https://docs.aws.amazon.com/eks/latest/userguide/create-node-pool.html"""
+    manifests = []
+    for pool in settings.gpu_pools:
+        node_pool = karpenter_objects.node_pool(
+            pool,
+            weight=1,
+            unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
+            maintenance=settings.maintenance,
+        )
+        template = node_pool["spec"]["template"]["spec"]
+        template["nodeClassRef"] = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+        del template["expireAfter"]  # Auto Mode ends each node after 21 days at most
+        manifests.append(json.dumps(node_pool))
+    return "\n---\n".join(manifests)
+
+
+def _has_system_nodes(own: Collection[str], nodes: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether system pods have a home: a node without GPUs and taints that is not of the stack's own pools."""
+
+    def is_home(node: Mapping[str, Any]) -> bool:
+        taints = (node.get("spec") or {}).get("taints") or ()
+        capacity = (node.get("status") or {}).get("capacity") or {}
+        ours = (node["metadata"].get("labels") or {}).get(_NODE_POOL_LABEL) in own
+        free = all(taint.get("effect") == "PreferNoSchedule" for taint in taints)
+        return free and not ours and GPU_RESOURCE not in capacity
+
+    return any(map(is_home, nodes))
+
+
+def _enforces_policies(daemons: Iterable[Mapping[str, Any]]) -> bool:
+    return any(
+        each["metadata"]["name"] in _ENFORCERS or _ENFORCES in (container.get("args") or ())
+        for each in daemons
+        for container in _containers(each)
+    )
+
+
+def _class_problems(settings: Settings, name: str, node_class: Mapping[str, Any]) -> Iterator[Problem]:
+    """What stands against nodes of a class. https://karpenter.sh/docs/concepts/nodeclasses/#statusconditions"""
+    title, spec, status = f"EC2NodeClass '{name}'", node_class.get("spec") or {}, node_class.get("status") or {}
+    if node_class["metadata"].get("deletionTimestamp"):
+        yield Problem(_CLASS, f"{title} is being deleted", "Write another one")
+        return
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready" and condition.get("status") == "False":
+            text = f"{title} is not ready: {condition.get('message') or condition.get('reason')}"
+            yield Problem(_CLASS, text, "Ask its owner, or write another one")
+    zones = {str(each["zone"]) for each in status.get("subnets") or ()}
+    for pool in settings.gpu_pools:
+        without = [zone for zone in pool.nodes.zones if zone not in zones]
+        if zones and without:
+            left = [zone for zone in pool.nodes.zones if zone in zones] or sorted(zones)
+            text = f"{title} has no subnet in {', '.join(without)}"
+            yield Problem(f"{pool.declared_at}.zones", text, f"Write zones: [{', '.join(left)}]")
+        yield from _image_problems(pool, title, spec)
+
+
+def _image_problems(pool: Pool, title: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
+    terms = spec.get("amiSelectorTerms") or ()
+    alias = next((str(term["alias"]).partition("@")[0] for term in terms if term.get("alias")), "")
+    family = alias or _FAMILIES.get(str(spec.get("amiFamily")), "")
+    images = catalog.of("eks").nodes.images
+    if family and family != pool.nodes.image:
+        text = f"{title} starts nodes with the image {family}, and the pool has {pool.nodes.image}"
+        remedy = f"Write image: {family}, or another class" if family in images else "Write a class with al2023"
+        yield Problem(f"{pool.declared_at}.image", text, remedy)
+    elif not alias and pool.nodes.image_version is None and "amiSelectorTerms" not in pool.raw:
+        text = f"{title} selects images of its owner's, and nobody can tell whether they have a driver for GPUs"
+        remedy = f"Write image: {pool.nodes.image}@<version> for Amazon's, or raw: {{amiSelectorTerms: [{{id: …}}]}}"
+        yield Problem(f"{pool.declared_at}.image", text, remedy)
+
+
+def _notes(
+    settings: Settings, name: str, controller: Mapping[str, Any] | None, others: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    containers = _containers(controller) if controller is not None else ()
+    variables = {each.get("name"): each for container in containers for each in container.get("env") or ()}
+    spot = [pool.name for pool in settings.gpu_pools if pool.scaling.spot]
+    if spot and controller is not None and "INTERRUPTION_QUEUE" not in variables:
+        # https://karpenter.sh/docs/concepts/disruption/#interruption
+        yield (
+            f"Karpenter of '{name}' has no interruption queue, so pods on {', '.join(spot)} get no notice when AWS "
+            "takes a spot machine back"
+        )
+    taking = [each for each in others if any(_takes(each, pool) for pool in settings.gpu_pools)]
+    if taking:
+        listed = ", ".join(f"{each['metadata']['name']} (weight {each['spec'].get('weight') or 0})" for each in taking)
+        yield (
+            f"NodePools of others start the same machines for GPU pods that select no pool: {listed}. Karpenter tries "
+            "the largest weight first, and theirs have their own limits and idle times"
+        )
+
+
+def _takes(node_pool: Mapping[str, Any], pool: Pool) -> bool:
+    """Whether a NodePool of others may start a machine of the pool for a pod that only sets a GPU limit."""
+    template = node_pool["spec"]["template"]
+    taints = (template.get("spec") or {}).get("taints") or ()
+    if any(taint.get("key") != pool.gpus.resource and taint.get("effect") != "PreferNoSchedule" for taint in taints):
+        return False
+    requirements = (template.get("spec") or {}).get("requirements") or ()
+    return any(
+        all(_meets(each, _machine_labels(pool, machine_type)) for each in requirements)
+        for machine_type in pool.nodes.machine_types
+    )
+
+
+def _meets(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a machine may meet a requirement; labels that are not of its type may have any value."""
+    key, operator, values = str(requirement["key"]), requirement.get("operator"), [*(requirement.get("values") or ())]
+    if key not in labels:
+        return not (key.startswith(f"{_AWS_API}/instance-accelerator") and operator in ("In", "Exists", "Gt"))
+    value = labels[key]
+    if operator in ("Gt", "Lt"):
+        amount, bound = int(value), int(values[0])
+        return amount > bound if operator == "Gt" else amount < bound
+    return {"In": value in values, "NotIn": value not in values, "DoesNotExist": False}.get(str(operator), True)
+
+
+def _machine_labels(pool: Pool, machine_type: str) -> dict[str, str]:
+    """Labels that Karpenter sets on a machine's node: https://karpenter.sh/docs/reference/instance-types/"""
+    family, _, size = machine_type.partition(".")
+    kind = re.match(r"([a-z]+)(\d+)", family)
+    ends = {"family": family, "size": size}
+    if kind is not None:
+        ends |= {"category": kind[1], "generation": kind[2]}
+    if pool.gpus.of_nvidia:
+        ends |= {"gpu-count": str(pool.gpus.per_node), "gpu-manufacturer": "nvidia"}
+        name = catalog.GPUS[pool.gpus.type].skypilot.lower()
+        # Names with a hyphen are not Amazon's.
+        ends |= {"gpu-name": name} if "-" not in name else {}
+    return {
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": pool.arch,
+        "node.kubernetes.io/instance-type": machine_type,
+        **{f"{_AWS_API}/instance-{end}": value for end, value in ends.items()},
+    }
+
+
+def _node_labels(pool: Pool) -> dict[str, str]:
+    """Labels that all nodes of a pool have by themselves."""
+    first, *rest = (_machine_labels(pool, machine_type) for machine_type in pool.nodes.machine_types)
+    common = {key: value for key, value in first.items() if all(each.get(key) == value for each in rest)}
+    own = {_NODE_POOL_LABEL: pool.name, "karpenter.sh/capacity-type": karpenter_objects.capacity(pool)}
+    return {**common, **own, **_without_operator(pool)}
+
+
+def _without_operator(pool: Pool) -> dict[str, str]:
+    """The label by which NVIDIA's GPU Operator of somebody else leaves nodes alone."""
+    return {ALL_OPERANDS: "false"} if pool.gpus.of_nvidia and pool.gpus.drivers != "none" else {}
+
+
+class JoinedEks(JoinedCluster, NodePools):
+    """Pools on the cluster. Their objects wait for their provider, which takes its kubeconfig from what is known once
+    the cluster takes the pools."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        found: pulumi.Output[ClusterLookup],
+        view: pulumi.Output[ClusterLookup],
+        deployed: Deployed,
+    ) -> None:
+        self._settings, self._found = settings, found
+        self._weights = node_pools.weights(settings.gpu_pools)
+        self._objects: ClusterObjects | None = None
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Its owner runs Karpenter."""
+        self._objects = objects.objects
+        return self
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """A NodePool with an EC2NodeClass of its own. Karpenter ends the nodes of a NodePool before it is gone."""
+        assert self._objects is not None
+        assert opts.parent is not None
+        settings = self._settings
+        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
+        node_class = self._objects.declare(
+            f"{name}-class",
+            karpenter_objects.class_of(pool, self._found.apply(partial(self._class_spec, pool))),
+            opts.parent,
+            *after,
+            owns_cloud_resources=True,
+        )
+        pool = replace(pool, nodes=replace(pool.nodes, labels={**_without_operator(pool), **pool.nodes.labels}))
+        manifest = karpenter_objects.node_pool(
+            pool,
+            weight=self._weights[pool.name],
+            unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
+            maintenance=settings.maintenance,
+        )
+        return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
+
+    def _class_spec(self, pool: Pool, known: ClusterLookup) -> Any:
+        if not known.node_class:  # the update looks at it, or the cluster refuses the pools
+            return pulumi.Output.from_input(pulumi.output.UNKNOWN) if pulumi.runtime.is_dry_run() else {}
+        return karpenter_objects.joined_class_spec(
+            pool, known.node_class, tags=self._settings.labels, disk_key=self._settings.security.disk_key
+        )
+
+
+def _has_pool(view: ClusterLookup, pool: Mapping[str, Any]) -> bool:
+    """A NodePool is an object: its UID says whose it is, and whether it is there."""
+    return False
+
+
+def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
+    """A node has one device plugin: that of the image or of the program, or that of others."""
+    if pool.gpus.drivers == "none":
+        return None
+    if pool.nodes.image == "bottlerocket":
+        text = f"{plugin} would offer the GPUs of {pool.name}, as Bottlerocket's own device plugin does"
+        return Problem(f"{pool.declared_at}.taints", text, "Write taints that it does not tolerate")
+    text = f"{plugin} would offer the GPUs of {pool.name}, as the program's own device plugin does"
+    remedy = "To use it, write drivers: none. To keep it away, write taints that it does not tolerate"
+    return Problem(f"{pool.declared_at}.drivers", text, remedy)
+
+
+def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
+    """Those of Amazon's add-ons, for whose pods nodes have room already."""
+    known = catalog.of("eks").nodes
+    names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
+    return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
+
+
+JOINING: Final = Joining(
+    look=look,
+    look_inside=look_inside,
+    look_again=look_again,
+    cluster=JoinedEks,
+    has_pool=_has_pool,
+    pool_token=NODE_POOL,
+    own_daemon=_is_own_daemon,
+    lists=(_CLASSES, _POOLS, _NODES),
+    node_labels=_node_labels,
+    other_plugin=_other_plugin,
+    needs_plugin=lambda pool: pool.gpus.drivers == "none",
+)
