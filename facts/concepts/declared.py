@@ -392,6 +392,8 @@ class NotEvaluated(Item):
     """The rules not evaluated for it; empty where it is unknown which rules concern it."""
     opaque: bool = False
     """Nothing in it mentions GPUs or nodes, but resources of its type may create anything (a command, a template)."""
+    until_update: bool = False
+    """The update knows more than the preview."""
 
 
 @dataclass(frozen=True)

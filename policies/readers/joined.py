@@ -13,7 +13,7 @@ from policies.readers.resource import Declared, Item, Reader
 
 _REMEDY: Final = "Make it answer, or check it by hand."
 _PUT_OFF: Final = UnknownReason(
-    "the update looks at more than this preview could, whose warnings say what",
+    "this preview could not look at it, as its warnings say; the update does",
     "Run the preview where the API server answers, as a user with the rights that the warnings name.",
 )
 
@@ -38,7 +38,7 @@ def read_gpu_pools(declared: Declared) -> Iterable[Item]:
         groups = tuple(each for each in listed if isinstance(each, NodeGroup))
         yield from (_looked_up(each, groups, known) for each in listed if isinstance(each, Cluster))
     if reasons is UNKNOWN:
-        yield NotEvaluated(f"The cluster of {declared.name}", _PUT_OFF, declared.urn)
+        yield NotEvaluated(f"What runs in the cluster of {declared.name}", _PUT_OFF, declared.urn, until_update=True)
     for what, why in unknown.items():
         yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", UnknownReason(why, _REMEDY), declared.urn)
 

@@ -52,12 +52,11 @@ def resource_readable(resource: Unreadable) -> list[Violation]:
     ),
 )
 def unjudged(subject: NotEvaluated, opaque: bool = True) -> list[Violation]:
-    """Reports what is never evaluated: the update knows no more than the preview."""
+    """Reports what is never evaluated, as the update knows no more than the preview, and what a preview puts off."""
     if subject.opaque and not opaque:
         return []
-    message = (
-        f"{subject.what} cannot be evaluated, neither at preview nor at update, because {subject.unknown_reason.why}."
-    )
+    when = " at preview" if subject.until_update else ", neither at preview nor at update,"
+    message = f"{subject.what} cannot be evaluated{when} because {subject.unknown_reason.why}."
     if subject.rules:
         more = len(subject.rules) - _LISTED
         message += (

@@ -204,7 +204,8 @@ def test_what_a_preview_puts_off_is_reported() -> None:
     properties = {"cloudName": "gke", "cluster": KNOWN, "unknown": UNKNOWN}
     items = [*read(Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties))]
     (reported,) = [item for item in items if isinstance(item, NotEvaluated)]
-    assert "the update looks at more than this preview could" in BY_ID["unjudged"].check(reported)[0].message
+    message = BY_ID["unjudged"].check(reported)[0].message
+    assert "What runs in the cluster of pools cannot be evaluated at preview because this preview could not" in message
 
 
 def test_what_nobody_could_look_up_is_reported_with_the_reason() -> None:

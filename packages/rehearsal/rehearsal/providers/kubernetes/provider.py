@@ -243,7 +243,9 @@ class SimulatedKubernetes(Provider):
                 try:
                     self._known_cluster = settings.ObjectClient(Api(kubeconfig, self._path), kubeconfig.namespace)
                 except KubeconfigError as error:
-                    raise ProviderError(str(error)) from error
+                    # Without the kinds of its objects the real provider calls the cluster unreachable, too:
+                    # https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go
+                    raise UnreachableError(str(error)) from error
             return self._known_cluster
 
     def _placed(self, kind: objects.Kind, manifest: Properties) -> Properties:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.kubernetes_cluster import Resource, config_map, interrupted, workload
 from packages.rehearsal.tests.providers.driver import with_one_unknown
@@ -312,6 +313,16 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
     Resource(with_plugin, CONFIG_MAP).create(config_map("by-exec"))
     with pytest.raises(ProviderError, match="the rehearsal has no credential plugin gke-gcloud-auth-plugin"):
         Resource(without, CONFIG_MAP, id="default/by-exec").refresh()
+
+
+def test_a_cluster_whose_credential_plugin_is_missing_is_an_unreachable_one(tmp_path: Path) -> None:
+    """So a preview passes, and an update says why it does not."""
+    access = kubeconfig("c", {"server": "https://127.0.0.1:1"}, plugin_user("gke-gcloud-auth-plugin", [], ""))
+    unreachable = SimulatedKubernetes([tmp_path])
+    unreachable.configure({"kubeconfig": access})
+    assert Resource(unreachable, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"
+    with pytest.raises(ProviderError, match="gke-gcloud-auth-plugin is not installed"):
+        Resource(unreachable, CONFIG_MAP).create(config_map("x"))
 
 
 def test_an_unreachable_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
