@@ -971,6 +971,8 @@ def test_a_namespace_whose_pods_get_a_compute_class_is_named(server: ApiServer) 
 def test_an_api_server_that_does_not_answer_is_asked_at_the_update(server: ApiServer) -> None:
     server.silent = "timed out"
     assert "cannot be asked: timed out. The update asks it before it adds pools" in warnings(new=[])
+    unknown = update(new=["none"]).only(TYPE).inputs["unknown"]
+    assert isinstance(unknown, pulumi.output.Unknown), "so the gate says that it cannot judge"
     assert "the API server of 'research' cannot be asked: timed out" in refusal()
 
 
