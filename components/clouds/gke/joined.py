@@ -300,8 +300,8 @@ def _notes(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator
         )
     if scaling.get("defaultComputeClassEnabled"):
         yield (
-            f"'{name}' has a default ComputeClass: GKE may add its selector to pods that select no class, so that they "
-            "get nodes of that class and not of this stack"
+            f"'{name}' has a default ComputeClass: for pods that select no class GKE may make nodes of that class, "
+            "past the limits and prices of this stack"
         )
     if not _has_channel(answer):
         yield (
@@ -501,7 +501,8 @@ def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
 
 
 def _listed_notes(lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Namespaces whose pods GKE sends to nodes of a ComputeClass, unless they select others."""
+    """Namespaces where GKE has pods select a ComputeClass, unless they select another; one of the cluster changes no
+    pod."""
     by_class: dict[str, list[str]] = {}
     for each in lists.get(_NAMESPACES, ()):
         metadata = each["metadata"]
