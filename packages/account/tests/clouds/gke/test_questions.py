@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import requests
+import typer
 import yaml
 
 from account.asking import AccountError, answers
@@ -18,10 +19,12 @@ from account.command import ask
 from account.rows import ShownRow
 from components.settings import Settings, from_stack_file
 from components.settings.quotas import quotas
+from gpucluster.commands.account import account
 from packages.account.tests.clouds.gke.google import DENIED, MISSING, Answer, FakeGoogle, Refusal, Sent, disabled
 from rehearsal.providers import account_limits
 from tests.stacks import POOLS_ALONE, ROOT, settings_of, stack_file
 
+PAGE = (ROOT / "docs" / "proving.md").read_text()
 DEV = ROOT / "Pulumi.dev.yaml"
 COMPANY = ROOT / "examples" / "gke-company.yaml"
 RESEARCH = ROOT / "examples" / "gke-research.yaml"
@@ -426,3 +429,26 @@ def test_the_command_writes_a_file_that_rehearsals_read_and_the_custom_role(tmp_
         line.startswith("gcloud iam roles create gpucluster_gke_company --project my-gcp-project") for line in commands
     )
     assert any("gcloud kms keys add-iam-policy-binding projects/my-keys-project/" in line for line in commands)
+
+
+def test_the_page_shows_what_the_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a terminal of 80 columns: a new project without quotas of GPUs, and a deployer without a right."""
+    command, _, shown = PAGE.partition("\n$ ")[2].partition("\n```\n")[0].partition("\n")
+    none = {"PREEMPTIBLE_NVIDIA_T4_GPUS": 0, "NVIDIA_T4_GPUS": 1, "GPUS_ALL_REGIONS": 0}
+    limits = {**{each["metric"]: each["limit"] for each in roomy_quotas(500)["quotas"]}, **none}
+    new = {"quotas": [{"metric": name, "limit": limit} for name, limit in limits.items()]}
+    changes: dict[str, Answer] = {
+        **dict.fromkeys(("compute.regions.get", "compute.projects.get"), new),
+        "serviceusage.services.batchGet": enabled("container.googleapis.com"),
+        "iam.projects.serviceAccounts.list": DENIED,
+        TESTS[0]: held("container.clusters.create"),
+    }
+    project = GoogleProject(settings_of(DEV), FakeGoogle({**ROOMY, **changes}))
+    monkeypatch.setattr("account.command.account_of", lambda settings: project)
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(typer.Exit) as ended:
+        account("dev")
+    assert (command, ended.value.exit_code) == ("gpucluster account dev", 1)
+    assert capsys.readouterr().out.splitlines() == shown.splitlines()
