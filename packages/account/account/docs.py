@@ -40,25 +40,35 @@ def render() -> str:
 def _stack(settings: Settings, file: str) -> Iterator[str]:
     table: RightsTable = import_module(f"{CLOUDS}.{settings.cloud}.rights").TABLE
     rows = table.declared(settings)
+
+    def beyond(row: DeclaredType) -> dict[str, str]:
+        reasons = table.reasons.get(row.type, {})
+        return {right: reasons[right] for right in row.rights if right in reasons}
+
     everything = {(row.on, right) for row in rows for right in row.rights}
     yield f"## {settings.stack}"
     yield ""
     yield f"[{file}](../{file}): {counted(len(everything), 'right')}. Judge: {_JUDGES[settings.cloud]}."
     yield ""
-    yield "| for | generated | judged | beyond, and why |"
+    yield "| for | generated | judged | beyond |"
     yield "|---|---|---|---|"
-    yield from (_row(row, table.reasons.get(row.type, {})) for row in rows)
+    yield from (_row(row, beyond(row)) for row in rows)
+    yield ""
+    yield "Beyond, and why:"
+    yield ""
+    yield from (line for row in rows for line in _reasons(row, beyond(row)))
     yield ""
 
 
-def _row(row: DeclaredType, reasons: Mapping[str, str]) -> str:
-    beyond: dict[str, list[str]] = {}
-    for right, reason in reasons.items():
-        if right in row.rights:
-            beyond.setdefault(reason, []).append(f"`{right}`")
-    count = sum(map(len, beyond.values()))
-    why = "; ".join(f"{', '.join(rights)}: {_linked(reason)}" for reason, rights in beyond.items())
-    return f"| `{row.type}` | {len(row.rights)} | {len(row.rights) - count} | {why or '–'} |"
+def _row(row: DeclaredType, beyond: Mapping[str, str]) -> str:
+    return f"| `{row.type}` | {len(row.rights)} | {len(row.rights) - len(beyond)} | {len(beyond) or '–'} |"
+
+
+def _reasons(row: DeclaredType, beyond: Mapping[str, str]) -> Iterator[str]:
+    """A line for each reason, with all rights that have it."""
+    for reason in dict.fromkeys(beyond.values()):
+        rights = ", ".join(f"`{right}`" for right, why in beyond.items() if why == reason)
+        yield f"- `{row.type.rpartition(':')[2]}`, {rights}: {_linked(reason)}"
 
 
 def _linked(reason: str) -> str:
