@@ -48,7 +48,7 @@ def served() -> Iterator[Registry]:
     here = Registry()
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def answered(self) -> None:
             status, headers, body = here.answer(self.path, dict(self.headers))
             self.send_response(status)
             for key, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -57,12 +57,11 @@ def served() -> Iterator[Registry]:
             if self.command != "HEAD":
                 self.wfile.write(body)
 
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
+    for method in ("GET", "HEAD"):
+        setattr(Handler, f"do_{method}", Handler.answered)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         here.host = f"127.0.0.1:{server.server_port}"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
