@@ -69,6 +69,7 @@ class JobRequest(PodRequest):
     - ``grace_seconds``: from SIGTERM to SIGKILL; a spot node gives at most the cloud's notice.
     - ``service_account``: one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
     - ``files``: a compressed tar archive that is unpacked to ``/workspace``; it needs a ``command``.
+    - ``stored``: the folder of the shared volume in which such an archive is, instead of ``files``.
 
     Raises:
         AskError: what is wrong with a name, or what does not belong together.
@@ -85,6 +86,7 @@ class JobRequest(PodRequest):
     env: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
     files: bytes = b""
+    stored: str = ""
     secrets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,13 +98,18 @@ class JobRequest(PodRequest):
             raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
         if self.sweep is not None and not self.command:
             raise AskError("--sweep: write the program after --; its arguments receive the values")
-        if self.files and not self.command:
+        if self.has_files and not self.command:
             raise AskError("--sync: write the program after --, as in `gpu submit --sync -- python train.py`")
         if names := unnamed(self.command, self.sweep):
             braces = ", ".join(f"{{{name}}}" for name in names)
             raise AskError(
                 f"{braces}: no --sweep has that name; write --sweep {names[0]}=…, or move text with braces into a file"
             )
+
+    @property
+    def has_files(self) -> bool:
+        """Whether its pods unpack an archive."""
+        return bool(self.files or self.stored)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +238,15 @@ def _cloud_labels(job: TrainingJobSpec) -> dict[str, str]:
 def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
     """The archive's parts, and an empty directory to unpack them to."""
     sources = [{"configMap": {"name": part["metadata"]["name"]}} for part in _parts(job)]
-    volumes = [{"name": "files", "projected": {"sources": sources}}, {"name": "workspace", "emptyDir": {}}]
-    return volumes if sources else []
+    parts = [{"name": "files", "projected": {"sources": sources}}] if sources else []
+    return [*parts, {"name": "workspace", "emptyDir": {}}] if job.has_files else []
+
+
+def _file_mounts(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    """Where the container finds the archive, in ConfigMaps or in the shared volume, and unpacks it."""
+    stored = {"name": "shared", "mountPath": FILES, "subPath": job.stored, "readOnly": True}
+    archive = stored if job.stored else {"name": "files", "mountPath": FILES}
+    return [archive, {"name": "workspace", "mountPath": WORKSPACE}] if job.has_files else []
 
 
 def _user(job: TrainingJobSpec) -> dict[str, str]:
@@ -251,7 +265,7 @@ def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
 
 def _container(job: TrainingJobSpec) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
-    command = with_files(command) if job.files else command
+    command = with_files(command) if job.has_files else command
     command = with_saved_log(command, logs) if (logs := _logs(job)) else command
     variables = [
         *_checkpoints(job),
@@ -272,7 +286,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         "name": _CONTAINER,
         "image": job.image,
         **({"command": list(command)} if command else {}),
-        **({"workingDir": WORKSPACE} if job.files else {}),
+        **({"workingDir": WORKSPACE} if job.has_files else {}),
         **({"env": variables} if variables else {}),
         **({"envFrom": [{"secretRef": {"name": name}} for name in job.secrets]} if job.secrets else {}),
         "resources": {
@@ -283,11 +297,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
             *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),
-            *(
-                [{"name": "files", "mountPath": FILES}, {"name": "workspace", "mountPath": WORKSPACE}]
-                if job.files
-                else []
-            ),
+            *_file_mounts(job),
         ],
     }
 

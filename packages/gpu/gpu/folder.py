@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +50,8 @@ EXAMPLES: Final = (".env.example", ".env.sample", ".env.template")
 """Files of such names that hold none."""
 MOST_BYTES: Final = 8 * PART_BYTES
 """Of the compressed archive. It is in etcd, which has room for a few gigabytes."""
-_MOST_READ: Final = 256 * 1024 * 1024
+MOST_READ: Final = 256 * 1024 * 1024
+"""Of a folder that is copied at all."""
 _LARGEST: Final = 3
 
 
@@ -60,14 +61,21 @@ class FolderError(Exception):
 
 @dataclass(frozen=True)
 class FolderArchive:
-    """A compressed tar archive of ``files``, relative to the folder, without what is ``left_out``: credentials."""
+    """A compressed tar archive of ``files``, relative to the folder, without what is ``left_out``: credentials.
+    ``sizes`` are those of the files."""
 
     content: bytes
     files: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{counted(len(self.files), 'file')}, {_size(len(self.content))} compressed{self.warning}"
+
+    def check(self, most: int) -> None:
+        """Raises FolderError if the compressed archive has more bytes."""
+        if len(self.content) > most:
+            raise _too_large(len(self.content), most, self.sizes, " compressed")
 
     @property
     def warning(self) -> str:
@@ -82,8 +90,8 @@ class FolderArchive:
         )
 
 
-def pack(folder: Path) -> FolderArchive:
-    """The folder's files; no content if there are none.
+def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
+    """The folder's files; no content if there are none. ``most``: bytes of the compressed archive.
 
     Raises:
         FolderError: it is too large, the home directory, or has a .gitignore and git is not installed.
@@ -94,15 +102,16 @@ def pack(folder: Path) -> FolderArchive:
     left_out = {name: held for name in names if (held := _credentials(name))}
     files = [name for name in names if name not in left_out and os.path.lexists(folder / name)]
     sizes = {name: (folder / name).lstat().st_size for name in files}
-    if sum(sizes.values()) > _MOST_READ:
-        raise _too_large(sum(sizes.values()), _MOST_READ, sizes, "")
+    if sum(sizes.values()) > MOST_READ:
+        raise _too_large(sum(sizes.values()), MOST_READ, sizes, "")
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
         for name in files:
             archive.add(folder / name, name, filter=_anonymous)
-    if len(buffer.getvalue()) > MOST_BYTES:
-        raise _too_large(len(buffer.getvalue()), MOST_BYTES, sizes, " compressed")
-    return FolderArchive(buffer.getvalue() if files else b"", tuple(files), tuple(dict.fromkeys(left_out.values())))
+    content = buffer.getvalue() if files else b""
+    archive = FolderArchive(content, tuple(files), tuple(dict.fromkeys(left_out.values())), sizes)
+    archive.check(most)
+    return archive
 
 
 def _credentials(name: str) -> str:
@@ -155,7 +164,7 @@ def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def _too_large(total: int, limit: int, sizes: dict[str, int], how: str) -> FolderError:
+def _too_large(total: int, limit: int, sizes: Mapping[str, int], how: str) -> FolderError:
     largest = sorted(sizes, key=lambda name: -sizes[name])[:_LARGEST]
     listed = ", ".join(f"{name} ({_size(sizes[name])})" for name in largest)
     return FolderError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import sys
 import tarfile
 from dataclasses import replace
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 from facts.concepts.offer import CheckpointsOffer
-from gpu.commands import copying
+from facts.jobs.runner import FILES
+from gpu.commands import copying, fit, submission
+from gpu.commands import offer as offer_commands
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
 
@@ -70,7 +73,7 @@ def pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     kubectl.write_text(
         f"#!{sys.executable}\n"
         "import os, sys\n"
-        "pod, command = sys.argv[sys.argv.index('exec') + 1], sys.argv[sys.argv.index('--') + 1:]\n"
+        "pod, command = sys.argv[sys.argv.index('--') - 1], sys.argv[sys.argv.index('--') + 1:]\n"
         f"place = os.path.join({str(home)!r}, pod)\n"
         "os.chdir(place)\n"
         "os.execvp(command[0], [place + each if each.startswith('/') else each for each in command])\n"
@@ -230,3 +233,87 @@ def test_a_copy_that_kubectl_ends_is_no_success(
     (tmp_path / "bin/kubectl").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\nexit 2\n")
     code, _, err = gpu("cp", "train:out", "here")
     assert (code, "copied in part: tar or kubectl ended with 2" in err) == (1, True)
+
+
+@pytest.fixture
+def project(pods: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is too large for the cluster's API."""
+    folder = pods.parent / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)")
+    (folder / "data.bin").write_bytes(random.Random(1).randbytes(8 * 1024 * 1024))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def submitting(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
+    """A cluster with a shared volume in the namespace ``default``."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    cluster = in_place(monkeypatch, Cluster, fit, offer_commands, submission)
+    cluster.published = replace(offer(pool("t4-1")), volume_namespace="default")
+    own: type[Cluster] = cluster
+    return own
+
+
+SUBMIT = ("submit", "--detach", "--name", "train2", "--", "python", "train.py")
+
+
+def test_a_folder_that_is_too_large_for_the_api_is_stored_in_the_shared_volume(
+    gpu: Run, submitting: type[Cluster], pods: Path, project: Path
+) -> None:
+    for _ in range(2):
+        code, _, err = gpu(*SUBMIT)
+        assert (code, "a pod without GPU stores this folder" in err) == (0, True)
+    (archive,) = [each for each in (pods / "reader/shared/.sync").rglob("*") if each.is_file()]
+    assert archive.name == "archive"
+    with tarfile.open(archive) as stored:
+        assert sorted(stored.getnames()) == ["data.bin", "train.py"]
+    writer, job, *_ = submitting.created
+    assert writer["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][0]["readOnly"] is False
+    assert submitting.deleted[0].endswith(writer["metadata"]["name"])
+    assert not [each for each in submitting.created if each["kind"] == "ConfigMap"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    mounts = {each["mountPath"]: each for each in container["volumeMounts"]}
+    assert mounts[FILES] == {
+        "name": "shared",
+        "mountPath": FILES,
+        "subPath": f".sync/{archive.parent.name}",
+        "readOnly": True,
+    }
+    assert container["workingDir"] == "/workspace"
+    volumes = {each["name"] for each in job["spec"]["template"]["spec"]["volumes"]}
+    assert {each["name"] for each in container["volumeMounts"]} <= volumes
+    assert "files" not in volumes
+
+
+def test_half_a_folder_is_not_stored_and_no_job_is_created(
+    gpu: Run, submitting: type[Cluster], pods: Path, project: Path
+) -> None:
+    kubectl = pods.parent / "bin/kubectl"
+    whole = kubectl.with_name("whole")
+    kubectl.rename(whole)
+    kubectl.write_text(f'#!/bin/sh\nhead -c 100000 | {whole} "$@"\n')
+    kubectl.chmod(0o755)
+    code, _, err = gpu(*SUBMIT)
+    assert (code, "was not stored in the shared volume: kubectl ended with 9" in " ".join(err.split())) == (1, True)
+    assert [each["metadata"]["name"].startswith("gpu-cp-") for each in submitting.created] == [True]
+    assert not [each for each in (pods / "reader/shared/.sync").rglob("*") if each.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("volume", "arguments"), [(None, SUBMIT), ("ml", SUBMIT), ("default", (*SUBMIT[:1], "--dry-run", *SUBMIT[1:]))]
+)
+def test_without_the_volume_a_large_folder_is_refused(
+    gpu: Run,
+    submitting: type[Cluster],
+    pods: Path,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    volume: str | None,
+    arguments: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(submitting, "published", replace(offer(pool("t4-1")), volume_namespace=volume))
+    code, _, err = gpu(*arguments)
+    assert (code, "compressed, more than 7.0 MiB" in " ".join(err.split())) == (2, True)
+    assert submitting.created == []

@@ -1,7 +1,11 @@
-"""``gpu cp``: files of a job on your computer: of its running pod, of the shared volume, or how to read its bucket."""
+"""``gpu cp``: files of a job on your computer: of its running pod, of the shared volume, or how to read its bucket.
+
+And the other way: a folder that is too large for the cluster's API, in the shared volume.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import secrets
 import subprocess
@@ -77,7 +81,10 @@ def _pod_with(cluster: ClusterClient, name: str, index: int, path: str) -> Itera
     if running:
         yield str(running[-1]["metadata"]["name"])
     elif shared and _mounts_volume(job):
-        with _reader(cluster, job) as reader:
+        err().print(
+            "[dim]no pod of the job runs; a pod without GPU reads the shared volume, which takes some seconds …[/]"
+        )
+        with _volume_pod(cluster, job) as reader:
             yield reader
     else:
         fail(f"no pod of {name} runs, and {path} went with its container; {_elsewhere(cluster, job, shared)}", EXIT_NO)
@@ -110,16 +117,16 @@ def _elsewhere(cluster: ClusterClient, job: Any, shared: bool) -> str:
 
 
 @contextmanager
-def _reader(cluster: ClusterClient, job: Any) -> Iterator[str]:
-    """A running pod without GPU in the job's namespace that reads the shared volume; it is deleted afterwards."""
-    reader = volume_reader(job, f"gpu-cp-{secrets.token_hex(3)}", ["sleep", str(_LONGEST_SECONDS)], _LONGEST_SECONDS)
+def _volume_pod(cluster: ClusterClient, job: Any, *, writes: bool = False) -> Iterator[str]:
+    """A running pod without GPU in the job's namespace that has the shared volume; it is deleted afterwards."""
+    command = ("sleep", str(_LONGEST_SECONDS))
+    reader = volume_reader(job, f"gpu-cp-{secrets.token_hex(3)}", command, _LONGEST_SECONDS, writes=writes)
     name, namespace = reader["metadata"]["name"], reader["metadata"]["namespace"]
-    err().print("[dim]no pod of the job runs; a pod without GPU reads the shared volume, which takes some seconds …[/]")
     cluster.create(reader)
     try:
         pod = _when_running(cluster, name, namespace)
         if pod is None:
-            fail(f"no node could run the pod that reads the shared volume within {_SECONDS} seconds", EXIT_NO)
+            fail(f"no node could run the pod with the shared volume within {_SECONDS} seconds", EXIT_NO)
         yield pod
     finally:
         cluster.delete(job_path(namespace, name))
@@ -166,3 +173,33 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
     if process.returncode:
         fail(f"{path} was copied in part: tar or kubectl ended with {process.returncode}", EXIT_NO)
     return files
+
+
+def stored_at(content: bytes) -> str:
+    """The folder of the shared volume for an archive, by its content: the same is stored once."""
+    return f".sync/{hashlib.sha256(content).hexdigest()[:32]}"
+
+
+_STORE: Final = """\
+set -e
+cd "$0"
+if [ -f "$1/archive" ]; then cat > /dev/null; exit 0; fi
+mkdir -p .sync && chmod a+rwxt .sync 2> /dev/null || true
+mkdir -p "$1"
+cat > "$1/.$2"
+if [ "$(sha256sum < "$1/.$2" | cut -c 1-64)" = "$3" ]; then mv "$1/.$2" "$1/archive"; else rm "$1/.$2"; exit 9; fi
+"""
+"""Stores standard input, if it is whole. Its name is hidden until then: a job unpacks the others."""
+
+
+def store(cluster: ClusterClient, job: Any, content: bytes) -> None:
+    """Have the archive in the shared volume, by a pod without GPU in the namespace of ``job``; the command fails if it
+    is not there afterwards."""
+    kubectl = program_of_kubectl()
+    err().print("[dim]a pod without GPU stores this folder in the shared volume, which takes some seconds …[/]")
+    words = (SHARED, stored_at(content), secrets.token_hex(3), hashlib.sha256(content).hexdigest())
+    with _volume_pod(cluster, job, writes=True) as pod:
+        command = [kubectl, *cluster.kubectl_place, "exec", "-i", pod, "--", "sh", "-c", _STORE, *words]
+        done = subprocess.run(command, input=content, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        fail(f"this folder was not stored in the shared volume: kubectl ended with {done.returncode}", EXIT_NO)

@@ -89,13 +89,16 @@ def reader_of(job: Object, file: str) -> dict[str, Any]:
     return volume_reader(job, f"gpu-logs-{secrets.token_hex(3)}", ("tail", "-c", "8388608", file), _SECONDS)
 
 
-def volume_reader(job: Object, name: str, command: Sequence[str], seconds: int) -> dict[str, Any]:
+def volume_reader(
+    job: Object, name: str, command: Sequence[str], seconds: int, *, writes: bool = False
+) -> dict[str, Any]:
     """A Job ``name`` in the namespace of ``job`` that runs a command with the shared volume, for so many seconds at
-    most."""
+    most; it may write there only if it ``writes``."""
     text = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).substitute(
         name=name,
         namespace=job["metadata"]["namespace"],
         seconds=seconds,
+        read_only=str(not writes).lower(),
         shared=SHARED,
         claim=SHARED_CLAIM,
         managed_by=MANAGED_BY,

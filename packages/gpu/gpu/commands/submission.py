@@ -27,6 +27,7 @@ from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
+from gpu.commands.copying import store, stored_at
 from gpu.commands.fit import ClusterChoice, choose
 from gpu.commands.following import follow
 from gpu.commands.job_file import (
@@ -39,7 +40,7 @@ from gpu.commands.job_file import (
 )
 from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
-from gpu.folder import IMAGE, FolderArchive, pack
+from gpu.folder import IMAGE, MOST_BYTES, MOST_READ, FolderArchive, pack
 from gpu.submit import check_notify, check_secrets, create, name_for, notify_manifests, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -192,6 +193,8 @@ def submit(asked: SubmitOptions) -> None:
         _confirm_sweep(price, console, yes=asked.yes)
     if placed.archive is not None and placed.archive.files:
         console.print(escape(f"syncing this folder: {placed.archive}"))
+    if placed.archive is not None and placed.request.stored:
+        store(target, manifests(training_job(placed.request, fit, "", offer))[0], placed.archive.content)
     job = limited(training_job(placed.request, fit, _image(asked, placed, console), offer), fit)
     _warn(job, fit, offer, console)
     for warning in _created(target, job, offer, notify_manifests(job, asked.notify) if asked.notify else ()):
@@ -216,8 +219,10 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     archive = _folder(asked, script_of(program), console, build=build)
     pods = request_of(asked)
     target = _target(asked, pods)
-    request = _job_request(asked, replace(pods, namespace=target.namespace), program, archive)
     offer = target.offer()
+    if archive is not None and (asked.dry_run or offer.volume_namespace != target.namespace):
+        archive.check(MOST_BYTES)
+    request = _job_request(asked, replace(pods, namespace=target.namespace), program, archive)
     team_of(offer, request)  # before anything is built
     check_secrets(target, request.secrets)
     fit = place(offer, request)
@@ -239,7 +244,7 @@ def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build
     synced = bool(asked.sync) or (asked.image is None and not build)
     if script is not None and (synced or build) and not Path(script).is_file():
         _missing(script, console, synced=synced)
-    archive = pack(Path.cwd()) if synced else None
+    archive = pack(Path.cwd(), MOST_READ) if synced else None
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         because = (
             "its name is one of credentials; rename it"
@@ -262,7 +267,9 @@ def _target(asked: SubmitOptions, request: PodRequest) -> ClusterClient:
 def _job_request(
     asked: SubmitOptions, request: PodRequest, program: tuple[str, ...], archive: FolderArchive | None
 ) -> JobRequest:
-    """The options as a job. Raises AskError."""
+    """The options as a job; what is too large for the cluster's API is in the shared volume. Raises AskError."""
+    content = archive.content if archive else b""
+    small = len(content) <= MOST_BYTES
     return JobRequest(
         **vars(request),
         name=asked.name or name_for(program, asked.image),
@@ -276,7 +283,8 @@ def _job_request(
         env=variables(asked.env_file, asked.env or []),
         service_account=asked.service_account,
         secrets=tuple(dict.fromkeys(asked.secret or ())),
-        files=archive.content if archive else b"",
+        files=content if small else b"",
+        stored="" if small else stored_at(content),
     )
 
 
