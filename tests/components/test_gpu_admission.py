@@ -338,6 +338,10 @@ def test_a_pool_for_teams_is_for_pods_of_their_namespaces_alone(submit: Submit, 
         pytest.param(of_lab("others"), id="the taint of no pool"),
         pytest.param(asking(8, tolerations=[TOLERATE_8, TOLERATE_SPOT]), id="the size alone"),
         pytest.param(asking(1, tolerations=[TOLERATE_ALL], kind="DaemonSet"), id="a DaemonSet"),
+        pytest.param(
+            asking(1, tolerations=[TOLERATE_ALL], selector={"gpucluster.dev/gpu": "nvidia-h100-80gb"}),
+            id="tolerates all, in a cluster of others",
+        ),
     ],
 )
 def test_who_reaches_no_pool_of_other_teams_is_not_refused(submit: Submit, manifest: dict[str, Any]) -> None:
