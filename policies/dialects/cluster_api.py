@@ -6,7 +6,7 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudpro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
@@ -40,8 +40,8 @@ from policies.readers.eks.template import (
 )
 from policies.readers.gke.facts import CLOUD as GOOGLE
 from policies.readers.gke.facts import whole_machine_gpus
-from policies.readers.kubernetes.objects import read_object, whole_objects
-from policies.readers.node_registration import decoded, parsed_labels, parsed_taints
+from policies.readers.kubernetes.objects import apart
+from policies.readers.node_registration import parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
 from policies.readers.taints import CONSTANTS, EFFECTS, taints_of
@@ -59,13 +59,18 @@ _WITHOUT_GPUS: Final = ("Docker", "Dev", "InMemory")
 
 
 def read_machines(declared: Declared) -> Iterable[Item]:
-    """A set of machines that share one template."""
+    """A set of machines that share one template; one for each template and boot data that its references may mean."""
+    machine = at(declared.properties, "spec", "template", "spec")
+    for infrastructure in _referenced(declared, at(machine, "infrastructureRef")):
+        for bootstrap in _referenced(declared, at(machine, "bootstrap", "configRef")):
+            yield _group_of(declared, infrastructure, bootstrap)
+
+
+def _group_of(declared: Declared, infrastructure: Declared | None, bootstrap: Declared | None) -> NodeGroup:
     properties = declared.properties
     spec, metadata = properties.get("spec"), properties.get("metadata")
     machine = at(spec, "template", "spec")
     annotations = at(metadata, "annotations")
-    infrastructure = _referenced(declared, at(machine, "infrastructureRef"))
-    bootstrap = _referenced(declared, at(machine, "bootstrap", "configRef"))
     least, most = _bound(annotations, "min-size"), _bound(annotations, "max-size")
     scaled: Maybe[bool] = UNKNOWN if annotations is UNKNOWN else least is not None and most is not None
     scaling = _own_scaling(infrastructure)
@@ -73,7 +78,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
         least, most, scaled = *scaling, True
     replicas = whole(at(spec, "replicas"))
     kinds = _machines(annotations, at(machine, "infrastructureRef"), infrastructure)
-    yield NodeGroup(
+    return NodeGroup(
         name=declared.object_name,
         cloud=CLOUD,
         gpus=Gpus(per_node=kinds.gpus),
@@ -100,24 +105,19 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     )
 
 
-def read_resource_set(declared: Declared) -> Iterable[Item]:
+def in_resource_set(declared: Declared) -> Iterable[Declared]:
     """``ClusterResourceSet``, which applies what ConfigMaps and Secrets hold.
 
     https://cluster-api.sigs.k8s.io/tasks/cluster-resource-set
     """
-    for reference in declared.references:
-        data = [reference.properties.get(key) for key in ("data", "stringData", "binaryData")]
-        texts = [value for part in data if isinstance(part, Mapping) for value in part.values()]
-        readable = [decoded(each) or each for each in texts if isinstance(each, str)]
-        _, objects = whole_objects(readable)
-        for each in objects:
-            yield from read_object(each, declared)
+    keys = ("data", "binaryData", "stringData")
+    held = [reference.properties.get(key) for reference in declared.references for key in keys]
+    return apart(declared, held, declared.properties)
 
 
 _RESOURCE_SET: Final = "kubernetes:addons.cluster.x-k8s.io/*:ClusterResourceSet"
 READERS: Final[Mapping[str, Reader]] = {
     **{f"kubernetes:cluster.x-k8s.io/{version}:{kind}": read_machines for version in _VERSIONS for kind in _SETS},
-    _RESOURCE_SET: read_resource_set,
 }
 
 
@@ -178,6 +178,7 @@ def _googles_cluster(spec: Any) -> Mapping[str, Any]:
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     **{f"kubernetes:cluster.x-k8s.io/{version}:Machine": _one_machine for version in _VERSIONS},
+    _RESOURCE_SET: in_resource_set,
     "kubernetes:*cluster.x-k8s.io/*:AWSManagedControlPlane": _control_plane(
         "aws:eks/cluster:Cluster", _amazons_cluster
     ),
@@ -192,48 +193,25 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 
 def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     machine = at(declared.properties, "spec", "template", "spec")
-    refs = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
-    for other in everything.of_kinds(*(at(reference, "kind") for reference in refs)):
-        if any(_is(other, reference, declared) for reference in refs):
-            yield other
+    for reference in (at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")):
+        yield from everything.meant(reference, declared)
 
 
 def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
     listed = items(at(declared.properties, "spec", "resources"))
-    named = {(at(each, "kind"), at(each, "name")) for each in listed if not holds_unknown(each)}
-    objects = everything.of_kinds("ConfigMap", "Secret")
-    return [each for each in objects if (each.kind, each.object_name) in named and _beside(each, declared)]
+    return [other for each in listed for other in everything.meant({**each, "apiVersion": "v1"}, declared)]
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     **{type_token: Referrer(refers=lambda _: True, finds=_parts) for type_token in READERS},
-    _RESOURCE_SET: Referrer(refers=lambda _: True, finds=_applied),
+    _RESOURCE_SET: Referrer(refers=lambda _: True, finds=_applied, holds_theirs=True),
 }
 
 
-def _is(resource: Declared, reference: Any, declared: Declared) -> bool:
-    """Whether ``declared`` means this resource by a reference of its: of that kind, group and name, beside it."""
-    kind, name = at(reference, "kind"), at(reference, "name")
-    group = coalesce(at(reference, "apiGroup"), at(reference, "apiVersion"))
-    own_group = resource.type.split(":")[1].partition("/")[0]
-    same_group = (
-        own_group == group.partition("/")[0] if isinstance(group, str) else own_group.endswith("cluster.x-k8s.io")
-    )
-    named = isinstance(name, str) and at(resource.properties, "metadata", "name") == name
-    return resource.kind == kind and named and same_group and _beside(resource, declared)
-
-
-def _beside(one: Declared, other: Declared) -> bool:
-    """Whether both may be in one namespace."""
-    places = {
-        coalesce(at(each.properties, "metadata", "namespace"), each.provider.get("namespace"), "default")
-        for each in (one, other)
-    }
-    return UNKNOWN in places or len(places) == 1
-
-
-def _referenced(declared: Declared, reference: Any) -> Declared | None:
-    return next((resource for resource in declared.references if _is(resource, reference, declared)), None)
+def _referenced(declared: Declared, reference: Any) -> Sequence[Declared | None]:
+    """What the reference may mean; of several, those that are certainly in the same cluster."""
+    found = Program(declared.references).meant(reference, declared)
+    return [each for each in found if each.certain] or found or [None]
 
 
 def _bound(annotations: Any, which: str) -> Maybe[int | None]:

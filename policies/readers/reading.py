@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -18,14 +18,14 @@ from typing import Any, Final, TypeVar
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.model import Machine, Price
-from facts.concepts.declared import Cluster, NodeGroup, Reservation, Stack, Unreadable, Workload, same_place
+from facts.concepts.declared import Cluster, NodeGroup, PodScaler, Reservation, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.key_material import key_material
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
-from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program
+from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
 from policies.readers.unread import unread
 
 T = TypeVar("T")
@@ -37,14 +37,25 @@ def read(resource: Declared) -> tuple[Item, ...]:
 
 
 def spellings(resource: Declared) -> tuple[Declared, ...]:
-    """The resource as the readers know it: itself, or what it says in another spelling, which may be several."""
-    spelling = spelling_of(resource.type)
-    if spelling is None:
+    """The resource as the readers know it: itself, or what it says in another spelling, which may be several; beside
+    it each object that it holds."""
+    if resource.outside is not None:
         return (resource,)
     try:
-        return tuple(spelling(resource))
+        return tuple(_spelled(resource))
     except Exception as error:  # any error: the gate reports it, and checks the other resources
-        return (replace(resource, trouble=_words(error)),)
+        return (replace(resource, trouble=_words(error), outside=resource.properties),)
+
+
+def _spelled(resource: Declared) -> Iterator[Declared]:
+    spelling = spelling_of(resource.type)
+    for each in spelling(resource) if spelling else (resource,):
+        if each.outside is not None:
+            yield each
+        elif each is resource:
+            yield replace(each, outside=each.properties)
+        else:
+            yield from _spelled(each)
 
 
 def _read(resource: Declared) -> Iterable[Item]:
@@ -53,7 +64,8 @@ def _read(resource: Declared) -> Iterable[Item]:
         items = reader(resource) if reader else ()
         subjects = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
-            subjects = (*subjects, *unread(resource))
+            # Objects that it holds are read by themselves, and say nothing about the rest.
+            subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
         subjects = (*subjects, *key_material(resource))
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
@@ -62,8 +74,9 @@ def _read(resource: Declared) -> Iterable[Item]:
 
 def _of_gpus(item: Item) -> bool:
     """Whether rules check its GPUs, so that a mention of some is no news."""
-    workload = isinstance(item, Workload)
-    return not workload or item.gpus is UNKNOWN or item.gpus > 0
+    if isinstance(item, Workload):
+        return item.gpus is UNKNOWN or item.gpus > 0
+    return not isinstance(item, PodScaler)
 
 
 def waits(resource: Declared) -> bool:
@@ -81,21 +94,44 @@ def _waits(resource: Declared) -> bool:
 
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
-    everything = Program(spelled for resource in resources for spelled in spellings(resource))
-    several = len({(each.provider_urn, repr(each.provider)) for each in everything}) > 1
-    by_provider: dict[tuple[str, str], Program] = {}
-    linked_resources = []
-    for resource in everything:
-        referrer, place = referrer_of(resource.type), (resource.provider_urn, repr(resource.provider))
-        if referrer and several and place not in by_provider:
-            by_provider[place] = everything.seen_from(resource)
-        try:
-            references = tuple(referrer.finds(resource, by_provider.get(place, everything))) if referrer else ()
-        except Exception as error:
-            linked_resources.append(replace(resource, trouble=_words(error)))
-            continue
-        linked_resources.append(replace(resource, references=references) if references else resource)
-    return linked_resources
+    everything = Program(_once([spelled for resource in resources for spelled in spellings(resource)]))
+    everything = Program(each for resource in everything for each in _with_theirs(resource, everything))
+    return [_completed(resource, everything) for resource in everything]
+
+
+def _once(everything: Sequence[Declared]) -> Iterable[Declared]:
+    """Without the objects that a component holds, where it has made them resources; a URN tells the types of its
+    parents."""
+    holders = {each.holder for each in everything if each.holder}
+    making = {holder for holder in holders if any(f"{holder}$" in each.urn for each in everything)}
+    return (each for each in everything if each.holder not in making)
+
+
+def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...]:
+    """The resource, with the objects that others hold for it."""
+    referrer = referrer_of(resource.type)
+    if referrer is None or not referrer.holds_theirs:
+        return (resource,)
+    return spellings(replace(_completed(resource, everything), outside=None))
+
+
+def _completed(resource: Declared, everything: Program) -> Declared:
+    referrer = referrer_of(resource.type)
+    try:
+        found = tuple(referrer.finds(resource, everything)) if referrer else ()
+        within_reach = (each for other in found for each in _within_reach(resource, other))
+        references = tuple(sorted(within_reach, key=lambda each: not each.certain))
+    except Exception as error:
+        return replace(resource, trouble=_words(error))
+    return replace(resource, references=references) if references else resource
+
+
+def _within_reach(resource: Declared, other: Declared) -> tuple[Declared, ...]:
+    """The other, unless it is known to be in another region, account or cluster: names occur in several of these."""
+    sources = (*resource.dependencies.values(), *other.dependencies.values())
+    linked_by_engine = any(urn in urns for urns in sources for urn in (resource.urn, other.urn))
+    beside = True if linked_by_engine else in_one_place(resource, other)
+    return () if beside is False else (other if beside is True else replace(other, certain=False),)
 
 
 def read_stack(resources: Iterable[Declared]) -> Stack:

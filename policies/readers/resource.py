@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
-from typing import Any, Literal
+from functools import cache, cached_property
+from typing import Any, Final, Literal
 
 from facts.concepts.declared import Item
 from facts.concepts.kubernetes import Toleration
-from facts.concepts.unknown import Maybe, at, known_text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, holds_unknown, items, known_text, text
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,15 @@ class Declared:
     """The configuration of its provider: which account and region it goes to, unless it says so itself."""
     provider_urn: str = ""
     """Which provider that is: two clusters' may have the same configuration, as far as it is known."""
+    certain: bool = True
+    """Of a reference: whether it is certainly in the region, account or cluster of the resource that it completes."""
     trouble: str = ""
     """Why those that complete it could not be found."""
+    outside: Properties | None = None
+    """Its properties without the objects that it holds, which are resources of their own; ``None`` before
+    ``spellings``."""
+    holder: str = ""
+    """The type of the resource that holds this object; empty for a resource of the program."""
 
     @property
     def kind(self) -> str:
@@ -64,6 +72,17 @@ class Declared:
     def named(self, *path: str) -> str:
         """The name that its properties have at ``path``; without one, its own in the program."""
         return known_text(at(self.properties, *path)) or self.name
+
+    @property
+    def group(self) -> str:
+        """The API group of the Kubernetes object; that of the core is ``core``."""
+        return self.type.split(":")[1].partition("/")[0]
+
+    @property
+    def place_in_cluster(self) -> Maybe[str]:
+        """The namespace of the Kubernetes object, its provider's where it names none; it may be unknown."""
+        own = (at(self.properties, "metadata", "namespace"), self.provider.get("namespace"))
+        return coalesce(*(text(each) for each in own), "default")
 
     @property
     def object_name(self) -> str:
@@ -86,11 +105,6 @@ class Program(tuple[Declared, ...]):
             by_type.setdefault(resource.type, []).append(resource)
         return by_type
 
-    def seen_from(self, resource: Declared) -> Program:
-        """The same, those of its provider first: others of their name may be in another region, account or cluster."""
-        of_provider = (resource.provider_urn, resource.provider)
-        return Program(sorted(self, key=lambda other: (other.provider_urn, other.provider) != of_provider))
-
     def of(self, *types: str) -> list[Declared]:
         """The resources of these types."""
         return [resource for token in types for resource in self._by_type.get(token, ())]
@@ -99,6 +113,19 @@ class Program(tuple[Declared, ...]):
         """The objects of these kinds (the last part of their type), patches of them too."""
         tokens = (token for token in self._by_type if kind_of(token) in kinds)
         return self.of(*tokens)
+
+    def meant(self, reference: Any, user: Declared, *, cluster_scoped: bool = False) -> list[Declared]:
+        """The objects in Kubernetes that a reference of ``user``'s may mean: of its kind, its group where it names one,
+        and its name, in its namespace or else that of ``user``; several if nothing that is known tells them apart."""
+        name, group = at(reference, "name"), _group(reference)
+        namespace = coalesce(at(reference, "namespace"), user.place_in_cluster)
+        return [
+            other
+            for other in self.of_kinds(at(reference, "kind"))
+            if isinstance(name, str) and name == at(other.properties, "metadata", "name")
+            if group in (None, other.group)
+            if cluster_scoped or UNKNOWN in (namespace, other.place_in_cluster) or namespace == other.place_in_cluster
+        ]
 
 
 @dataclass(frozen=True)
@@ -109,9 +136,80 @@ class Referrer:
     """Whether this one is completed by others at all."""
     finds: Callable[[Declared, Program], Iterable[Declared]]
     """Those that complete it, among everything that is declared."""
+    holds_theirs: bool = False
+    """Whether the objects that those hold are what it declares: its spelling takes them from ``references``."""
 
 
 Reader = Callable[[Declared], Iterable[Item]]
+
+
+def _group(reference: Any) -> str | None:
+    """The API group that a reference names, by itself or in its version; ``None`` where it is not known."""
+    group = coalesce(*(at(reference, key) for key in ("apiGroup", "group", "apiVersion")))
+    if not isinstance(group, str):
+        return None
+    return "core" if re.fullmatch(r"(?:v\d\w*)?", group) else group.partition("/")[0]
+
+
+# What certainly tells two accounts apart, of all clouds' providers.
+_ACCOUNTS: Final = ("allowedAccountIds", "project", "subscriptionId")
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/introduction.html: its users and roles are in no region.
+_REGIONAL: Final = re.compile(r"(?:pulumi:providers:)?aws:(?!iam)")
+
+
+def in_one_place(one: Declared, other: Declared) -> Maybe[bool]:
+    """Whether both are in one account, region and cluster; unknown where nothing known tells two providers, or two
+    resources that hold objects for some cluster, apart."""
+    if one.provider_urn == other.provider_urn and one.provider == other.provider:
+        apart = _regions_differ(one, other)
+    else:
+        apart = _regions_differ(one, other) or any(
+            _differ(one.provider.get(key), other.provider.get(key)) for key in _ACCOUNTS
+        )
+        apart = apart or _differ(*(_cluster_of(each) for each in (one, other)))
+    if apart:
+        return False
+    held = (one.holder or other.holder) and one.urn != other.urn
+    return UNKNOWN if held or one.provider_urn != other.provider_urn else True
+
+
+def _differ(one: Any, other: Any) -> bool:
+    known = not any(each is None or holds_unknown(each) for each in (one, other))
+    return known and one != other
+
+
+def _regions_differ(one: Declared, other: Declared) -> bool:
+    if not _REGIONAL.match(one.type) or not _REGIONAL.match(other.type):
+        return False
+    return _differ(*(coalesce(each.properties.get("region"), each.provider.get("region")) for each in (one, other)))
+
+
+def _cluster_of(declared: Declared) -> Any:
+    """What identifies the cluster of an object: the address of its API server, or the file and context that say it."""
+    if not declared.type.startswith("kubernetes:"):
+        return None
+    keys = ("kubeconfig", "context", "cluster")
+    said = tuple(declared.provider.get(key) for key in keys)
+    if all(each is None for each in said):
+        return None
+    return said if holds_unknown(said) else _server(*(str(each or "") for each in said))
+
+
+@cache
+def _server(kubeconfig: str, context: str, cluster: str) -> Any:
+    import yaml  # 0.1 s that few programs need to spend
+
+    try:
+        config = yaml.safe_load(kubeconfig)
+    except yaml.YAMLError:
+        config = None
+    named = {
+        section: {at(each, "name"): at(each, section[:-1]) for each in items(at(config, section))}
+        for section in ("clusters", "contexts")
+    }
+    chosen = cluster or at(named["contexts"].get(context or at(config, "current-context")), "cluster")
+    server = at(named["clusters"].get(chosen), "server")
+    return server if isinstance(server, str) else (kubeconfig, context, cluster)
 
 
 def kind_of(type_token: str) -> str:

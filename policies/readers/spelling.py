@@ -6,11 +6,14 @@ the readers know; it yields several resources for a template.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
+from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared
 
 Spelling = Callable[[Declared], Iterable[Declared]]
@@ -98,3 +101,53 @@ def parsed_all(text: str) -> list[Any]:
         return [*yaml.safe_load_all(text)]
     except yaml.YAMLError:
         return []
+
+
+# Keys as YAML and JSON may write them: https://yaml.org/spec/1.2.2/#57-escaped-characters
+_ESCAPED: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\r?\n[ \t]*())")
+_KEY: Final = r"(?:^|[{{,])[\s?-]*[\"']?{}[\"']?\s*:"
+_MANIFEST_KEYS: Final = [re.compile(_KEY.format(key), re.MULTILINE) for key in ("apiVersion", "kind")]
+_ENCODED: Final = re.compile(r"[A-Za-z0-9+/\s]{40,}={0,2}\s*")
+_CONTROL: Final = re.compile(
+    r"^[ \t]*\{\{-?\s*(?:if|else|end|range|with|define|block|/\*|\$\w+\s*:?=).*?\}\}[ \t]*$", re.MULTILINE
+)
+_PLACEHOLDER: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_WORD: Final = "\ue000"
+"""A character of no script, in place of a placeholder."""
+
+
+def manifests(value: str) -> list[Any]:
+    """The documents of a text that looks like a manifest, or a template of one; none for any other text, and for one
+    that cannot be read."""
+    content = manifest_text(value)
+    return [] if content is None else [_with_unknowns(each) for each in parsed_all(_filled(content))]
+
+
+def manifest_text(value: str) -> str | None:
+    """The text, out of base64 where it is in it, if it has the keys of a manifest."""
+    encoded = decoded(value) if _ENCODED.fullmatch(value) else None
+    content = value if encoded is None else encoded
+    plain = _ESCAPED.sub(_unescaped, content) if "\\" in content else content
+    return content if all(key.search(plain) for key in _MANIFEST_KEYS) else None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    digits = next((each for each in match.groups() if each), "")
+    number = int(digits, 16) if digits else 0
+    return chr(number) if 0 < number <= sys.maxunicode else ""
+
+
+def _filled(content: str) -> str:
+    """A template of Go, or of Argo, with a word in place of each placeholder."""
+    return _PLACEHOLDER.sub(_WORD, _CONTROL.sub("", content)) if "{{" in content else content
+
+
+def _with_unknowns(value: Any) -> Any:
+    """Values that are nothing but a placeholder are unknown."""
+    if isinstance(value, Mapping):
+        return {key: _with_unknowns(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_unknowns(part) for part in value]
+    if not isinstance(value, str) or _WORD not in value:
+        return value
+    return UNKNOWN if value.strip() == _WORD else value.replace(_WORD, "placeholder")

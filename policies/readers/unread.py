@@ -15,8 +15,9 @@ from typing import Any, Final
 from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL, only_gpu_nodes
 from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, at
+from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.resource import Declared, matches
+from policies.readers.spelling import manifest_text
 from policies.readers.tables import rows
 
 _WORD: Final = re.compile(
@@ -43,6 +44,8 @@ _TOOLS: Final = re.compile(
     r"\b(?:eksctl|gcloud\s+(?:beta\s+)?(?:container|compute)|az\s+(?:aks|vm|vmss)|aws\s+(?:eks|ec2|autoscaling)|kops|"
     r"kubectl|helm|terraform|tofu|karpenter)\b"
 )
+# What may hold whole objects: custom resources, and those of tools.
+_HOLDERS: Final = re.compile(r"kubectl:|kubernetes:(?:yaml|[^:/]*\.)")
 _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by hand and exempt it by name."
 
 
@@ -61,9 +64,14 @@ def unread(resource: Declared) -> Iterable[NotEvaluated]:
 
 
 def _opaque(resource: Declared) -> str:
+    if _HOLDERS.match(resource.type) and any(manifest_text(text) for _, text in _texts(_body(resource.properties))):
+        return "it holds a manifest that the gate cannot read"
     why = next((reason for pattern, reason in _OPAQUE.items() if matches(resource.type, pattern)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
+    fetched = items(at(resource.properties, "spec", "fetch"))
+    if fetched and all(isinstance(each, Mapping) and [*each] == ["inline"] for each in fetched):
+        return ""  # its files are in it
     return why
 
 
@@ -100,8 +108,7 @@ _NO_GPUS: Final = re.compile(r"(?:0|false|none|no|off|cpu|disabled|null|)", re.I
 def _of_object(properties: Any, *, names: bool) -> str:
     """The first part of a resource that asks for GPUs; its name and status say nothing. ``names``: also one that names
     a model, a profile or a pool with GPUs."""
-    body = {key: part for key, part in properties.items() if key not in ("metadata", "status", "kind", "apiVersion")}
-    for path, value in _leaves(body):
+    for path, value in _leaves(_body(properties)):
         last, text = path[-1], str(value)
         if _NO_GPUS.fullmatch(text) or (_NAMES.match(last) and not _CHOOSING_KEY.search(last)):
             continue
@@ -111,6 +118,10 @@ def _of_object(properties: Any, *, names: bool) -> str:
         if within and (_WORD.search(text) or MODEL.search(text) or only_gpu_nodes(last, [text])):
             return f"{last}: {text}"
     return ""
+
+
+def _body(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: part for key, part in properties.items() if key not in ("metadata", "status", "kind", "apiVersion")}
 
 
 _CHOICES: Final = ("nodeselector", "nodeaffinity", "resources", "accelerators", "devices")

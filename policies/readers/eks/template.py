@@ -17,7 +17,20 @@ from facts.catalog.gpu_machines import gpu_machines, most_gpus
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    both,
+    coalesce,
+    either,
+    flag,
+    holds_unknown,
+    items,
+    text,
+    whole,
+)
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_gpu_family, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
@@ -206,7 +219,8 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
     """The template that ``properties`` of a group refer to; with several, what all of them have in common."""
     if all(declared.properties.get(name) is None for name in properties):
         return NO_TEMPLATE
-    templates = [template_of(each) for each in declared.references if each.type in (TEMPLATE, CONFIGURATION)]
+    listed = [each for each in declared.references if each.type in (TEMPLATE, CONFIGURATION)]
+    templates = [template_of(each) for each in [each for each in listed if each.certain] or listed]
     if not templates:
         return ELSEWHERE
     together = templates[0]
@@ -217,6 +231,8 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
             together,
             choices=together.choices + other.choices,
             registration=replace(together.registration, taints=common),
+            disk_encrypted=both((together.disk_encrypted, other.disk_encrypted)),
+            private=both((together.private, other.private)),
             gpu_image=together.gpu_image or other.gpu_image,
             pods_as_nodes=either((together.pods_as_nodes, other.pods_as_nodes)),
         )

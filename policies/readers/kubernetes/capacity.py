@@ -67,10 +67,13 @@ def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
     place of a number, at least one is counted.
     https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/proposals/buffers.md
     """
+    for source in declared.references or (None,):
+        yield _room(declared, UNKNOWN if source is None else _pod_of(source))
+
+
+def _room(declared: Declared, pod: Any) -> Workload:
     spec = declared.properties.get("spec")
-    source = next(iter(declared.references), None)
-    pod = UNKNOWN if source is None else _pod_of(source)
-    yield Workload(
+    return Workload(
         name=declared.object_name,
         namespace=declared.namespace,
         kind="CapacityBuffer",
@@ -97,13 +100,9 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def _sources(declared: Declared, everything: Program) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
-    template, scalable = at(spec, "podTemplateRef", "name"), at(spec, "scalableRef")
-    for other in everything.of_kinds("PodTemplate", at(scalable, "kind")):
-        kind, name = other.kind, at(other.properties, "metadata", "name")
-        by_template = other.type == _POD_TEMPLATE and template is not None and name == template
-        by_scale = scalable is not None and (kind, name) == (at(scalable, "kind"), at(scalable, "name"))
-        if isinstance(name, str) and (by_template or by_scale):
-            yield other
+    template = {"kind": "PodTemplate", "apiVersion": "v1", "name": at(spec, "podTemplateRef", "name")}
+    for reference in (template, at(spec, "scalableRef")):
+        yield from everything.meant(reference, declared)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {

@@ -7,7 +7,7 @@ of a ``Release`` exist only in the cluster; the engine sees the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,11 +19,11 @@ from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
-from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
+from policies.readers.kubernetes.objects import apart, children, embedded_workloads, whole_objects
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
-from policies.readers.spelling import parsed
+from policies.readers.spelling import Spelling, parsed
 from policies.readers.tables import rows
 
 _TOLERATIONS: Final = {
@@ -49,16 +49,11 @@ def read_release(declared: Declared) -> Iterable[Item]:
     """``kubernetes:helm.sh/v3:Release``: from its rendered manifest where the engine has it, else from its values."""
     inputs = declared.properties
     yield from _commands(declared)
-    manifest = inputs.get("manifest")
-    if isinstance(manifest, Mapping) and manifest:
-        for rendered in manifest.values():
-            yield from read_object(rendered, declared)
+    if _rendered(inputs):
         return
     values, complete = _values(inputs)
     yield from _files(declared, complete)
-    values, objects = whole_objects(values)
-    for each in objects:
-        yield from read_object(each, declared)
+    values, _ = whole_objects(values)
     missing = None if complete else UNKNOWN
     chart, release, space = _chart(inputs), declared.named("name"), known_text(inputs.get("namespace")) or "default"
     daemon_sets = [row for row in _CHARTS if row["chart"] == chart]
@@ -107,6 +102,24 @@ def read_release(declared: Declared) -> Iterable[Item]:
     yield from of_values(chart, values, release, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _rendered(inputs: Mapping[str, Any]) -> Sequence[Any]:
+    """The objects of the chart, where the engine has them."""
+    manifest = inputs.get("manifest")
+    return [*manifest.values()] if isinstance(manifest, Mapping) else []
+
+
+def _in_values(declared: Declared) -> Iterable[Declared]:
+    """A release and the objects that its values hold, such as a chart's ``extraObjects``, or those that it renders."""
+    inputs = declared.properties
+    return apart(declared, {"values": _rendered(inputs) or _values(inputs)[0]}, inputs)
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "kubernetes:helm.sh/v3:Release": _in_values,
+    "kubernetes:helm.sh/v4:Chart": _in_values,
+}
 
 
 def read_chart(declared: Declared) -> Iterable[Item]:

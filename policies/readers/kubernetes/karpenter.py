@@ -7,7 +7,7 @@ https://karpenter.sh/docs/concepts/nodepools/ and https://karpenter.sh/docs/conc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
     at,
+    both,
     flag,
     holds_unknown,
     items,
@@ -75,8 +76,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         types = types or _named_types(template, requirements)
         most = _most_without_gpus(limits, _seller(template), types)
     fixed = whole(at(spec, "replicas"))
-    node_class = next(iter(declared.references), None)
-    own = None if node_class is None else node_class.properties.get("spec")
+    classes = declared.references
     labels = texts(at(metadata, "labels"))
     final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
     yield NodeGroup(
@@ -96,12 +96,10 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             labels=final,
             taints=taints_of(at(template, "taints")),
         ),
-        private=negation(flag(at(own, "associatePublicIPAddress"))),
-        disk_encrypted=not any(at(disk, "ebs", "encrypted") is False for disk in items(at(own, "blockDeviceMappings"))),
-        pods_as_nodes=node_class is not None and _pods_reach(node_class),
-        encrypted_at_host=node_class is None
-        or "AKSNodeClass" not in node_class.type
-        or flag(at(own, "security", "encryptionAtHost")),
+        private=_of_all(classes, lambda each: negation(flag(at(each.properties, "spec", "associatePublicIPAddress")))),
+        disk_encrypted=_of_all(classes, _disks_encrypted),
+        pods_as_nodes=negation(_of_all(classes, lambda each: negation(_pods_reach(each)))),
+        encrypted_at_host=_of_all(classes, _encrypted_at_host),
         idle=idle_of_karpenter(spec, metadata),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
@@ -146,9 +144,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def _node_class(declared: Declared, everything: Program) -> Iterable[Declared]:
     reference = at(declared.properties, "spec", "template", "spec", "nodeClassRef")
-    for other in everything.of_kinds(*_NODE_CLASSES):
-        if (other.kind, at(other.properties, "metadata", "name")) == (at(reference, "kind"), at(reference, "name")):
-            yield other
+    return everything.meant(reference, declared, cluster_scoped=True)
 
 
 # A NodePool is checked alone: its node class (disks, addresses) does not affect idle GPUs.
@@ -384,6 +380,23 @@ def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:
         return UNKNOWN
     capacity = labels.get(_CAPACITY)
     return UNKNOWN if capacity is UNKNOWN else capacity == "spot"
+
+
+def _of_all(classes: Iterable[Declared], good: Callable[[Declared], Maybe[bool]]) -> Maybe[bool]:
+    """Whether all node classes of the pool's reference are good; one that may be another cluster's decides nothing."""
+    answers = ((good(each), each.certain) for each in classes)
+    return both(UNKNOWN if answer is False and not certain else answer for answer, certain in answers)
+
+
+def _disks_encrypted(node_class: Declared) -> bool:
+    disks = items(at(node_class.properties, "spec", "blockDeviceMappings"))
+    return not any(at(disk, "ebs", "encrypted") is False for disk in disks)
+
+
+def _encrypted_at_host(node_class: Declared) -> Maybe[bool]:
+    if "AKSNodeClass" not in node_class.type:
+        return True
+    return flag(at(node_class.properties, "spec", "security", "encryptionAtHost"))
 
 
 def _pods_reach(node_class: Declared) -> Maybe[bool]:

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import PodScaler, Workload
@@ -27,11 +26,9 @@ from policies.readers.kubernetes.workloads import (
     keeps_room,
     tolerations_of,
 )
-from policies.readers.node_registration import decoded
-from policies.readers.reading import read, spellings
-from policies.readers.registry import reader_of
-from policies.readers.resource import Declared, Item, Program, Reader, Referrer
-from policies.readers.spelling import Spelling, parsed_all
+from policies.readers.registry import is_taken
+from policies.readers.resource import Declared, Item, Program, Properties, Reader, Referrer
+from policies.readers.spelling import Spelling, manifests
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -78,30 +75,13 @@ _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 _NO_PODS: Final = ("helm.sh", "kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
 
 
-def unwrap(declared: Declared) -> Iterable[Declared]:
-    """A custom resource without the whole objects in it, and these, which are resources of their own: in compositions,
-    wrappers and templates of operators."""
-    if reader_of(declared.type) is not read_custom_resource or _has_patterns(declared):
-        return (declared,)
-    body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
-    left, objects = whole_objects(body)
-    if not objects:
-        return (declared,)
-    inner = (spelled for each in objects for one in object_in(each, declared) for spelled in spellings(one))
-    return (replace(declared, properties={**declared.properties, **left}), *inner)
-
-
-def _has_patterns(declared: Declared) -> bool:
-    group = declared.type.split(":")[1].partition("/")[0]
-    return any(group == known or group.endswith(f".{known}") for known in _NO_PODS)
-
-
 def read_custom_resource(declared: Declared) -> Iterable[Item]:
     """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
-    if not _has_patterns(declared):
-        group, kind = declared.type.split(":")[1].partition("/")[0], declared.kind
+    group = declared.type.split(":")[1].partition("/")[0]
+    if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
+        kind = declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
-        body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+        body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
         if _PLACING.fullmatch(f"{group}/{kind}"):
             yield from _placed_anywhere(body, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
@@ -154,51 +134,62 @@ def _scheduled(value: Any) -> Iterator[Any]:
         yield from _scheduled(part)
 
 
-def read_list(declared: Declared) -> Iterable[Item]:
-    """``PodList``, ``DeploymentList``…: each object in ``items``."""
-    version, kind = declared.type.split(":")[1:]
-    for number, entry in enumerate(items(declared.properties.get("items"))):
-        if isinstance(entry, Mapping) and "kind" in entry:
-            yield from read_object(entry, declared)
-        elif isinstance(entry, Mapping):
-            item_type = f"kubernetes:{version}:{kind.removesuffix('List')}"
-            yield from read(replace(declared, type=item_type, name=f"{declared.name}[{number}]", properties=entry))
-
-
-def read_group(declared: Declared) -> Iterable[Item]:
-    """``kubernetes:yaml/v2:ConfigGroup``: its objects are no resources while the cluster does not exist yet."""
-    if not declared.references:
-        _, objects = whole_objects([declared.properties.get("yaml"), declared.properties.get("objs")])
-        yield from chain.from_iterable(read_object(each, declared) for each in objects)
-
-
 def children(declared: Declared, everything: Program) -> Iterable[Declared]:
     """The resources that a component has made; a URN tells the types of its parents."""
     return (other for other in everything if f"{declared.type}$" in other.urn)
 
 
-_VERSION: Final = re.compile(r"apiVersion|\\u\w+ersion")
-"""In YAML and JSON a key may be written with escapes."""
+def in_list(declared: Declared) -> Iterable[Declared]:
+    """``PodList``, ``DeploymentList``…: each object in ``items``."""
+    version, kind = declared.type.split(":")[1:]
+    for number, entry in enumerate(items(declared.properties.get("items"))):
+        if isinstance(entry, Mapping):
+            token, name = f"kubernetes:{version}:{kind.removesuffix('List')}", f"{declared.name}[{number}]"
+            own = replace(declared, type=token, name=name, properties=entry, holder=declared.holder or declared.type)
+            yield object_in(entry, declared) or own
 
 
-def _without_placeholders(text: str) -> str:
-    """A template of a manifest whose values are words."""
-    if "{{" not in text:
-        return text
-    return re.sub(r"\{\{.*?\}\}", "placeholder", re.sub(r"^[\t ]*\{\{.*\}\}[\t ]*$", "", text, flags=re.MULTILINE))
+def apart(declared: Declared, holding: Any, rest: Properties) -> Iterator[Declared]:
+    """A resource and the objects that it holds somewhere in ``holding``; ``rest`` is what else it has."""
+    outside, objects = whole_objects(holding)
+    yield replace(declared, outside={**rest, **(outside if isinstance(outside, Mapping) else {"": outside})})
+    for each in objects:
+        if (inner := object_in(each, declared)) is not None:
+            yield inner
+
+
+def _in_body(declared: Declared) -> Iterable[Declared]:
+    """A custom resource: compositions, wrappers and templates of operators hold whole objects."""
+    if is_taken(declared.type):
+        yield declared
+        return
+    rest = {key: part for key, part in declared.properties.items() if key in _NO_BODY}
+    body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+    yield from apart(declared, body, rest)
+
+
+def _in_group(declared: Declared) -> Iterable[Declared]:
+    """``kubernetes:yaml/v2:ConfigGroup``: its objects are no resources while the cluster does not exist yet."""
+    return apart(declared, [declared.properties.get("yaml"), declared.properties.get("objs")], {})
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "kubernetes:*:*List": in_list,
+    "kubernetes:*.*:*": _in_body,
+    "kubernetes:yaml/v2:ConfigGroup": _in_group,
+}
 
 
 def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
-    """A value without the manifests in it, and these: a chart's ``extraObjects``, or YAML in a text."""
-    if isinstance(value, str) and _VERSION.search(value):
-        objects = [each for each in parsed_all(_without_placeholders(value)) if isinstance(each, Mapping)]
-        return (None if objects else value), objects
+    """A value without the manifests in it, and these: a chart's ``extraObjects``, or YAML in a text. A text that looks
+    like a manifest and cannot be read stays."""
+    if isinstance(value, str):
+        return _in_text(value)
     if isinstance(value, Mapping):
-        if str(value.get("encoding")).startswith("base64") and isinstance(value.get("content"), str):
-            value = {**value, "content": decoded(value["content"]) or value["content"]}
-        whole = "metadata" in value or "spec" in value  # a reference to an object has a name
-        if whole and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
+        if _is_manifest(value) and ("metadata" in value or "spec" in value):  # a reference to an object has a name
             return None, [value]
+        if (generated := _generated(value)) is not None:
+            return None, [generated]
         parts = {key: whole_objects(part) for key, part in value.items()}
         return {key: part for key, (part, _) in parts.items()}, [each for _, inner in parts.values() for each in inner]
     if isinstance(value, (list, tuple)):
@@ -207,19 +198,43 @@ def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
     return value, []
 
 
-def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
-    """A manifest (a whole object, with its ``apiVersion`` and ``kind``) inside of another resource."""
-    yield from chain.from_iterable(map(read, object_in(manifest, declared)))
+def _in_text(value: str) -> tuple[Any, list[Mapping[str, Any]]]:
+    documents = manifests(value)
+    if any(isinstance(each, Mapping) and UNKNOWN in (each.get("apiVersion"), each.get("kind")) for each in documents):
+        return value, []  # whatever kind it is
+    parts = [(None, [each]) if _is_manifest(each) else whole_objects(each) for each in documents]
+    objects = [each for _, inner in parts for each in inner]
+    return ([part for part, _ in parts] if objects else value), objects
 
 
-def object_in(manifest: Any, declared: Declared) -> Iterator[Declared]:
-    """The same as a resource; nothing where its kind is not known."""
+def _is_manifest(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind"))
+
+
+def _generated(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The object that a rule of Kyverno generates: https://kyverno.io/docs/policy-types/cluster-policy/generate/."""
+    data = value.get("data")
+    if not _is_manifest(value) or not isinstance(data, Mapping) or not {"name", "synchronize"} & value.keys():
+        return None
+    metadata = {key: value[key] for key in ("name", "namespace") if key in value}
+    return {**data, "apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": metadata}
+
+
+def object_in(manifest: Any, declared: Declared) -> Declared | None:
+    """A manifest (a whole object, with its ``apiVersion`` and ``kind``) that ``declared`` holds, as a resource."""
     version, kind = text(at(manifest, "apiVersion")), text(at(manifest, "kind"))
-    if isinstance(version, str) and isinstance(kind, str):
-        version = version if "/" in version else f"core/{version}"
-        name = text(at(manifest, "metadata", "name"))
-        inner = replace(declared, type=f"kubernetes:{version}:{kind}", properties=manifest)
-        yield replace(inner, name=name) if isinstance(name, str) else inner
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return None
+    version = version if "/" in version else f"core/{version}"
+    name = text(at(manifest, "metadata", "name"))
+    return replace(
+        declared,
+        type=f"kubernetes:{version}:{kind}",
+        name=name if isinstance(name, str) else declared.name,
+        properties=manifest,
+        references=(),
+        holder=declared.holder or declared.type,
+    )
 
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
@@ -385,15 +400,11 @@ def _short(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in path if part not in ("spec", "template", "podTemplate"))
 
 
-GENERIC: Final = (read_list, read_custom_resource, read_group)
+GENERIC: Final = (read_custom_resource,)
 
 READERS: Final[Mapping[str, Reader]] = {
-    "kubernetes:*:*List": read_list,
     "kubernetes:*.*:*": read_custom_resource,
-    "kubernetes:yaml/v2:ConfigGroup": read_group,
 }
-
-SPELLINGS: Final[Mapping[str, Spelling]] = {"kubernetes:*.*:*": unwrap}
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "kubernetes:yaml/v2:ConfigGroup": Referrer(refers=lambda _: True, finds=children),

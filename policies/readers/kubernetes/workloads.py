@@ -241,10 +241,8 @@ def _claims_of(declared: Declared) -> list[Any]:
 
 def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:
     for listed in _claims_of(declared):
-        for other in everything.of_kinds(*_CLAIMS):
-            name = at(listed, _CLAIMS[other.kind])
-            if isinstance(name, str) and name == at(other.properties, "metadata", "name"):
-                yield other
+        for kind, key in _CLAIMS.items():
+            yield from everything.meant({"kind": kind, "name": at(listed, key)}, declared)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {

@@ -30,7 +30,7 @@ from policies.readers.eks.facts import is_gpu_family
 from policies.readers.idle import longest_window, minutes_of
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.reading import located
-from policies.readers.resource import Declared
+from policies.readers.resource import Declared, in_one_place
 from policies.rules.sharing import visible
 from policies.rules.table import BY_ID
 from tests.policies.corpus.case import declared_by
@@ -90,8 +90,9 @@ def at(item: Any, path: str) -> Any:
 def test_a_resource_is_read_as_this(name: str, case: Mapping[str, Any]) -> None:
     assert case.keys() <= {"type", "name", "inputs", "of", "with", "beside", "is", "like", "judged", "known", "waits"}
     assert case.keys() & {"is", "like", "judged", "waits"}
-    resource = program(name, case)[0]
-    items = read(resource)
+    resource, *others = program(name, case)
+    inside = [each for each in others if each.holder and each.urn == resource.urn]
+    items = tuple(item for each in (resource, *inside) for item in read(each))
     if "is" in case:
         expected = case["is"] if isinstance(case["is"], list) else [case["is"]]
         actual = [{path: at(item, path) for path in one} for item, one in zip(items, expected, strict=True)]
@@ -328,3 +329,65 @@ def test_of_two_objects_of_one_name_the_one_of_its_own_cluster_completes_a_pool(
         if each.references
     }
     assert linked_pools == {"a": "a", "b": "b"}
+
+
+def kubeconfig(server: str, comment: str = "") -> dict[str, str]:
+    """A provider's configuration with the cluster of this address."""
+    clusters = f"clusters: [{{name: other, cluster: {{server: o}}}}, {{name: c, cluster: {{server: {server}}}}}]"
+    contexts = "contexts: [{name: o, context: {cluster: other}}, {name: x, context: {cluster: c}}]"
+    return {"kubeconfig": f"{clusters}\n{contexts}\ncurrent-context: x\n{comment}"}
+
+
+IRELAND, VIRGINIA = {"region": "eu-west-1"}, {"region": "us-east-1"}
+
+
+@pytest.mark.parametrize(
+    ("token", "one", "other", "expected"),
+    [
+        ("kubernetes:apps/v1:Deployment", kubeconfig("a"), kubeconfig("b"), False),
+        # The text of the configuration is not the cluster.
+        ("kubernetes:apps/v1:Deployment", kubeconfig("a"), kubeconfig("a", "# of somebody else"), UNKNOWN),
+        ("kubernetes:apps/v1:Deployment", kubeconfig("a"), kubeconfig("a"), UNKNOWN),
+        ("kubernetes:apps/v1:Deployment", {"kubeconfig": UNKNOWN}, {"kubeconfig": UNKNOWN}, UNKNOWN),
+        ("kubernetes:apps/v1:Deployment", {"context": "a"}, {"context": "b"}, False),
+        ("aws:ec2/launchTemplate:LaunchTemplate", IRELAND, VIRGINIA, False),
+        ("aws:ec2/launchTemplate:LaunchTemplate", IRELAND, {**IRELAND, "profile": "b"}, UNKNOWN),
+        ("aws:iam/role:Role", IRELAND, VIRGINIA, UNKNOWN),
+        ("gcp:compute/instanceTemplate:InstanceTemplate", {"project": "a"}, {"project": "b"}, False),
+        ("azure-native:compute:VirtualMachine", {"subscriptionId": "a"}, {"subscriptionId": "b"}, False),
+    ],
+)
+def test_two_providers_resources_are_in_one_place_unless_something_known_tells_them_apart(
+    token: str, one: dict[str, Any], other: dict[str, Any], expected: Any
+) -> None:
+    first, second = (
+        Declared(token, name, f"urn:{name}", {}, provider=config, provider_urn=f"urn:provider:{name}")
+        for name, config in (("a", one), ("b", other))
+    )
+    assert in_one_place(first, second) is expected
+    assert in_one_place(first, replace(first, urn="urn:c")) is True
+
+
+def test_objects_that_two_resources_hold_may_be_in_two_clusters() -> None:
+    """Their node classes have one name: whether the pool's are private is unknown, unless its own is not."""
+
+    def held(name: str, *manifests: dict[str, Any]) -> Declared:
+        inputs = {"spec": {"workload": {"manifests": [*manifests]}}}
+        return Declared("kubernetes:work.open-cluster-management.io/v1:ManifestWork", name, f"urn:{name}", inputs)
+
+    def node_class(*, public: bool) -> dict[str, Any]:
+        spec = {"associatePublicIPAddress": public}
+        return {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "d"}, "spec": spec}
+
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "d"}
+    spec = {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}
+
+    def private(own: bool, others: bool) -> Any:
+        works = [held("a", pool, node_class(public=not own)), held("b", node_class(public=not others))]
+        (group,) = read_stack(linked(works)).groups
+        return group.private
+
+    assert private(own=True, others=True) is True
+    assert private(own=True, others=False) is UNKNOWN
+    assert private(own=False, others=True) is False
