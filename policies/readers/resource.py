@@ -79,10 +79,11 @@ class Declared:
         return self.type.split(":")[1].partition("/")[0]
 
     @property
-    def place_in_cluster(self) -> Maybe[str]:
-        """The namespace of the Kubernetes object, its provider's where it names none; it may be unknown."""
+    def place_in_cluster(self) -> Maybe[str | None]:
+        """The namespace of the Kubernetes object, its provider's where it names none; ``None`` where neither does: that
+        of a kubeconfig's context."""
         own = (at(self.properties, "metadata", "namespace"), self.provider.get("namespace"))
-        return coalesce(*(text(each) for each in own), "default")
+        return coalesce(*(text(each) for each in own))
 
     @property
     def object_name(self) -> str:
@@ -118,14 +119,19 @@ class Program(tuple[Declared, ...]):
         """The objects in Kubernetes that a reference of ``user``'s may mean: of its kind, its group where it names one,
         and its name, in its namespace or else that of ``user``; several if nothing that is known tells them apart."""
         name, group = at(reference, "name"), _group(reference)
-        namespace = coalesce(at(reference, "namespace"), user.place_in_cluster)
-        return [
+        named = [
             other
             for other in self.of_kinds(at(reference, "kind"))
             if isinstance(name, str) and name == at(other.properties, "metadata", "name")
             if group in (None, other.group)
-            if cluster_scoped or UNKNOWN in (namespace, other.place_in_cluster) or namespace == other.place_in_cluster
         ]
+        if cluster_scoped:
+            return named
+        namespace = coalesce(at(reference, "namespace"), user.place_in_cluster)
+        there = [other for other in named if isinstance(namespace, str) and other.place_in_cluster == namespace]
+        known = isinstance(namespace, str)
+        perhaps = (other for other in named if not known or not isinstance(other.place_in_cluster, str))
+        return there or [*perhaps]
 
 
 @dataclass(frozen=True)
