@@ -7,19 +7,17 @@ https://learn.microsoft.com/azure/developer/terraform/overview-azapi-provider
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
+from policies.dialects.arm_expressions import evaluated
 from policies.dialects.cloudformation import decides_unknown
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 
 _GENERIC: Final = "azure-native:resources:Resource"
-_PARAMETER: Final = re.compile(r"^\[\s*parameters\('([^']+)'\)\s*\]$")
-_VARIABLE: Final = re.compile(r"^\[\s*variables\('([^']+)'\)\s*\]$")
 _NUMBERS: Final = ("count", "minCount")
 _DEPLOYMENT: Final = "microsoft.resources/deployments"
 _SCRIPT: Final = "microsoft.resources/deploymentscripts"
@@ -29,7 +27,8 @@ _DEEPEST: Final = 8
 def read_deployment(declared: Declared) -> Iterable[Declared]:
     """``azure-native:resources:Deployment``: its template is an object in ``properties``."""
     inner = declared.properties.get("properties")
-    yield from _template(declared, at(inner, "template"), at(inner, "parameters"))
+    elsewhere = None if at(inner, "parametersLink") is None else UNKNOWN
+    yield from _template(declared, at(inner, "template"), coalesce(at(inner, "parameters"), elsewhere))
 
 
 def read_classic_deployment(declared: Declared) -> Iterable[Declared]:
@@ -91,11 +90,15 @@ def _template(declared: Declared, template: Any, parameters: Any, outer: _Scope 
     if not isinstance(body, Mapping) or "resources" not in body or outer.depth > _DEEPEST:
         yield declared
         return
-    known: dict[str, Any] = dict(outer.parameters)
+    known: dict[str, Any] = {}
     for name, parameter in _pairs(body.get("parameters")):
-        known[name] = coalesce(at(given_parameters, name, "value"), at(parameter, "defaultValue"), UNKNOWN)
-    variables = {**outer.variables, **dict(_pairs(body.get("variables")))}
-    yield from _resources(declared, body["resources"], _Scope(known, variables, outer.depth))
+        given = at(given_parameters, name)  # one in a key vault has no value here
+        default = coalesce(at(parameter, "defaultValue"), UNKNOWN)
+        known[name] = default if given is None else coalesce(at(given, "value"), UNKNOWN)
+    variables = dict(_pairs(body.get("variables")))
+    # https://learn.microsoft.com/azure/azure-resource-manager/templates/linked-templates#expression-evaluation-scope-in-nested-templates
+    scope = _Scope({**known, **outer.parameters}, {**variables, **outer.variables}, outer.depth)
+    yield from _resources(declared, body["resources"], scope)
 
 
 def _resources(
@@ -107,6 +110,7 @@ def _resources(
         resource = _resolved(entry, scope)
         kind = at(resource, "type")
         if not isinstance(resource, Mapping) or not isinstance(kind, str) or scope.depth > _DEEPEST:
+            yield declared
             continue
         name = resource.get("name")
         if kind_above:
@@ -116,7 +120,9 @@ def _resources(
             continue
         if kind.lower() == _DEPLOYMENT:
             given_parameters = at(resource, "properties", "parameters")
-            yield from _template(declared, at(entry, "properties", "template"), given_parameters, deeper)
+            own_scope = at(resource, "properties", "expressionEvaluationOptions", "scope")
+            above = _Scope(depth=deeper.depth) if str(own_scope).lower() == "inner" else deeper
+            yield from _template(declared, at(entry, "properties", "template"), given_parameters, above)
             continue
         if decides_unknown(resource.get("properties")) and not decides_unknown(entry.get("properties")):
             yield declared  # an expression that the cloud evaluates: no update tells the engine what it comes to
@@ -142,19 +148,35 @@ def _resource(declared: Declared, kind: str, path: Any, body: Mapping[str, Any])
 
 
 def _resolved(value: Any, scope: _Scope, depth: int = 0) -> Any:
-    """The value without expressions; ``UNKNOWN`` for one that is more than a parameter or a variable."""
+    """The value without expressions; ``UNKNOWN`` for one that only Azure can evaluate."""
     if isinstance(value, (list, tuple)):
         return [_resolved(part, scope, depth) for part in value]
     if isinstance(value, Mapping):
-        return {key: _resolved(part, scope, depth) for key, part in value.items()}
-    if not isinstance(value, str) or not value.startswith("[") or value.startswith("[["):
+        resolved = {key: _resolved(part, scope, depth) for key, part in value.items()}
+        return {**resolved, **dict(_repeated(resolved.get("copy")))}
+    if not isinstance(value, str) or not (value.startswith("[") and value.endswith("]")) or value.startswith("[["):
         return value
-    if match := _PARAMETER.match(value):
-        return scope.parameters.get(match.group(1), UNKNOWN)
-    match = _VARIABLE.match(value)
-    if match and match.group(1) in scope.variables and depth < _DEEPEST:
-        return _resolved(scope.variables[match.group(1)], scope, depth + 1)
-    return UNKNOWN
+
+    def lookup(function: str, name: str) -> Any:
+        known = scope.parameters if function == "parameters" else scope.variables
+        return _resolved(known[name], scope, depth + 1) if name in known and depth < _DEEPEST else UNKNOWN
+
+    return evaluated(value[1:-1], lookup)
+
+
+def _repeated(loops: Any) -> Iterator[tuple[str, Any]]:
+    """Properties that are lists, made by a loop: the element, as often as the loop says, and once if that is unknown.
+
+    https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-properties
+    """
+    for loop in items(loops):
+        name, count, element = (at(loop, key) for key in ("name", "count", "input"))
+        if isinstance(name, str) and element is not None:
+            yield name, [element] * (min(count, _MOST_ELEMENTS) if isinstance(count, int) else 1)
+
+
+_MOST_ELEMENTS: Final = 800
+"""https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-properties#property-iteration: of a loop"""
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:

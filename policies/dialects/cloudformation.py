@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -72,12 +72,14 @@ def read_template(declared: Declared) -> Iterable[Declared]:
     if not isinstance(resources, Mapping):
         yield declared
         return
-    given = declared.properties.get("parameters")
+    given = _given(declared.properties)
     known = {
         **{str(name): _of_parameter(each, at(given, name)) for name, each in _named(template, "Parameters")},
         **{str(name): str(name) for name in resources},
     }
-    known[_CONDITIONS] = template.get("Conditions")
+    known |= {_CONDITIONS: template.get("Conditions"), _MAPPINGS: template.get("Mappings")}
+    region = coalesce(declared.properties.get("region"), declared.provider.get("region"))
+    known |= {} if region is None else {"AWS::Region": region}
     unread = any(_is_function(name) for name in (*resources, *template)) or not _only_known_macros(template)
     for name, resource in resources.items():
         condition = at(resource, "Condition")
@@ -122,6 +124,20 @@ def _of_parameter(parameter: Any, given: Any) -> Any:
         return UNKNOWN
     listed = kind == "CommaDelimitedList" or kind.startswith("List<")
     return [part.strip() for part in value.split(",")] if listed and isinstance(value, str) else value
+
+
+def _given(properties: Mapping[str, Any]) -> Any:
+    """The parameters of a stack, or of a stack set, whose groups of instances may have others of their own.
+
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudformation-stackset.html
+    """
+    parameters = properties.get("parameters")
+    if isinstance(parameters, (list, tuple)):
+        parameters = {str(at(each, "parameterKey")): at(each, "parameterValue") for each in parameters}
+    groups = items(properties.get("stackInstancesGroup"))
+    own = [at(each, "parameterKey") for group in groups for each in items(at(group, "parameterOverrides"))]
+    given = parameters if isinstance(parameters, Mapping) or parameters is UNKNOWN else {}
+    return {**given, **dict.fromkeys(own, UNKNOWN)} if own and given is not UNKNOWN else given
 
 
 def _named(template: Any, section: str) -> Iterable[tuple[Any, Any]]:
@@ -200,6 +216,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),
     "aws-native:index:ExtensionResource": read_extension,
     "aws:cloudformation/stack:Stack": read_template,
+    "aws:cloudformation/stackSet:StackSet": read_template,
+    "aws-native:cloudformation:Stack": read_template,
+    "aws-native:cloudformation:StackSet": read_template,
     "aws:cloudcontrol/resource:Resource": read_cloud_control,
 }
 
@@ -275,6 +294,7 @@ def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
 
 
 _CONDITIONS: Final = "Fn::Conditions"
+_MAPPINGS: Final = "Fn::Mappings"
 _DEEPEST: Final = 20
 
 
@@ -309,10 +329,63 @@ def _called(function: str, argument: Any, known: Mapping[str, Any]) -> Any:
         return UNKNOWN if held is UNKNOWN else _resolved(parts[1 if held else 2], known)
     if function == "Fn::Base64":
         return _resolved(argument, known)
-    if function == "Fn::Sub" and isinstance(argument, str) and "${" not in argument:
-        return argument
+    if function == "Fn::Sub":
+        return _substituted(argument, known)
+    if function in _OF_LISTS:
+        parts = _resolved(argument, known)
+        return UNKNOWN if parts is UNKNOWN else _OF_LISTS[function](items(parts), known)
     if function == "Fn::GetAtt":
         name, _, attribute = argument.partition(".") if isinstance(argument, str) else (*argument, "", "")[:3]
         attribute = attribute if isinstance(argument, str) else argument[-1]
         return known.get(name, UNKNOWN) if attribute == "LaunchTemplateId" else UNKNOWN
     return UNKNOWN
+
+
+_VARIABLE: Final = re.compile(r"\$\{(!?)([^}]*)\}")
+
+
+def _substituted(argument: Any, known: Mapping[str, Any]) -> Any:
+    """https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-sub.html"""
+    template, own = (argument, {}) if isinstance(argument, str) else (*items(argument), None, None)[:2]
+    names = {**known, **own} if isinstance(own, Mapping) else known
+    if not isinstance(template, str):
+        return UNKNOWN
+    values = [
+        f"${{{name}}}" if literal else _as_text(_resolved(names.get(name.strip(), UNKNOWN), known))
+        for literal, name in _VARIABLE.findall(template)
+    ]
+    if UNKNOWN in values:
+        return UNKNOWN
+    texts = iter(values)
+    return _VARIABLE.sub(lambda _: str(next(texts)), template)
+
+
+def _in_map(parts: Sequence[Any], known: Mapping[str, Any]) -> Any:
+    keys = [_as_text(part) for part in parts[:3]]
+    value = UNKNOWN if UNKNOWN in keys or len(keys) < 3 else at(known.get(_MAPPINGS), *keys)
+    return coalesce(value, at(parts[3] if len(parts) > 3 else None, "DefaultValue"), UNKNOWN)
+
+
+def _selected(parts: Sequence[Any], _: Mapping[str, Any]) -> Any:
+    index, listed = whole(parts[0] if parts else None), items(parts[1] if len(parts) == 2 else None)
+    return listed[index] if isinstance(index, int) and 0 <= index < len(listed) else UNKNOWN
+
+
+def _split(parts: Sequence[Any], _: Mapping[str, Any]) -> Any:
+    texts = [part for part in parts if isinstance(part, str) and part]
+    return texts[1].split(texts[0]) if len(texts) == 2 == len(parts) else UNKNOWN
+
+
+def _joined(parts: Sequence[Any], _: Mapping[str, Any]) -> Any:
+    delimiter = parts[0] if len(parts) == 2 else None
+    texts = [_as_text(part) for part in items(parts[1])] if isinstance(delimiter, str) else [UNKNOWN]
+    return UNKNOWN if UNKNOWN in texts else str(delimiter).join(map(str, texts))
+
+
+# https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html
+_OF_LISTS: Final[Mapping[str, Callable[[Sequence[Any], Mapping[str, Any]], Any]]] = {
+    "Fn::FindInMap": _in_map,
+    "Fn::Join": _joined,
+    "Fn::Select": _selected,
+    "Fn::Split": _split,
+}
