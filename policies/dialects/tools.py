@@ -12,6 +12,7 @@ Terraform's (https://registry.terraform.io/browse/providers) or the API's:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -37,6 +38,11 @@ _LISTS: Final = {
     "tagSpecification": "tagSpecifications",
     "taint": "taints",
 }
+# Controllers whose kinds have Terraform's singulars, and drop the plurals that bridged providers have:
+# https://cloud.google.com/config-connector/docs/reference/resource-docs/container/containernodepool,
+# https://marketplace.upbound.io/providers/upbound/provider-aws-eks
+_TERRAFORMS: Final = re.compile(r"^kubernetes:[^/]*(?:cnrm\.cloud\.google\.com|upbound\.io)/")
+_PLURALS: Final = ("guestAccelerators", "networkInterfaces", "taints")
 # The readers' name of the cluster that a pool is in → where controllers refer to its object.
 _REFERENCES: Final = {
     "cluster": (("clusterRef", "name"), ("clusterSelector", "name"), ("clusterRef", "external")),
@@ -66,7 +72,8 @@ def _spelled(type_token: str, body: Iterable[str]) -> Spelling:
     names = _OLD if type_token.startswith("azure:") else _NAMES.get(type_token, {})
 
     def spelled(declared: Declared) -> Iterable[Declared]:
-        fields = of_terraform(at(declared.properties, *body), _LISTS)
+        foreign = _PLURALS if _TERRAFORMS.search(declared.type) else ()
+        fields = of_terraform(at(declared.properties, *body), _LISTS, foreign)
         if isinstance(fields, Mapping):
             values = {
                 name: coalesce(fields.get(name), *(at(fields, *path) for path in paths))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,12 +27,16 @@ _OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameter
 def respelled(
     declared: Declared, type_token: str, properties: Mapping[str, Any], names: Mapping[str, str] | None = None
 ) -> Declared:
-    """The same resource as ``type_token``, with properties called as ``names`` (its name → the readers') says."""
+    """The same resource as ``type_token``, with properties called as ``names`` (its name → the readers') says.
+
+    A property that has the readers' name beside one that is called so now is none of this spelling's.
+    """
     called = names or {}
+    hidden = {called[key] for key in properties if key in called} - called.keys()
     return replace(
         declared,
         type=type_token,
-        properties={called.get(key, key): value for key, value in properties.items()},
+        properties={called.get(key, key): value for key, value in properties.items() if key not in hidden},
         dependencies={called.get(key, key): urns for key, urns in declared.dependencies.items()},
     )
 
@@ -54,23 +58,24 @@ def in_camel_case(value: Any) -> Any:
     return [in_camel_case(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def of_terraform(value: Any, lists: Mapping[str, str]) -> Any:
+def of_terraform(value: Any, lists: Mapping[str, str], foreign: Collection[str] = ()) -> Any:
     """Terraform's schema as a controller or an unbridged provider shows it, with the names of bridged providers.
 
     ``lists``: a block that may occur several times → its plural. Of others there is one at most, which some versions
-    show as a list of one.
+    show as a list of one. ``foreign``: names that the tool does not have, and drops.
     """
     if isinstance(value, Mapping):
-        return {lists.get(key, key): _block(key, part, lists) for key, part in value.items()}
-    return [of_terraform(part, lists) for part in value] if isinstance(value, (list, tuple)) else value
+        own = {key: part for key, part in value.items() if key not in foreign}
+        return {lists.get(key, key): _block(key, part, lists, foreign) for key, part in own.items()}
+    return [of_terraform(part, lists, foreign) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _block(key: Any, value: Any, lists: Mapping[str, str]) -> Any:
+def _block(key: Any, value: Any, lists: Mapping[str, str], foreign: Collection[str]) -> Any:
     if key in _OWN_KEYS and isinstance(value, Mapping):
         return value
     one = isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Mapping)
     plural = str(key).endswith("s") and key not in _SINGULAR
-    return of_terraform(value[0] if one and not plural and key not in lists else value, lists)
+    return of_terraform(value[0] if one and not plural and key not in lists else value, lists, foreign)
 
 
 def tags_of_pairs(value: Any) -> Any:
