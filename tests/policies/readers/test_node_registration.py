@@ -102,6 +102,68 @@ def test_unreadable_boot_data_is_unknown_with_a_reason(data: Any, why: str) -> N
     assert why in node.unknown_reason.why
 
 
+TAINTED = "/etc/eks/bootstrap.sh ml --kubelet-extra-args '--register-with-taints=nvidia.com/gpu=present:NoSchedule'"
+PLAIN = "/etc/eks/bootstrap.sh ml"
+FLAG = "--register-with-taints=nvidia.com/gpu=present:NoSchedule"
+NODE_CONFIG = f"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{kubelet: {{flags: ['{FLAG}']}}}}"
+
+
+def mime(content_type: str, payload: str) -> str:
+    return f"Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: {content_type}\n\n{payload}\n--B--\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (f"{PLAIN}\nexit 0\n{TAINTED}", "several commands"),
+        (f"if false; then\n  {TAINTED}\nelse\n  {PLAIN}\nfi", "several commands"),
+        (f"[ -e /never ] && {TAINTED} || {PLAIN}", "several commands"),
+        (f"case $X in\na) {TAINTED};;\n*) {PLAIN};;\nesac", "several commands"),
+        (f"kubeadm join 10.0.0.1:6443\nnever() {{\n  kubelet {FLAG}\n}}", "several commands"),
+        (f'echo "taints: {FLAG}" >> /var/log/boot.log\n{PLAIN}', "only writes"),
+        (f"printf '%s' '{FLAG}' | tee /opt/notes\n{PLAIN}", "only writes"),
+        (f"cat > /opt/readme <<EOF\n{TAINTED}\nEOF\n{PLAIN}", "only writes"),
+        (f"cat <<'EOF' > /opt/readme\n{NODE_CONFIG}\n{FLAG}\nEOF\n{PLAIN}", "only writes"),
+        (f'TAINTS="{FLAG}"\n{PLAIN}', "only writes"),
+    ],
+)
+def test_taints_that_no_joining_command_certainly_has_are_unknown(script: str, why: str) -> None:
+    node = registration(f"#!/bin/bash\n{script}\n")
+    assert node.taints is UNKNOWN
+    assert node.unknown_reason is not None
+    assert why in node.unknown_reason.why
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"if [ -f /etc/eks/bootstrap.sh ]; then\n  {TAINTED}\nfi",
+        f"[ -e /ready ] && {TAINTED} || {TAINTED}",
+        f'echo "joining with {FLAG}" >> /var/log/boot.log\n{TAINTED}',
+        f"cat > /opt/readme <<EOF\n{PLAIN}\nEOF\n{TAINTED}",
+        f"cat <<EOF > /etc/systemd/system/kubelet.service.d/20-taints.conf\nEnvironment='ARGS={FLAG}'\nEOF\n{PLAIN}",
+        f"cat > /etc/eks/nodeadm.yaml <<'EOF'\n{NODE_CONFIG}\nEOF\nnodeadm init -c file:///etc/eks/nodeadm.yaml",
+        f'echo "KUBELET_EXTRA_ARGS={FLAG}" > /etc/default/kubelet\nkubeadm join 10.0.0.1:6443',
+        f'TAINTS="{FLAG}"\n{PLAIN} --kubelet-extra-args "$TAINTS"',
+        f'export KUBELET_EXTRA_ARGS="{FLAG}"\n{PLAIN}',
+        f"sed -i '/^KUBELET_EXTRA_ARGS=/a KUBELET_EXTRA_ARGS+=\" {FLAG}\"' /etc/eks/bootstrap.sh\n{PLAIN}",
+        "/etc/eks/bootstrap.sh ml \\\n  --use-max-pods false \\\n  --kubelet-extra-args \\\n  '" + FLAG + "'",
+        f"bash <<EOF\n{TAINTED}\nEOF",
+        mime("text/x-shellscript", f"#!/bin/bash\n{TAINTED}"),
+        mime("text/plain", f"#!/bin/bash\n{TAINTED}"),
+        mime("text/cloud-config", f'#cloud-config\nruncmd: ["{TAINTED}"]'),
+        mime("application/node.eks.aws", NODE_CONFIG),
+        mime("text/x-shellscript\nContent-Transfer-Encoding: base64", base64_of(f"#!/bin/bash\n{TAINTED}".encode())),
+    ],
+)
+def test_taints_of_the_command_or_the_configuration_that_joins(script: str) -> None:
+    assert registration(script).taints == (GPU_TAINT,)
+
+
+def test_a_part_that_nothing_runs_has_no_taints() -> None:
+    assert registration(mime("text/plain", NODE_CONFIG)).taints == ()
+
+
 def test_values_unknown_until_update_need_no_reason() -> None:
     assert registration(UNKNOWN) == UNREADABLE
     assert UNREADABLE.unknown_reason is None
