@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup, UnknownReason
+from facts.concepts.addresses import open_to_internet
+from facts.concepts.declared import Cluster, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
@@ -17,6 +18,7 @@ from facts.concepts.unknown import (
     Maybe,
     Texts,
     at,
+    both,
     coalesce,
     either,
     flag,
@@ -52,9 +54,11 @@ _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
 _GPU_COUNT: Final = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 _SETS: Final = ("MachineDeployment", "MachineSet", "MachinePool")
 _VERSIONS: Final = ("v1alpha4", "v1beta1", "v1beta2")
-# Infrastructure that has no GPUs at all: containers, and machines that are only simulated.
 # How each cloud's machines say that they have a public address.
 _PUBLIC: Final = ("allocatePublicIP", "enableNodePublicIP", "publicIP")
+# https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/exp/api/v1beta2/awsmanagedmachinepool_types.go
+_PUBLIC_SUBNETS: Final = ("all", "public")
+# Infrastructure that has no GPUs at all: containers, and machines that are only simulated.
 _WITHOUT_GPUS: Final = ("Docker", "Dev", "InMemory")
 
 
@@ -96,7 +100,7 @@ def _group_of(declared: Declared, infrastructure: Declared | None, bootstrap: De
             labels=_labels(spec, bootstrap, infrastructure),
             taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
         ),
-        private=negation(_has(infrastructure, _PUBLIC)),
+        private=negation(either((_has(infrastructure, _PUBLIC), _in_public_subnets(infrastructure)))),
         pods_as_nodes=_pods_reach(infrastructure),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
@@ -116,7 +120,67 @@ def in_resource_set(declared: Declared) -> Iterable[Declared]:
 
 
 _RESOURCE_SET: Final = "kubernetes:addons.cluster.x-k8s.io/*:ClusterResourceSet"
+
+
+def read_own_control_plane(declared: Declared) -> Iterable[Item]:
+    """A cluster whose control plane is machines of its own, behind a load balancer of the cloud, if that is open."""
+    kind = declared.kind.removesuffix("Template")
+    spec = declared.properties.get("spec")
+    spec = spec if kind == declared.kind else at(spec, "template", "spec")
+    if (open_api := _BALANCERS[kind](spec)) is False:
+        return
+    nodes = NodeGroup(name="control plane", cloud=CLOUD, scaling=Scaling(min_nodes=1, max_nodes=None), initial_nodes=1)
+    yield Cluster(
+        name=declared.object_name,
+        cloud=CLOUD,
+        region=coalesce(text(at(spec, "region")), text(at(spec, "location"))),
+        managed_autoscaler=False,
+        open_api=open_api,
+        secrets_key=UNKNOWN,  # its KubeadmControlPlane may say
+        other_groups=(nodes,),
+        resource=declared.urn,
+    )
+
+
+def _amazons_balancer(spec: Any) -> Maybe[bool]:
+    """https://cluster-api-aws.sigs.k8s.io/crd: internet-facing, and open to everybody, where it says nothing."""
+    answers = []
+    for key in ("controlPlaneLoadBalancer", "secondaryControlPlaneLoadBalancer"):
+        balancer = at(spec, key)
+        if balancer is None and key.startswith("secondary"):
+            continue
+        scheme, kind = text(at(balancer, "scheme")), text(at(balancer, "loadBalancerType"))
+        shut = UNKNOWN if UNKNOWN in (scheme, kind) else scheme == "internal" or kind == "disabled"
+        ranges = [block for rule in items(at(balancer, "ingressRules")) for block in items(at(rule, "cidrBlocks"))]
+        answers.append(both((negation(shut), open_to_internet(ranges) if ranges else True)))
+    return either(answers)
+
+
+def _azures_balancer(spec: Any) -> Maybe[bool]:
+    """https://capz.sigs.k8s.io/self-managed/api-server-endpoint; rules of the subnet may admit some addresses only."""
+    kind = text(at(spec, "networkSpec", "apiServerLB", "type"))
+    subnets = items(at(spec, "networkSpec", "subnets"))
+    ruled = any(items(at(each, "securityGroup", "securityRules")) for each in subnets)
+    return UNKNOWN if kind is UNKNOWN or (ruled and kind != "Internal") else kind != "Internal"
+
+
+def _googles_balancer(spec: Any) -> Maybe[bool]:
+    """https://github.com/kubernetes-sigs/cluster-api-provider-gcp/blob/main/api/v1beta1/types.go (``LoadBalancer``)"""
+    kind = text(at(spec, "loadBalancer", "loadBalancerType"))
+    return UNKNOWN if kind is UNKNOWN else kind != "Internal"
+
+
+_BALANCERS: Final[Mapping[str, Callable[[Any], Maybe[bool]]]] = {
+    "AWSCluster": _amazons_balancer,
+    "AzureCluster": _azures_balancer,
+    "GCPCluster": _googles_balancer,
+}
 READERS: Final[Mapping[str, Reader]] = {
+    **{
+        f"kubernetes:infrastructure.cluster.x-k8s.io/*:{kind}{of}": read_own_control_plane
+        for kind in _BALANCERS
+        for of in ("", "Template")
+    },
     **{f"kubernetes:cluster.x-k8s.io/{version}:{kind}": read_machines for version in _VERSIONS for kind in _SETS},
 }
 
@@ -176,18 +240,27 @@ def _googles_cluster(spec: Any) -> Mapping[str, Any]:
     }
 
 
+def _of_template(properties: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same of a template of a ClusterClass."""
+    return lambda spec: properties(at(spec, "template", "spec"))
+
+
+_MANAGED: Final[Mapping[str, tuple[str, Callable[[Any], Mapping[str, Any]]]]] = {
+    "AWSManagedControlPlane": ("aws:eks/cluster:Cluster", _amazons_cluster),
+    "AzureManagedControlPlane": ("azure-native:containerservice:ManagedCluster", _azures_cluster),
+    "GCPManagedControlPlane": ("gcp:container/cluster:Cluster", _googles_cluster),
+}
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     **{f"kubernetes:cluster.x-k8s.io/{version}:Machine": _one_machine for version in _VERSIONS},
     _RESOURCE_SET: in_resource_set,
-    "kubernetes:*cluster.x-k8s.io/*:AWSManagedControlPlane": _control_plane(
-        "aws:eks/cluster:Cluster", _amazons_cluster
-    ),
-    "kubernetes:*cluster.x-k8s.io/*:AzureManagedControlPlane": _control_plane(
-        "azure-native:containerservice:ManagedCluster", _azures_cluster
-    ),
-    "kubernetes:*cluster.x-k8s.io/*:GCPManagedControlPlane": _control_plane(
-        "gcp:container/cluster:Cluster", _googles_cluster
-    ),
+    **{
+        f"kubernetes:*cluster.x-k8s.io/*:{kind}": _control_plane(token, properties)
+        for kind, (token, properties) in _MANAGED.items()
+    },
+    **{
+        f"kubernetes:*cluster.x-k8s.io/*:{kind}Template": _control_plane(token, _of_template(properties))
+        for kind, (token, properties) in _MANAGED.items()
+    },
 }
 
 
@@ -203,7 +276,11 @@ def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    **{type_token: Referrer(refers=lambda _: True, finds=_parts) for type_token in READERS},
+    **{
+        type_token: Referrer(refers=lambda _: True, finds=_parts)
+        for type_token, reader in READERS.items()
+        if reader is read_machines
+    },
     _RESOURCE_SET: Referrer(refers=lambda _: True, finds=_applied, holds_theirs=True),
 }
 
@@ -237,10 +314,21 @@ def _has(infrastructure: Declared | None, switches: Iterable[str]) -> Maybe[bool
     return either(flag(at(_spec_of(infrastructure), switch)) for switch in switches)
 
 
+def _in_public_subnets(infrastructure: Declared | None) -> Maybe[bool]:
+    subnets = text(at(_spec_of(infrastructure), "availabilityZoneSubnetType"))
+    return UNKNOWN if subnets is UNKNOWN else subnets in _PUBLIC_SUBNETS
+
+
 def _pods_reach(infrastructure: Declared | None) -> Maybe[bool]:
-    """Whether machines of Amazon say that they give their credentials to pods."""
-    options = at(_spec_of(infrastructure), "instanceMetadataOptions")
-    return options is not None and pods_reach(options)
+    """Whether machines of Amazon give their credentials to pods, as they do where nothing is said.
+
+    https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/api/v1beta2/types.go (``SetDefaults``)
+    """
+    if infrastructure is None or not infrastructure.kind.startswith("AWS"):
+        return False
+    spec = _spec_of(infrastructure)
+    template = at(spec, "awsLaunchTemplate") if "Pool" in infrastructure.kind else spec
+    return pods_reach(at(template, "instanceMetadataOptions"), hops=1)
 
 
 def _unknown_reasons(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, UnknownReason]:
