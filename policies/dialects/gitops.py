@@ -27,7 +27,7 @@ def read_flux(declared: Declared) -> Iterable[Declared]:
     chart = coalesce(at(spec, "chart", "spec", "chart"), at(spec, "chartRef", "name"))
     names = (at(spec, "releaseName"), at(spec, "targetNamespace"))
     files = [*items(at(spec, "valuesFrom")), *items(at(spec, "chart", "spec", "valuesFiles"))]
-    yield _release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"))
+    yield release(declared, chart, names, at(spec, "values"), files, at(spec, "postRenderers"))
 
 
 def read_argo(declared: Declared) -> Iterable[Declared]:
@@ -50,7 +50,7 @@ def read_k3s(declared: Declared) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
     values = with_set(parsed(at(spec, "valuesContent")), _pairs(at(spec, "set")))
     names = (declared.object_name, at(spec, "targetNamespace"))
-    yield _release(declared, at(spec, "chart"), names, values, items(at(spec, "valuesSecrets")))
+    yield release(declared, at(spec, "chart"), names, values, items(at(spec, "valuesSecrets")))
 
 
 def read_crossplane(declared: Declared) -> Iterable[Declared]:
@@ -58,14 +58,14 @@ def read_crossplane(declared: Declared) -> Iterable[Declared]:
     spec = at(declared.properties, "spec", "forProvider")
     listed = [(at(entry, "name"), at(entry, "value")) for entry in items(at(spec, "set"))]
     values, names = with_set(at(spec, "values"), listed), (declared.object_name, at(spec, "namespace"))
-    yield _release(declared, at(spec, "chart", "name"), names, values, items(at(spec, "valuesFrom")))
+    yield release(declared, at(spec, "chart", "name"), names, values, items(at(spec, "valuesFrom")))
 
 
 def read_cluster_api(declared: Declared) -> Iterable[Declared]:
     """``HelmChartProxy``, which installs a chart in clusters by their labels."""
     spec = declared.properties.get("spec")
     names = (at(spec, "releaseName"), at(spec, "namespace"))
-    yield _release(declared, at(spec, "chartName"), names, parsed(at(spec, "valuesTemplate")))
+    yield release(declared, at(spec, "chartName"), names, parsed(at(spec, "valuesTemplate")))
 
 
 def read_terraform(declared: Declared) -> Iterable[Declared]:
@@ -80,7 +80,7 @@ def read_terraform(declared: Declared) -> Iterable[Declared]:
     ]
     unknown = [each for each in texts if each is UNKNOWN]
     names = (inputs.get("name"), inputs.get("namespace"))
-    yield _release(declared, inputs.get("chart"), names, with_set(values, listed), unknown, inputs.get("postrender"))
+    yield release(declared, inputs.get("chart"), names, with_set(values, listed), unknown, inputs.get("postrender"))
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
@@ -108,16 +108,17 @@ def _of_sources(declared: Declared, spec: Any) -> Iterable[Declared]:
         values = with_set(parsed(coalesce(at(helm, "valuesObject"), at(helm, "values"))), listed)
         where = f"./{str(path).removeprefix('./')}" if isinstance(path, str) else path
         names = (at(helm, "releaseName"), at(spec, "destination", "namespace"))
-        releases.append(_release(declared, coalesce(chart, where), names, values, items(at(helm, "valueFiles"))))
+        releases.append(release(declared, coalesce(chart, where), names, values, items(at(helm, "valueFiles"))))
     yield from releases
     if elsewhere or not releases:
         yield declared
 
 
-def _release(
+def release(
     declared: Declared, chart: Any, names: tuple[Any, Any], values: Any, files: Sequence[Any] = (), changes: Any = None
 ) -> Declared:
-    """``names``: of the release and its namespace; ``files``: values elsewhere; ``changes``: what renders it again."""
+    """A chart that ``declared`` installs. ``names``: of the release and its namespace; ``files``: values elsewhere;
+    ``changes``: what renders it again."""
     name, namespace = names
     properties = {
         "chart": chart,

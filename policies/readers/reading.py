@@ -112,7 +112,8 @@ def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...
     referrer = referrer_of(resource.type)
     if referrer is None or not referrer.holds_theirs:
         return (resource,)
-    return spellings(replace(_completed(resource, everything), outside=None))
+    completed = _completed(resource, everything)
+    return spellings(replace(completed, outside=None)) if completed.references else (resource,)
 
 
 def _completed(resource: Declared, everything: Program) -> Declared:

@@ -75,6 +75,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.helm",
         "readers.kubernetes.platform_settings",
         "dialects.gitops",
+        "dialects.operators",
         "readers.gke.compute_class",
         "dialects.kaito",
         "dialects.tools",

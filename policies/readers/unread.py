@@ -69,10 +69,19 @@ def _opaque(resource: Declared) -> str:
     why = next((reason for pattern, reason in _OPAQUE.items() if matches(resource.type, pattern)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
-    fetched = items(at(resource.properties, "spec", "fetch"))
-    if fetched and all(isinstance(each, Mapping) and [*each] == ["inline"] for each in fetched):
-        return ""  # its files are in it
-    return why
+    return "" if _has_its_files(resource) else why
+
+
+def _has_its_files(resource: Declared) -> bool:
+    """Whether what a kind installs, which could be in a repository, is in the program."""
+    spec = resource.properties.get("spec")
+    fetched = items(at(spec, "fetch"))  # kapp-controller's
+    if fetched:
+        return all(isinstance(each, Mapping) and [*each] == ["inline"] for each in fetched)
+    if not resource.kind.endswith("Profile"):  # Sveltos'
+        return False
+    kinds = [at(each, "kind") for each in items(at(spec, "policyRefs"))]
+    return not items(at(spec, "kustomizationRefs")) and all(kind in ("ConfigMap", "Secret") for kind in kinds)
 
 
 def _gpu_mention(resource: Declared) -> str:
