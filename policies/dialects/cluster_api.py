@@ -298,10 +298,14 @@ def _bound(annotations: Any, which: str) -> Maybe[int | None]:
 def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Maybe[int | None]] | None:
     """Bounds that a managed pool of the cloud scales within by itself."""
     spec = infrastructure.properties.get("spec") if infrastructure else None
-    scaling = coalesce(at(spec, "scaling"), spec)  # a pool of Amazon's own groups has them in its spec
-    for low, high in (("minSize", "maxSize"), ("minCount", "maxCount")):
-        if at(scaling, high) is not None:
-            return whole(at(scaling, low), default=0), whole(at(scaling, high))
+    scaling = coalesce(at(spec, "scaling"), at(spec, "autoscaling"), spec)  # AWSMachinePool has them in its spec
+    if at(scaling, "enableAutoscaling") is False:
+        return None  # Google's
+    # https://github.com/kubernetes-sigs/cluster-api-provider-aws/blob/main/exp/api/v1beta2/awsmachinepool_types.go
+    default = 1 if infrastructure is not None and infrastructure.kind == "AWSMachinePool" else None
+    for low, high in (("minSize", "maxSize"), ("minCount", "maxCount"), ("minReplicas", "maxReplicas")):
+        if at(scaling, high) is not None or (default and low == "minSize"):
+            return whole(at(scaling, low), default=default or 0), whole(at(scaling, high), default=default)
     return None
 
 
@@ -344,10 +348,15 @@ def _not_declared(reference: Any) -> UnknownReason:
 
 
 def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
-    """GPUs per machine: the annotation for the autoscaler, or what the machine type has."""
+    """GPUs per machine: what the machine type has, or else the annotation for the autoscaler."""
     annotated_gpus = whole(at(annotations, _GPU_COUNT))
+    by_type = _by_type(infrastructure)
+    if by_type is not None and by_type.gpus is not UNKNOWN:
+        return by_type
     if annotated_gpus is not None and annotated_gpus is not UNKNOWN and annotated_gpus > 0:
         return TemplateMachines(annotated_gpus, (), None)
+    if by_type is not None:
+        return by_type
     if infrastructure is None:
         kind = text(at(reference, "kind"))
         if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS):
@@ -355,12 +364,7 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
         known = reference is not None and not holds_unknown(reference)
         return TemplateMachines(UNKNOWN, (), None, unknown_reason=_not_declared(reference) if known else None)
     annotated = whole(at(infrastructure.properties, "metadata", "annotations", _GPU_COUNT))
-    kind = infrastructure.type.rpartition(":")[2]
-    spec = infrastructure.properties.get("spec")
-    machine = at(spec, "template", "spec") if kind.endswith("Template") else spec
-    for prefix, count in _BY_PROVIDER.items():
-        if kind.startswith(prefix):
-            return machines(tuple(count(machine)))
+    kind = infrastructure.kind
     if annotated_gpus is UNKNOWN or annotated is UNKNOWN:
         return TemplateMachines(UNKNOWN, (), None)
     claims = [count for count in (annotated_gpus, annotated) if count is not None]
@@ -368,6 +372,13 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
         f"it is unknown which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none."
     )
     return TemplateMachines(max(claims, default=UNKNOWN), (), None, unknown_reason=None if claims else unknown_reason)
+
+
+def _by_type(infrastructure: Declared | None) -> TemplateMachines | None:
+    """What a known cloud's machine types have."""
+    kind = "" if infrastructure is None else infrastructure.kind
+    count = next((count for prefix, count in _BY_PROVIDER.items() if kind.startswith(prefix)), None)
+    return None if count is None else machines(tuple(count(_spec_of(infrastructure))))
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:
@@ -394,6 +405,7 @@ def _microsoft(machine: Any) -> Iterable[Choice]:
 _BY_PROVIDER: Final[Mapping[str, Callable[[Any], Iterable[Choice]]]] = {
     **{prefix: lambda _: (Choice(0),) for prefix in _WITHOUT_GPUS},
     "AWS": _amazon,
+    "ROSA": _amazon,
     "GCP": _google,
     "Azure": _microsoft,
 }

@@ -1,16 +1,19 @@
-"""Kinds whose controllers make other objects: rights by Capsule and OLM, and what Sveltos installs in clusters.
+"""Kinds whose controllers make other objects: Crossplane's compositions, rights by Capsule and OLM, and what Sveltos
+installs in clusters.
 
 https://projectcapsule.dev/docs/tenants/permissions/#additional-rolebindings,
 https://olm.operatorframework.io/docs/concepts/crds/clusterserviceversion/#operator-permissions,
-https://projectsveltos.github.io/sveltos/main/addons/addons/
+https://projectsveltos.github.io/sveltos/main/addons/addons/,
+https://docs.crossplane.io/latest/guides/function-patch-and-transform/
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import at, items, text
+from facts.concepts.unknown import UNKNOWN, at, items, text
 from policies.dialects.gitops import release
 from policies.readers.kubernetes.objects import apart
 from policies.readers.resource import Declared, Program, Referrer
@@ -72,8 +75,56 @@ def read_profile(declared: Declared) -> Iterable[Declared]:
         yield release(declared, own, names, parsed(at(chart, "values")), items(at(chart, "valuesFrom")))
 
 
+def read_composition(declared: Declared) -> Iterable[Declared]:
+    """Crossplane's ``Composition``: fields of its objects that a patch sets are unknown."""
+    spec = declared.properties.get("spec")
+    patch_sets = {
+        str(at(each, "name")): items(at(each, "patches"))
+        for holder in (spec, *(at(step, "input") for step in items(at(spec, "pipeline"))))
+        for each in items(at(holder, "patchSets"))
+    }
+    return apart(declared, {"spec": _patched(spec, patch_sets)}, declared.properties)
+
+
+def _patched(value: Any, patch_sets: Mapping[str, list[Any]]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_patched(part, patch_sets) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if not isinstance(value.get("base"), Mapping):
+        return {key: _patched(part, patch_sets) for key, part in value.items()}
+    base: Any = value["base"]
+    for patch in items(value.get("patches")):
+        named = patch_sets.get(str(at(patch, "patchSetName")), [])
+        for each in named if at(patch, "type") == "PatchSet" else (patch,):
+            target = at(each, "toFieldPath") or at(each, "fromFieldPath")
+            if isinstance(target, str) and "ToComposite" not in str(at(each, "type")):
+                base = _unknown_at(base, [name or index for name, index in _STEP.findall(target)])
+    return {**value, "base": base}
+
+
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]+)\]")
+"""``spec.scalingConfig[0].minSize``, ``metadata.labels[example.com/pool]``"""
+
+
+def _unknown_at(value: Any, steps: list[str]) -> Any:
+    if not steps or value is UNKNOWN:
+        return UNKNOWN
+    step, *rest = steps
+    if step == "*" or step.isdecimal():
+        listed = [*value] if isinstance(value, (list, tuple)) else []
+        listed += [{}] if step.isdecimal() and int(step) >= len(listed) else []
+        chosen = (
+            len(listed) - 1 if step.isdecimal() and int(step) >= len(listed) else int(step) if step != "*" else None
+        )
+        return [_unknown_at(part, rest) if chosen in (None, number) else part for number, part in enumerate(listed)]
+    own = dict(value) if isinstance(value, Mapping) else {}
+    return {**own, step: _unknown_at(own.get(step), rest)}
+
+
 _PROFILE: Final = "kubernetes:config.projectsveltos.io/*:*Profile"
 SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "kubernetes:apiextensions.crossplane.io/*:Composition": read_composition,
     "kubernetes:capsule.clastix.io/*:Tenant": read_tenant,
     "kubernetes:operators.coreos.com/*:ClusterServiceVersion": read_service_version,
     _PROFILE: read_profile,

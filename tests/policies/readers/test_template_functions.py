@@ -136,3 +136,30 @@ def test_amazon(token: str, given: Any, minimum: Any, expected: Any) -> None:
     inputs = {"region": "eu-west-1", "templateBody": json.dumps(template), "parameters": given}
     groups = [item for item in read(Declared(token, "x", "urn:x", inputs)) if isinstance(item, NodeGroup)]
     assert [group.scaling.min_nodes for group in groups] == [expected]
+
+
+SETS = [{"name": "sizes", "patches": [{"fromFieldPath": "spec.min", "toFieldPath": "spec.replicas"}]}]
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ({"type": "FromCompositeFieldPath", "fromFieldPath": "spec.min", "toFieldPath": "spec.replicas"}, UNKNOWN),
+        ({"fromFieldPath": "spec.replicas"}, UNKNOWN),
+        ({"type": "PatchSet", "patchSetName": "sizes"}, UNKNOWN),
+        ({"type": "CombineFromComposite", "toFieldPath": "spec[replicas]"}, UNKNOWN),
+        ({"toFieldPath": "spec.template.metadata.labels[example.com/pool]"}, 0),
+        ({"toFieldPath": "spec.limits[0].cpu"}, 0),
+        ({"toFieldPath": "spec.limits[*]"}, 0),
+        ({"type": "ToCompositeFieldPath", "fromFieldPath": "status.x", "toFieldPath": "spec.replicas"}, 0),
+    ],
+)
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_a_field_that_a_composition_patches_is_unknown(pipeline: bool, patch: Any, expected: Any) -> None:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "d"}
+    spec = {"replicas": 0, "template": {"spec": {"nodeClassRef": reference, "requirements": []}}}
+    base = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}
+    own = {"patchSets": SETS, "resources": [{"name": "pool", "base": base, "patches": [patch]}]}
+    inputs = {"spec": {"pipeline": [{"input": own}]} if pipeline else own}
+    items = read(Declared("kubernetes:apiextensions.crossplane.io/v1:Composition", "x", "urn:x", inputs))
+    assert [item.scaling.min_nodes for item in items if isinstance(item, NodeGroup)] == [expected]
