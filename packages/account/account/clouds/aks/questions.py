@@ -59,6 +59,7 @@ class AzureSubscription:
             raise AccountError(f"Azure does not know who you are: {_first_line(error)}. Log in: `az login`") from error
         self._principal = str(claims.get("oid") or "")
         self._who = str(claims.get("upn") or claims.get("unique_name") or claims.get("appid") or self._principal)
+        self._clients: dict[tuple[Any, str], Any] = {}
         self._usages: dict[str, dict[str, tuple[float, float]]] = {}
 
     @property
@@ -122,7 +123,10 @@ class AzureSubscription:
         yield _question("rights", "the deployer's rights", "Microsoft.Authorization/roleAssignments/read", self._rights)
 
     def _client(self, kind: Any, subscription: str = "") -> Any:
-        return kind(self._credential, subscription or self.id, **self._options)
+        wanted = (kind, subscription or self.id)
+        if wanted not in self._clients:
+            self._clients[wanted] = kind(self._credential, wanted[1], **self._options)
+        return self._clients[wanted]
 
     @property
     def _resources(self) -> Any:
