@@ -49,7 +49,8 @@ def spellings(resource: Declared) -> tuple[Declared, ...]:
 
 def _spelled(resource: Declared) -> Iterator[Declared]:
     spelling = spelling_of(resource.type)
-    for each in spelling(resource) if spelling else (resource,):
+    spelled = tuple(spelling(resource)) if spelling else ()
+    for each in spelled or (resource,):
         if each.outside is not None:
             yield each
         elif each is resource:

@@ -140,9 +140,12 @@ def children(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 
 def in_list(declared: Declared) -> Iterable[Declared]:
-    """``PodList``, ``DeploymentList``…: each object in ``items``."""
+    """``PodList``, ``DeploymentList``…: each object in ``items``; a custom resource may have such a name, too."""
     version, kind = declared.type.split(":")[1:]
-    for number, entry in enumerate(items(declared.properties.get("items"))):
+    listed = items(declared.properties.get("items"))
+    if not any(isinstance(entry, Mapping) for entry in listed):
+        yield from _in_body(declared)
+    for number, entry in enumerate(listed):
         if isinstance(entry, Mapping):
             token, name = f"kubernetes:{version}:{kind.removesuffix('List')}", f"{declared.name}[{number}]"
             own = replace(declared, type=token, name=name, properties=entry, holder=declared.holder or declared.type)
