@@ -71,6 +71,8 @@ def question(
 
 def leftovers_of(settings: Settings) -> AskedLeftovers:
     """The account of the stack's cloud, as the user of this shell. Raises AccountError."""
+    if settings.existing_cluster is not None:
+        raise AccountError(f"stack {settings.stack}: its cluster is somebody else's, so most that is there stays")
     module = f"{CLOUDS}.{settings.cloud}"
     if find_spec(module) is None or find_spec(f"{module}.leftovers") is None:
         raise AccountError(f"stack {settings.stack}: this part does not ask accounts of {settings.cloud} yet")

@@ -17,7 +17,7 @@ import googleapiclient
 DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
 APIS = (
     "artifactregistry.v1", "cloudbilling.v1", "cloudkms.v1", "cloudresourcemanager.v3", "compute.v1", "container.v1",
-    "iam.v1", "secretmanager.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
+    "file.v1", "iam.v1", "secretmanager.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "boolean": bool, "integer": int, "number": (int, float), "array": list, "object": dict,
