@@ -21,7 +21,7 @@ from azure.mgmt.compute.models import CapacityReservation, DiskEncryptionSet, Re
 from azure.mgmt.compute.models import Usage as ComputeUsage
 from azure.mgmt.network.models import Usage as NetworkUsage
 from azure.mgmt.network.models import VirtualNetwork
-from azure.mgmt.resource.resources.models import GenericResource, Provider
+from azure.mgmt.resource.resources.models import GenericResource, GenericResourceExpanded, Provider
 from requests.adapters import BaseAdapter, HTTPAdapter
 
 GROUP = r"/subscriptions/[^/]+/resourceGroups/[^/]+"
@@ -46,6 +46,7 @@ METHODS: Mapping[str, AzureMethod] = {
         "GET", r"/subscriptions/[^/]+/providers/Microsoft\.Network/locations/\w+/usages", NetworkUsage, True
     ),
     "group": AzureMethod("HEAD", r"/subscriptions/[^/]+/resourcegroups/[^/]+", None),
+    "resources": AzureMethod("GET", rf"{GROUP}/resources", GenericResourceExpanded, True),
     "reservations": AzureMethod(
         "GET",
         rf"{GROUP}/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+/capacityReservations",
