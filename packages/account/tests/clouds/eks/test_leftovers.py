@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +18,7 @@ from account import left
 from account.clouds.eks.leftovers import AwsLeftovers
 from account.left import rows_left
 from account.rows import ShownRow
+from gpucluster import app
 from packages.account.tests.clouds.eks.aws import REGION, Answer, FakeAws, aws, refusal
 from packages.rehearsal.tests.upgrade.deployment import Deployment
 from packages.rehearsal.tests.upgrade.program import Program
@@ -130,6 +133,8 @@ def test_every_resource_of_a_stack_is_found_and_none_after_its_end(
     assert {kind for kind, row in rows.items() if row.result == "warning"} - {"log groups"} == kept
 
 
+ARN = "arn:aws:sts::123456789012:assumed-role/deployer/me"
+SESSION: Answer = {"Account": "123456789012", "Arn": ARN, "UserId": "A:me"}
 # moto does not know them.
 NO_PLACEMENT_GROUPS: Mapping[str, Answer] = {"ec2.DescribePlacementGroups": {"PlacementGroups": []}}
 
@@ -268,3 +273,28 @@ def test_a_cluster_that_is_there_is_the_only_row() -> None:
         rows = asked(cloud)
     (row,) = rows.values()
     assert (row.result, arn in row.detail, "pulumi destroy" in row.remedy) == ("failed", True, True)
+
+
+def test_the_page_shows_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of an account with a volume that the cluster's driver made, and the log group of EKS."""
+    command = "gpucluster prove examples/eks-karpenter.yaml --part account"
+    page = (ROOT / "docs" / "proving.md").read_text()
+    (shown,) = re.findall(rf"^\$ {re.escape(command)}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", command.split())
+    with aws({**NO_PLACEMENT_GROUPS, "sts.GetCallerIdentity": SESSION}) as cloud:
+        session: Any = cloud.session
+        owned = tags(**{"kubernetes.io/cluster/gpu-eks-karpenter": "owned"})
+        cloud.session.client("ec2").create_volume(
+            AvailabilityZone=f"{REGION}a", Size=20, TagSpecifications=[{"ResourceType": "volume", "Tags": owned}]
+        )
+        cloud.session.client("logs").create_log_group(logGroupName="/aws/eks/gpu-eks-karpenter/cluster")
+        monkeypatch.setattr(left, "leftovers_of", lambda settings: AwsLeftovers(settings, session))
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+    assert ended.value.code == 1
+    printed = re.sub(r"vol-[0-9a-f]+", "vol-0123456789abcdef0", capsys.readouterr().out)
+    assert printed == shown
+    assert max(map(len, shown.splitlines())) <= 80
