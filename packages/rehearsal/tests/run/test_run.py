@@ -7,8 +7,10 @@ import io
 import json
 import socket
 import subprocess
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,6 +21,7 @@ from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import Outcome, read_events
 from rehearsal.engine.stack import resolve
+from rehearsal.own_machines.lab_rehearsal import LabRehearsal
 from rehearsal.report.changes import stack_change
 from rehearsal.run import options
 from rehearsal.run.options import NEEDED_MIB, DiskFull, LoopbackDown, Options
@@ -76,6 +79,45 @@ def test_the_commands_that_are_printed_can_be_pasted(tmp_path: Path) -> None:
     assert any(str(cluster.kubeconfig) in line for line in lines)
     watched = [command.split()[2] for command in commands if command.endswith(" --watch")]
     assert watched == ["pods", "nodes"], "kubectl watches one kind at a time"
+
+
+class _WithShell(LabRehearsal):
+    """Needs no machine: what ``_play`` does between an update and the end."""
+
+    specs_of = staticmethod(lambda settings: [])
+
+    def _play(self, held: ExitStack) -> None:
+        engine: Any = SimpleNamespace(
+            outputs=lambda: {"gpuJobs": {"t4-2": "kind: Job"}},
+            environment=lambda: {"PULUMI_CONFIG_PASSPHRASE": "secret", "GPUCLUSTER_WITHOUT_ACCOUNT": "1", "HOME": "/x"},
+            path=(),
+            stack="kubeadm",
+            stack_file=Path("/run/Pulumi.kubeadm.yaml"),
+        )
+        with self._stage("shell"):
+            self._shell(engine, "the kubeconfig")
+        with self._stage("pulumi destroy"):
+            self._check("destroy", "the rehearsal goes on", True, "")
+
+
+@pytest.mark.parametrize("code", [0, 130])
+def test_own_machines_are_kept_by_a_shell_of_the_user_and_go_at_its_end(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, seen = tmp_path / "shell", tmp_path / "seen"
+    shell.write_text(f"#!/bin/sh\n. {tmp_path}/kubeadm/runs/*/environment.sh\ncat $KUBECONFIG > {seen}\n"
+                     f"echo $GPUCLUSTER_WITHOUT_ACCOUNT >> {seen}\nexit {code}\n")  # fmt: skip
+    shell.chmod(0o755)
+    monkeypatch.setenv("SHELL", str(shell))
+    output, stack = io.StringIO(), resolve("examples/kubeadm.yaml")
+    software: Any = None
+    rehearsal = _WithShell(
+        stack, Options(tools=tmp_path, gate=None, build=tmp_path), tmp_path, software, Console(file=output, width=300)
+    )
+    assert rehearsal.run().passed
+    assert seen.read_text() == "the kubeconfig1\n"
+    assert "gpucluster prove /run/Pulumi.kubeadm.yaml --part stack" in output.getvalue()
+    assert "rehearse-stop" not in output.getvalue()
 
 
 RECORDED = Path(__file__).parents[1] / "report" / "pull_requests"
