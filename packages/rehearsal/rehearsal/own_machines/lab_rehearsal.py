@@ -226,7 +226,7 @@ class LabRehearsal(Recorder[RehearsalRecord]):
         return engine
 
     def _shell(self, engine: Engine, kubeconfig: str) -> None:
-        """The user's shell beside the machines, whose network is this process's own; at its end the rehearsal goes on."""
+        """The user's shell in the machines' network, which is this process's own; then the rehearsal goes on."""
         file = self.run_dir / "kubeconfig"
         write_private(file, kubeconfig)
         retained = RetainedCluster.prepare(engine, self.run_dir, file)
