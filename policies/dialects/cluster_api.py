@@ -271,8 +271,9 @@ def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 
 def _applied(declared: Declared, everything: Program) -> Iterable[Declared]:
-    listed = items(at(declared.properties, "spec", "resources"))
-    return [other for each in listed for other in everything.meant({**each, "apiVersion": "v1"}, declared)]
+    for reference in items(at(declared.properties, "spec", "resources")):
+        if isinstance(reference, Mapping):
+            yield from everything.meant({**reference, "apiVersion": "v1"}, declared)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
