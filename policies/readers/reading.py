@@ -49,8 +49,7 @@ def spellings(resource: Declared) -> tuple[Declared, ...]:
 
 def _spelled(resource: Declared) -> Iterator[Declared]:
     spelling = spelling_of(resource.type)
-    spelled = tuple(spelling(resource)) if spelling else ()
-    for each in spelled or (resource,):
+    for each in spelling(resource) if spelling else (resource,):
         if each.outside is not None:
             yield each
         elif each is resource:
