@@ -14,13 +14,21 @@ from typing import Any, Final
 from account.declared_rights import RightsTable
 from components.settings import Settings
 
+
+def _for_pods(settings: Settings) -> bool:
+    """Whether pods have identities; jobs write checkpoints with one of their own."""
+    return bool(settings.identities or settings.workloads.checkpoints)
+
+
 _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
     "always": lambda settings: True,
     "network": lambda settings: settings.network.existing is None,
     # With several zones the way out is a load balancer that AKS makes.
     "nat": lambda settings: settings.network.existing is None and not settings.nat_per_zone,
-    # Jobs write checkpoints with an identity of their own.
-    "identities": lambda settings: settings.identities or settings.workloads.checkpoints,
+    "own-identities": lambda settings: (
+        None in (settings.security.control_plane_identity, settings.security.node_identity) or _for_pods(settings)
+    ),
+    "identities": lambda settings: _for_pods(settings),
     "own-set": lambda settings: settings.security.kms_key is not None and settings.security.disk_key is None,
     "agent-pools": lambda settings: settings.autoscaler == "managed",
     "registry": lambda settings: settings.workloads.registry,

@@ -59,6 +59,7 @@ def streaming_projects(settings: Settings) -> tuple[str, ...]:
 _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
     "always": lambda settings: True,
     "cluster": lambda settings: settings.existing_cluster is None,
+    "node-account": lambda settings: settings.existing_cluster is None and settings.security.node_identity is None,
     "network": lambda settings: settings.existing_cluster is None and settings.network.existing is None,
     "existing-network": subnets,
     "workload-policy": lambda settings: _TPU7X in used(settings),
