@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, at, items, text
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text
 from policies.dialects.gitops import release
 from policies.readers.kubernetes.objects import apart
 from policies.readers.resource import Declared, Program, Referrer
@@ -97,9 +97,10 @@ def _patched(value: Any, patch_sets: Mapping[str, list[Any]]) -> Any:
     for patch in items(value.get("patches")):
         named = patch_sets.get(str(at(patch, "patchSetName")), [])
         for each in named if at(patch, "type") == "PatchSet" else (patch,):
-            target = at(each, "toFieldPath") or at(each, "fromFieldPath")
-            if isinstance(target, str) and "ToComposite" not in str(at(each, "type")):
-                base = _unknown_at(base, [name or index for name, index in _STEP.findall(target)])
+            target = coalesce(at(each, "toFieldPath"), at(each, "fromFieldPath"))
+            if "ToComposite" not in str(at(each, "type")) and target is not None:
+                place = "spec" if target is UNKNOWN else str(target)
+                base = _unknown_at(base, [name or index for name, index in _STEP.findall(place)])
     return {**value, "base": base}
 
 
