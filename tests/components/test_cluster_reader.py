@@ -89,6 +89,8 @@ def test_it_cannot_change_anything(server: Server, tmp_path: Path) -> None:
     client.try_apply("/api/v1/namespaces/a/configmaps/it", MANIFEST)
     assert client.may({"resource": "pods", "verb": "list"})
     writes = [(path, query.get("dryRun")) for method, path, query, _ in server.asked if method != "GET"]
+    strict = [query.get("fieldValidation") for *_, query, _ in server.asked if "dryRun" in query]
+    assert strict == [["Strict"], ["Strict"]], "a field that a kind does not have is no success"
     assert writes == [
         ("/api/v1/namespaces/a/configmaps", ["All"]),
         ("/api/v1/namespaces/a/configmaps/it", ["All"]),
