@@ -31,6 +31,7 @@ _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "string_type": ("text", "Write text; in quotes if it looks like a number"),
     "int_type": ("a whole number", "Write a whole number, such as 8, without quotes and units"),
     "float_type": ("a number", "Write a number, such as 2.5, without quotes and units"),
+    "finite_number": ("an amount", "Write a number, such as 2.5, or leave the key out"),
     "bool_type": ("true or false", "Write true or false without quotes"),
     "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
     "dict_type": ("a mapping", "Write a mapping: key: value"),

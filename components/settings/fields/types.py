@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
+    AllowInfNan,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -412,5 +413,7 @@ MachineTypes = Annotated[
     tuple[StrictStr, ...], BeforeValidator(_listed_text, json_schema_input_type=str | tuple[str, ...])
 ]
 Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]
-Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
+_Finite = Annotated[StrictFloat, AllowInfNan(False)]
+Usd = Annotated[_Finite | StrictInt, Field(ge=0)]
+Ceiling = Annotated[_Finite | StrictInt, Field(gt=0)]
 Flag = Annotated[bool, Strict()]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, summarize_address_range
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings.fields import types as fields
 from components.settings.fields.problems import instead
@@ -399,7 +399,7 @@ class OwnCpuPool(Section):
 class OwnBudget(Section):
     """A limit on what the machines cost by `hourlyUsd`."""
 
-    max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
+    max_hourly_usd: fields.Ceiling | None = Field(
         default=None, description="refuse a stack whose machines cost more per hour"
     )
 

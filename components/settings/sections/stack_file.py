@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic import Field, StrictStr, ValidationInfo, field_validator
 
 from components.settings.fields import check
 from components.settings.fields import types as fields
@@ -36,7 +36,7 @@ class Autoscaling(Section):
 class Budget(Section):
     """A limit on the stack's cost."""
 
-    max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
+    max_hourly_usd: fields.Ceiling | None = Field(
         default=None, description="refuse a stack whose list price per hour is higher with all pools at their maximum"
     )
 

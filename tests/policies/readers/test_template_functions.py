@@ -9,7 +9,7 @@ import pytest
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.unknown import UNKNOWN
-from policies.dialects.arm_expressions import evaluated
+from policies.readers.aks.template_expressions import evaluated
 from policies.readers import read
 from policies.readers.resource import Declared
 
