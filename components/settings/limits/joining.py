@@ -58,7 +58,7 @@ def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict
                 Problem(
                     f"{name}.{key}",
                     _OWNERS,
-                    f"Leave it out, and write nodeIdentity in {KEY}"
+                    f"Leave it out; that of the nodes is {KEY}.nodeIdentity"
                     if (name, key) == ("security", "nodeIdentity")
                     else f"Leave it out; of {name}, pools have {', '.join(keys)}",
                 )
