@@ -49,10 +49,7 @@ class AskedAccount(Protocol):
 def account_of(settings: Settings) -> AskedAccount:
     """The account of the stack's cloud, as the user of this shell. Raises AccountError."""
     if find_spec(f"{CLOUDS}.{settings.cloud}") is None:
-        raise AccountError(
-            f"stack {settings.stack}: this command does not ask accounts of {settings.cloud} yet; `make quota` lists "
-            "what the stack needs"
-        )
+        raise AccountError(f"stack {settings.stack}: no cloud account has its machines. `make prove` asks its cluster")
     known = settings.known.account
     if settings.project in known.placeholders:
         problem = f"{known.key}: '{settings.project}' is the placeholder of the examples. Write your own"

@@ -75,7 +75,7 @@ def leftovers_of(settings: Settings) -> AskedLeftovers:
         raise AccountError(f"stack {settings.stack}: its cluster is somebody else's, so most that is there stays")
     module = f"{CLOUDS}.{settings.cloud}"
     if find_spec(module) is None or find_spec(f"{module}.leftovers") is None:
-        raise AccountError(f"stack {settings.stack}: this part does not ask accounts of {settings.cloud} yet")
+        raise AccountError(f"stack {settings.stack}: no cloud account has its machines, so nothing is left in one")
     opened: AskedLeftovers = import_module(f"{module}.leftovers").opened(settings)
     return opened
 

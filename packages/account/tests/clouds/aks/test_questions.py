@@ -29,7 +29,7 @@ from packages.account.tests.clouds.aks.azure import (
 )
 from packages.account.tests.clouds.aks.test_rights import OWN_SET
 from rehearsal.providers import account_limits
-from tests.stacks import OWN_MACHINES, ROOT, settings_of, stack_file
+from tests.stacks import ROOT, settings_of, stack_file
 
 TRAIN = ROOT / "examples" / "aks-train-infer.yaml"
 COMPANY = ROOT / "examples" / "aks-company.yaml"
@@ -285,11 +285,6 @@ def test_the_command_writes_a_file_that_rehearsals_read_and_the_role(tmp_path: P
     assert not limits.may("Microsoft.ContainerService/managedClusters/write")
     assert yaml.safe_load((tmp_path / "deployer-1.json").read_text()) == rights.role(settings)
     assert f"    az role definition create --role-definition @{tmp_path / 'deployer-1.json'}" in lines
-
-
-def test_a_cloud_whose_accounts_are_not_asked_says_so() -> None:
-    with pytest.raises(AccountError, match="does not ask accounts of kubeadm yet"):
-        account_of(from_stack_file(OWN_MACHINES))
 
 
 @pytest.mark.parametrize(
