@@ -46,7 +46,6 @@ _NODES = "/api/v1/nodes"
 _PODS = "/api/v1/pods"
 _JOBS = "/apis/batch/v1/jobs"
 _EVENTS = "/api/v1/events"
-_NODE_EVENTS = "/api/v1/namespaces/default/events"
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _POOL_LABEL = "gpucluster.dev/pool"
 _PAGE = 500
@@ -725,7 +724,8 @@ def _scheduled(jobs: Iterable[Any]) -> Iterator[_Scheduled]:
 
 def _node_events(reason: str) -> list[tuple[str, str, int]]:
     """UID and name of nodes, and when. Such events are in the namespace ``default``, whatever other users write."""
-    events = _list(_NODE_EVENTS, f"&fieldSelector={quote(f'reason={reason},involvedObject.kind=Node')}")
+    selected = f"reason={reason},involvedObject.kind=Node,metadata.namespace=default"
+    events = _list(_EVENTS, f"&fieldSelector={quote(selected)}")
     found = ((event["involvedObject"], _moment(event)) for event in events)
     return [(about["uid"], about["name"], when) for about, when in found if about.get("uid")]
 

@@ -10,7 +10,7 @@ import pytest
 from components.settings.sections.teams import Priority, Team
 from components.teams import manifests
 from components.user_admission import grows_for_claims
-from facts.concepts.offer import CONFIG_MAP
+from facts.concepts.offer import CONFIG_MAP, KEY
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered
@@ -64,7 +64,11 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
     recording = run_program(one_stack.file(cloud))
     kinds = ("core/v1:ResourceQuota", "core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
     assert [one for kind in kinds for one in recording.of_type(f"kubernetes:{kind}")] == []
-    assert all("teams" not in str(one.inputs) for one in recording.of_type("kubernetes:core/v1:ConfigMap"))
+    config_maps = [one.inputs for one in recording.of_type("kubernetes:core/v1:ConfigMap")]
+    (offer,) = (json.loads(each["data"][KEY]) for each in config_maps if each["metadata"]["name"] == CONFIG_MAP)
+    assert not offer.get("teams")
+    assert [pool["name"] for pool in offer["pools"] if pool["teams"]] == []
+    assert [each for each in config_maps if each["metadata"]["name"] != CONFIG_MAP and "teams" in str(each)] == []
 
 
 @pytest.mark.parametrize(

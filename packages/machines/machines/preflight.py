@@ -184,6 +184,11 @@ def _of_state(candidate: Candidate) -> Iterator[str]:
         )
     if facts["conflicts"].strip() and not facts["ours"]:
         yield f"has {facts['conflicts'].strip()} installed, another container runtime or cluster; remove it first"
+    if facts["etcdData"] and candidate.role == "controlPlane":
+        yield (
+            "has data of another etcd in /var/lib/etcd, which kubeadm would take for its own: move it away (sudo mv"
+            " /var/lib/etcd /var/lib/etcd.before)"
+        )
     if facts["joined"] and not facts["ours"]:
         yield "is a node of another cluster; take it out there (kubectl delete node, kubeadm reset) first"
     elif not facts["joined"]:

@@ -34,8 +34,8 @@ FACTS: dict[str, Any] = {
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
     "keepalived": "enabled/active", "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "",
-    "driverBranches": "", "nvlink5": 0, "fabricManager": "", "conflicts": "", "firewall": "none", "joined": "",
-    "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
+    "driverBranches": "", "nvlink5": 0, "fabricManager": "", "conflicts": "", "etcdData": "",
+    "firewall": "none", "joined": "", "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
     "gpuNames": "", "gpuProcesses": "", "users": "", "proxy": "",
 }  # fmt: skip
 

@@ -74,7 +74,8 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/log/", f"{folder}/")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
     etc = "etc/(?:apt|cni|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)"
-    text = re.sub(rf"/({etc}|var/lib/cni|proc/sys|proc/swaps|sys/bus/pci)\b", rf"{folder}/\1", text)
+    own = "var/lib/(?:cni|containerd|etcd|kubelet)|opt/(?:cni|containerd)"
+    text = re.sub(rf"/({etc}|{own}|proc/sys|proc/swaps|sys/bus/pci)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,63 @@ def test_networks_of_others_are_put_aside_and_given_back(machine: Path) -> None:
     assert [each.name for each in leases.iterdir()] == ["podman"]
     run_common(f"{path}lock; give_back {machine}/etc/cni", machine)
     assert {each.name: each.read_text() for each in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(("mark", "kept"), [("joined", True), ("init", False), ("initialised", False)])
+def test_the_etcd_of_somebody_else_on_a_worker_keeps_its_data(mark: str, kept: bool, machine: Path) -> None:
+    for file in ("var/lib/etcd/default/member", "var/lib/kubelet/config.yaml", f"state/{mark}"):
+        (machine / file).parent.mkdir(parents=True, exist_ok=True)
+        (machine / file).touch()
+    for name in ("systemctl", "kubeadm"):
+        program(machine, name, "")
+    stubs = "OTHERS=no; rules() { :; }; umount() { :; }; ip() { :; }"
+    run_common(f"PATH=$PATH:/usr/bin:/bin\n{stubs}; main", machine, "reset")
+    assert (machine / "var/lib/etcd/default/member").exists() is kept
+    assert not (machine / "var/lib/kubelet/config.yaml").exists()
+    (call,) = calls(machine, "kubeadm")
+    assert ("--skip-phases=remove-etcd-member" in call) is kept
+
+
+@pytest.mark.parametrize(("before", "begins"), [("", True), ("member", False)])
+def test_kubeadm_takes_no_data_of_another_etcd_for_its_own(before: str, begins: bool, machine: Path) -> None:
+    (machine / "var/lib/etcd" / before).mkdir(parents=True)
+    stubs = "JOIN_CONFIG=''; CA_HASH=''; ENCRYPT=no; files() { echo begins; exit 0; }"
+    told = run_common(f"PATH=$PATH:/usr/bin:/bin\n{stubs}; main", machine, "init")
+    assert ("begins" in told) is begins
+    assert ("move it away first" in told) is not begins
+    assert (machine / "state/init").exists() is begins
+
+
+@pytest.mark.parametrize(("role", "refused"), [("controlPlane", True), ("worker", False)])
+def test_an_etcd_is_in_the_way_of_a_control_plane_alone(role: str, refused: bool) -> None:
+    (told,) = [problems([replace(candidate(etcdData="present"), role=role)], {}, {})]
+    assert any("data of another etcd" in each.text for each in told) is refused
+
+
+def test_a_containerd_that_no_package_brought_keeps_its_images(machine: Path) -> None:
+    theirs, ours = machine / "var/lib/containerd/layer", machine / "opt/cni/bin/bridge"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    (machine / "etc/cni/net.d").mkdir(parents=True)
+    (machine / "proc/sys/net/ipv4").mkdir(parents=True)
+    (machine / "proc/sys/net/ipv4/ip_forward").write_text("0\n")
+    for name in ("ip", "nft", "iptables-save", "systemctl", "apt-mark", "apt-get", "dpkg-query"):
+        program(machine, name, "")
+    run_common("PATH=$PATH:/usr/bin:/bin\nOWNER=me; lock; snapshot", machine, "prepare")
+    ours.parent.mkdir(parents=True)
+    ours.touch()
+    run_common("PATH=$PATH:/usr/bin:/bin\napt() { :; }; main", machine, "restore")
+    assert theirs.exists()
+    assert not ours.exists()
+
+
+def test_a_package_that_the_owner_installs_meanwhile_is_not_ours(machine: Path) -> None:
+    listed = machine / "listed"
+    listed.write_text("adduser\n")
+    program(machine, "apt-get", "echo 'Inst containerd (1.7)'; echo 'Inst runc (1.1)'")
+    stubs = f"installed() {{ sort -u {listed}; }}; apt() {{ printf 'containerd\\npostgresql\\nrunc\\n' >>{listed}; }}"
+    run_common(f"PATH=$PATH:/usr/bin:/bin\n{stubs}; lock; install_packages containerd", machine)
+    assert (machine / "state/installed").read_text().split() == ["containerd", "runc"]
 
 
 def test_what_a_cluster_left_of_its_pods_network_goes_where_nobody_else_had_one(machine: Path) -> None:

@@ -149,6 +149,9 @@ apt() {
 
 # Packages that come with ours are listed, so that restore removes these and no others.
 install_packages() {
+  # While apt waits, or after it failed, the owner may install others: ours are those that this transaction has.
+  apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@" 2>>"$log" |
+    sed -n 's/^Inst \([^ ]*\).*/\1/p' | sort -u >"$state/packages.wanted"
   installed >"$state/packages.before"
   printf '%s\n' "$*" >>"$log"
   apt install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"
@@ -157,8 +160,18 @@ install_packages() {
 # Also for a transaction that a power cut ended.
 record_packages() {
   [ -e "$state/packages.before" ] || return 0
-  installed | comm -13 "$state/packages.before" - >>"$state/installed"
-  rm -f "$state/packages.before"
+  installed | comm -13 "$state/packages.before" - | comm -12 - "$state/packages.wanted" >>"$state/installed"
+  rm -f "$state/packages.before" "$state/packages.wanted"
+}
+
+is_control_plane() { [ -e "$state/init" ] || [ -e "$state/initialised" ]; }
+
+# It deletes /var/lib/etcd as well. On a worker another etcd may have its data there.
+kubeadm_reset() {
+  phases=''
+  if ! is_control_plane; then phases=--skip-phases=remove-etcd-member; fi
+  # shellcheck disable=SC2086
+  run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock $phases
 }
 
 distribution() {

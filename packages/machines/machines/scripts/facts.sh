@@ -41,6 +41,7 @@ main() {
   member keepalived "$(unit keepalived)"
   member notHeld "$(not_held)"
   member conflicts "$(conflicts)"
+  member etcdData "$(if ! is_control_plane && [ -n "$(ls -A /var/lib/etcd 2>/dev/null)" ]; then printf present; fi)"
   # shellcheck disable=SC2086
   member foreignSources "$(foreign_sources ${SOURCES:-})"
   member firewall "$(firewall)"
@@ -55,6 +56,7 @@ main() {
 # Other container runtimes, and clusters that no package brings: installed by a script (k3s, rke2) or as a snap.
 conflicts() {
   for package in docker.io docker-ce containerd.io cri-o; do if has "$package"; then printf '%s ' "$package"; fi; done
+  for file in /usr/local/bin/containerd /snap/bin/docker; do if [ -e "$file" ]; then printf '%s ' "$file"; fi; done
   for name in k3s rke2 microk8s k0s; do
     for folder in /usr/local/bin /usr/bin /opt/bin /snap/bin; do
       if [ -e "$folder/$name" ]; then

@@ -23,9 +23,12 @@ main() {
     if [ -e /etc/kubernetes/admin.conf ] && [ ! -e "$state/init" ]; then
       fail "the machine is the control plane of another cluster; take that down (kubeadm reset) first"
     fi
+    if [ ! -e "$state/init" ] && [ -n "$(ls -A /var/lib/etcd 2>/dev/null)" ]; then
+      fail "/var/lib/etcd has data of another etcd, which kubeadm would take for its own; move it away first"
+    fi
     if [ -e "$state/init" ]; then
       say "an earlier attempt did not end; it is undone first"
-      run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
+      kubeadm_reset
       if [ -n "$JOIN_CONFIG" ] && [ -d /var/lib/etcd ]; then find /var/lib/etcd -mindepth 1 -delete; fi
     fi
     touch "$state/init"

@@ -12,7 +12,7 @@ main() {
   else
     if [ -e /etc/kubernetes/pki/ca.crt ] || [ -e /etc/kubernetes/bootstrap-kubelet.conf ] || [ -e /var/lib/kubelet/config.yaml ]; then
       say "an earlier kubeadm join did not end; it is undone first"
-      run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
+      kubeadm_reset
     fi
     [ -n "$JOIN_CONFIG" ] || fail "the machine has not joined the cluster"
     touch "$state/joined"

@@ -47,6 +47,7 @@ snapshot() {
     fi
   done
   for folder in /etc/containerd /etc/cni /etc/cni/net.d /var/lib/cni /etc/systemd/logind.conf.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
+  for folder in /var/lib/containerd /opt/cni /opt/containerd; do if [ -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/snapshot/folders"; fi; done
   for unit in containerd kubelet nvidia-persistenced; do printf '%s %s %s\n' "$unit" "$(systemctl is-enabled "$unit" 2>/dev/null || :)" "$(systemctl is-active "$unit" 2>/dev/null || :)"; done >"$state/snapshot/units"
   printf '%s\n' "$OWNER" >"$state/owner"
   printf '%s\n' "$SCRIPTS_VERSION" >"$state/version"

@@ -12,7 +12,7 @@ main() {
   say "kubeadm reset"
   if command -v kubeadm >/dev/null && { [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/manifests ] || [ -e /var/lib/kubelet/config.yaml ]; }; then
     systemctl start containerd >>"$log" 2>&1 || :
-    run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
+    kubeadm_reset
   fi
   no_virtual_address
   systemctl disable --now kubelet >>"$log" 2>&1 || :
@@ -25,7 +25,7 @@ main() {
   # Other networks of before (Podman's) have their addresses in /var/lib/cni; restore gives their configuration back.
   if grep -qsx /var/lib/cni "$state/folders"; then rm -rf /var/lib/cni; fi
   rm -rf /etc/cni/net.d /run/flannel /var/lib/cni/flannel /var/lib/cni/networks/cbr0 /var/lib/cni/results/cbr0-*
-  for folder in /var/lib/kubelet /etc/kubernetes /var/lib/etcd; do
+  for folder in /var/lib/kubelet /etc/kubernetes $(if is_control_plane; then printf /var/lib/etcd; fi); do
     awk -v folder="$folder/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount -l "$mounted" || :; done
     if [ -d "$folder" ]; then find "$folder" -xdev -mindepth 1 -delete && { rmdir "$folder" 2>/dev/null || :; }; fi
   done

@@ -29,6 +29,7 @@ main() {
   if ! grep -qxE 'containerd(-[a-z0-9]+)?' "$state/snapshot/packages"; then
     awk 'index($2, "/var/lib/containerd/") == 1 || index($2, "/run/containerd/") == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount -l "$mounted" || :; done
     for folder in /var/lib/containerd /run/containerd /opt/cni /opt/containerd; do
+      if grep -qsxF "$folder" "$state/snapshot/folders"; then continue; fi # of a containerd that no package brought
       if [ -d "$folder" ]; then find "$folder" -xdev -mindepth 1 -delete 2>>"$log" || :; rmdir "$folder" 2>/dev/null || :; fi
     done
   fi

@@ -179,7 +179,7 @@ class LedgerCluster:
             for each in self.events
             if each["moment"] > self.now - self.events_kept
             and selected.get("reason") == each["reason"]
-            and ("namespaces" not in url.path or f"/{each['metadata']['namespace']}/" in url.path)
+            and selected.get("metadata.namespace") in (None, each["metadata"]["namespace"])
         ]
         every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(events))}[kind]
         items, start, limit = [*every.values()], int(query.get("continue", 0)), int(query["limit"])

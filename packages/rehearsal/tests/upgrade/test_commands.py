@@ -52,7 +52,7 @@ json.dump([facts.__file__, gpu.__file__, answers], sys.stdout)
 """
 
 
-NEW_FIELDS: Final = ("ends", "onDemandUsd", "priceAtMost")
+NEW_FIELDS: Final = ("compared", "ends", "onDemandUsd", "priceAtMost", "teams")
 
 
 @dataclass(frozen=True)
