@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 _KINDS: Final = "agentPool subnet virtualNetwork natGateway publicIpAddress diskEncryptionSet resource resourceGroup"
+_GROUPS: Final = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups"
 _NAMES: Final = tuple(f"{kind}Name" for kind in _KINDS.split())
 """The input that names a resource, where several are there the most specific first."""
 
@@ -72,6 +73,17 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     if type.endswith(":UserAssignedIdentity"):
         state |= {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
     if type.endswith(":ManagedCluster"):
+        # Azure's ids of identities that the stack makes, in the place of those of mocks.
+        own = f"{_GROUPS}/{inputs['resourceGroupName']}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+        identity, kubelet = inputs["identity"], (inputs.get("identityProfile") or {}).get("kubeletidentity") or {}
+        control_planes = [
+            f"{own}/{inputs['resourceName']}-control-plane" if each.endswith("-identity-id") else each
+            for each in identity["userAssignedIdentities"]
+        ]
+        state["identity"] = {**identity, "userAssignedIdentities": {each: {} for each in control_planes}}
+        if str(kubelet.get("resourceId")).endswith("-identity-id"):
+            nodes = {**kubelet, "resourceId": f"{own}/{inputs['resourceName']}-nodes"}
+            state["identityProfile"] = {"kubeletidentity": nodes}
         state["oidcIssuerProfile"] = {**inputs["oidcIssuerProfile"], "issuerURL": "https://issuer.example/"}
     if type.endswith(":RoleAssignment"):
         state["createdOn"] = "2026-11-01T00:00:00.1234567Z"

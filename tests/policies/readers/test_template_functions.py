@@ -9,8 +9,8 @@ import pytest
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.unknown import UNKNOWN
-from policies.readers.aks.template_expressions import evaluated
 from policies.readers import read
+from policies.readers.aks.template_expressions import evaluated
 from policies.readers.resource import Declared
 
 KNOWN = {"env": "prod", "warm": True, "pools": [{"min": 2}, {"min": 0}], "text": "it's"}
