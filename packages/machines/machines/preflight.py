@@ -131,7 +131,8 @@ def _of_surroundings(candidate: Candidate) -> Iterator[str]:
         yield (
             f"has the public address {public[0].split('/')[0]} and no firewall: anybody reaches kubelet (10250/tcp) and"
             " NodePorts, and with forged packets the pods (VXLAN, 8472/udp, has no encryption). Switch ufw on first"
-            " (sudo ufw allow PORT/tcp with the port of SSH, then sudo ufw enable), or put a firewall before the machines"
+            " (sudo ufw allow PORT/tcp with the port of SSH, then sudo ufw enable), or put a firewall before the"
+            " machines"
         )
     elif public and facts["firewall"] == "ufw":
         yield (
