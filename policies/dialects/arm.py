@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
-from policies.readers.aks.template_expressions import evaluated
 from policies.dialects.cloudformation import decides_unknown
+from policies.readers.aks.template_expressions import evaluated
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 

@@ -19,8 +19,12 @@ from policies.readers.registry import reader_of
 from policies.readers.resource import Declared
 
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
-# Read by themselves (``keys.py``), made for the program to use, or read object by object.
-_APART: Final = ("gpucluster:", "gpucluster-machines:", "kubernetes:yaml", "pulumi:pulumi:", "random:", "tls:")
+# Read by themselves (``keys.py``), made for the program to use, or read object by object; and the provider of own
+# machines, which logs in to them by SSH with its user's key.
+_APART: Final = (
+    *("gpucluster:", "gpucluster-machines:", "kubernetes:yaml", "pulumi:pulumi:", "random:", "tls:"),
+    "pulumi:providers:gpucluster-machines",
+)
 _PROVIDER: Final = "pulumi:providers:"
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
 _OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)
