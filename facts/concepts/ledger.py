@@ -195,11 +195,14 @@ def _time(text: str | None) -> int | None:
 
 
 def _gpus(spec: Mapping[str, Any]) -> int:
-    """Of a pod: those of its containers and sidecars together, or of an init container that has more."""
-    first = spec.get("initContainers") or ()
-    beside = [each for each in first if each.get("restartPolicy") == "Always"]
-    together = sum(map(_gpus_of, (*(spec.get("containers") or ()), *beside)))
-    return max((together, *(_gpus_of(each) for each in first)))
+    """Of a pod, as ``facts/concepts/kubernetes.py`` counts them, which this program cannot import."""
+    most = together = 0
+    for container in spec.get("initContainers") or ():
+        needed = together + _gpus_of(container)
+        most = max(most, needed)
+        if container.get("restartPolicy") == "Always":
+            together = needed
+    return max(most, together + sum(map(_gpus_of, spec.get("containers") or ())))
 
 
 def _gpus_of(container: Mapping[str, Any]) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from facts.concepts import ledger
+from facts.concepts.kubernetes import gpu_limit
 from rehearsal.checks.ledger_cluster import LedgerCluster, job_uid, pool
 
 POOLS = [pool("l4", 1.0), pool("h100", 98.0, gpus=8), pool("l4-spot", 0.4), pool("unpriced", None)]
@@ -196,7 +197,12 @@ def test_an_object_that_cannot_be_read_costs_its_own_entry(kind: str, text: str)
 
 @pytest.mark.parametrize(
     ("first", "gpus"),
-    [([{"restartPolicy": "Always", "n": 2}], 3), ([{"n": 4}], 4), ([{"n": 1}, {"restartPolicy": "Always", "n": 1}], 2)],
+    [
+        ([{"restartPolicy": "Always", "n": 2}], 3),
+        ([{"n": 4}], 4),
+        ([{"n": 1}, {"restartPolicy": "Always", "n": 1}], 2),
+        ([{"restartPolicy": "Always", "n": 1}, {"n": 4}], 5),
+    ],
 )
 def test_gpus_of_init_containers_and_sidecars_count(first: list[dict[str, Any]], gpus: int) -> None:
     there = cluster()
@@ -205,6 +211,7 @@ def test_gpus_of_init_containers_and_sidecars_count(first: list[dict[str, Any]],
     there.pods["p"]["spec"]["initContainers"] = [
         {**each, "resources": {"limits": {"nvidia.com/gpu": str(each["n"])}}} for each in first
     ]
+    assert gpu_limit(there.pods["p"]["spec"]) == gpus, "all others count as the ledger does"
     there.run()
     assert [pod.gpus for day in there.days().values() for pod in day.pods.values()] == [gpus]
 
