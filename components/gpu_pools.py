@@ -227,12 +227,14 @@ class GpuPools(pulumi.ComponentResource):
             surveyed = replace(found, view=reached, reader=reader, seen=seen, taken=taken)
             if joining.look_inside is None or (seen.missing and not plan.preview):
                 return surveyed
-            inside = joining.look_inside(settings, own, reached, seen.lists, reader.find)
+            # What stands against the pools is the survey's from here on.
+            asked = replace(reached, problems=(), notes=())
+            inside = joining.look_inside(settings, own, asked, seen.lists, reader.find)
             return replace(
                 surveyed,
                 view=inside,
-                problems=(*problems, *inside.problems[len(reached.problems) :]),
-                notes=(*found.notes, *inside.notes[len(reached.notes) :]),
+                problems=(*problems, *inside.problems),
+                notes=(*found.notes, *inside.notes),
                 reader=reader if inside.kubeconfig else None,
             )
 

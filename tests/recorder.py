@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, cast
 from unittest import mock
 
 import pulumi
+import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime import mocks, resource, rpc, settings
 from pulumi.runtime.proto import source_pb2
@@ -253,6 +254,21 @@ def run_on(
     # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
     with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
         apart.submit(_run, monitor, program, project, stack, config, secrets, preview).result()
+
+
+def refusal(run: Callable[[], Recording]) -> str:
+    """Why a program ends before it has registered any resource, even a component."""
+    recordings: list[Recording] = []
+    real = RecordingMonitor
+
+    def monitor(made: Recording, *rest: Any) -> RecordingMonitor:
+        recordings.append(made)
+        return real(made, *rest)
+
+    with mock.patch(f"{__name__}.RecordingMonitor", monitor), pytest.raises(pulumi.RunError) as refused:
+        run()
+    assert [each.name for each in recordings[0].resources] == []
+    return str(refused.value)
 
 
 def remembered(run: Callable[P, Recording]) -> Callable[P, Recording]:

@@ -96,3 +96,9 @@ class _Deferred(Generic[Value]):
 
     def __await__(self) -> Generator[Any, Any, Value]:
         return self.start().__await__()
+
+
+def first_block(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The block ``key`` of an answer, which has it as a list of one; empty without any."""
+    blocks = value.get(key) or ()
+    return cast("Mapping[str, Any]", blocks[0]) if blocks and blocks[0] else {}

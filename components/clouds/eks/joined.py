@@ -19,6 +19,7 @@ import pulumi
 
 from components.clouds import node_pools
 from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
+from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.endpoint import kubeconfig, login
@@ -83,7 +84,7 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
             name=name, location="", version="", kubeconfig="", authority="", problems=(problem,), missing=missing
         )
     network = answer.get("vpcConfig") or {}
-    authority = str(_first(answer, "certificateAuthorities").get("data") or "")
+    authority = str(first_block(answer, "certificateAuthorities").get("data") or "")
     problems = tuple(_problems(name, answer))
     endpoint = str(answer.get("endpoint") or "")
     return ClusterLookup(
@@ -115,19 +116,13 @@ def _properties(settings: Settings, answer: Mapping[str, Any]) -> dict[str, Any]
     """The answer in the words of ``aws:eks/cluster:Cluster``, as far as rules use it."""
     network = answer.get("vpcConfig") or {}
     exposed = ("endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs")
-    compute = _first(answer, "computeConfigs")
+    compute = first_block(answer, "computeConfigs")
     return {
         "name": settings.cluster_name,
         "region": settings.region,
         "vpcConfig": {key: network[key] for key in exposed if network.get(key) is not None},
         "computeConfig": {key: compute[key] for key in ("enabled", "nodePools") if compute.get(key) is not None},
     }
-
-
-def _first(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The block ``key`` of an answer, which has it as a list of one; empty without any."""
-    blocks = value.get(key) or ()
-    return cast("Mapping[str, Any]", blocks[0]) if blocks and blocks[0] else {}
 
 
 def _ask_for(action: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import pulumi
 
 from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, NodePools
+from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
 from components.clouds.gke import compute_class, pools
 from components.clouds.gke.context import Context
@@ -130,7 +131,7 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
     accounts = _accounts(own_pools) or _accounts(_others(answer, own))
     written = settings.existing_cluster.node_identity if settings.existing_cluster else None
     identity = written or next(iter(accounts), _DEFAULT_ACCOUNT)
-    authority = str(_first(answer, "masterAuths").get("clusterCaCertificate") or "")
+    authority = str(first_block(answer, "masterAuths").get("clusterCaCertificate") or "")
     kubeconfigs = [
         kubeconfig_of(name, location, settings.project, host, authority if proven else None)
         for host, proven in _addresses(answer)
@@ -177,13 +178,13 @@ def _others(answer: Mapping[str, Any], own: Collection[str]) -> list[Mapping[str
 
 def _accounts(of: Iterable[Mapping[str, Any]]) -> dict[str, None]:
     """The service accounts of the nodes of pools."""
-    configs = [_first(pool, "nodeConfigs") for pool in of]
+    configs = [first_block(pool, "nodeConfigs") for pool in of]
     return dict.fromkeys(str(config["serviceAccount"]) for config in configs if config.get("serviceAccount"))
 
 
 def _of_program(pool: Mapping[str, Any]) -> bool:
     """Whether it has the label that the program gives its pools."""
-    return (_first(pool, "nodeConfigs").get("labels") or {}).get(POOL_LABEL) == pool["name"]
+    return (first_block(pool, "nodeConfigs").get("labels") or {}).get(POOL_LABEL) == pool["name"]
 
 
 def _addresses(answer: Mapping[str, Any]) -> list[tuple[str, bool]]:
@@ -192,8 +193,8 @@ def _addresses(answer: Mapping[str, Any]) -> list[tuple[str, bool]]:
     By name it is reachable from anywhere, with IAM instead of addresses; the private one from its network alone.
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
     """
-    by_name = _first(_first(answer, "controlPlaneEndpointsConfigs"), "dnsEndpointConfigs")
-    private = _first(answer, "privateClusterConfigs")
+    by_name = first_block(first_block(answer, "controlPlaneEndpointsConfigs"), "dnsEndpointConfigs")
+    private = first_block(answer, "privateClusterConfigs")
     hosts = [(by_name.get("endpoint"), False)] if by_name.get("allowExternalTraffic") else []
     hosts += [
         (answer.get("endpoint"), True),
@@ -212,7 +213,7 @@ def _nodes(others: Iterable[Mapping[str, Any]], identity: str, written: str | No
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/access-scopes,
     https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/blob/main/firewall.tf
     """
-    configs = [_first(pool, "nodeConfigs") for pool in others]
+    configs = [first_block(pool, "nodeConfigs") for pool in others]
     alike = [config for config in configs if (config.get("serviceAccount") or _DEFAULT_ACCOUNT) == identity]
     scopes = next((each for config in alike if (each := config.get("oauthScopes"))), None)
     unseen = OWN_SCOPES if written or identity != _DEFAULT_ACCOUNT else _DEFAULT_SCOPES
@@ -228,7 +229,7 @@ def _nodes(others: Iterable[Mapping[str, Any]], identity: str, written: str | No
 
 
 def _has_channel(answer: Mapping[str, Any]) -> bool:
-    return _first(answer, "releaseChannels").get("channel") != _NO_CHANNEL
+    return first_block(answer, "releaseChannels").get("channel") != _NO_CHANNEL
 
 
 def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
@@ -291,7 +292,7 @@ def _notes(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator
         if fabric:
             # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
             yield f"for the fabric of {', '.join(fabric)} Google makes networks in project {settings.project}"
-    scaling = _first(answer, "clusterAutoscalings")
+    scaling = first_block(answer, "clusterAutoscalings")
     limits = [str(each.get("resourceType")) for each in scaling.get("resourceLimits") or ()]
     if scaling.get("enabled") and (gpus := [each for each in limits if each not in ("cpu", "memory")]):
         yield (
@@ -316,7 +317,7 @@ def _notes(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator
             "than two minor versions ahead of its pools. When no job runs there: "
             f"gcloud container clusters upgrade {name} --location {answer['location']} --node-pool <pool>"
         )
-    if not _first(answer, "workloadIdentityConfigs").get("workloadPool"):
+    if not first_block(answer, "workloadIdentityConfigs").get("workloadPool"):
         yield (
             f"'{name}' has no workload pool, so pods on its nodes, and on these, get the nodes' identity: "
             "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/workload-identity"
@@ -369,7 +370,7 @@ def _properties(answer: Mapping[str, Any], own: Collection[str]) -> dict[str, An
     stack: no preview shows a change that nobody made.
     """
     kept = [pool for pool in _pools(answer) if pool["name"] not in own and not pool["name"].startswith(_AUTOMATIC)]
-    blocks = {key: _singular(_first(answer, name)) for key, name in _BLOCKS.items() if answer.get(name)}
+    blocks = {key: _singular(first_block(answer, name)) for key, name in _BLOCKS.items() if answer.get(name)}
     return {
         **{key: answer[key] for key in _PLAIN if answer.get(key) is not None},
         **blocks,
@@ -380,7 +381,7 @@ def _properties(answer: Mapping[str, Any], own: Collection[str]) -> dict[str, An
 
 
 def _pool_properties(pool: Mapping[str, Any]) -> dict[str, Any]:
-    config, scaling = _first(pool, "nodeConfigs"), _first(pool, "autoscalings")
+    config, scaling = first_block(pool, "nodeConfigs"), first_block(pool, "autoscalings")
     nodes = {key: config[key] for key in _OF_NODES if config.get(key) is not None}
     return {
         **{key: pool[key] for key in _OF_POOLS if pool.get(key) is not None},
@@ -392,7 +393,7 @@ def _pool_properties(pool: Mapping[str, Any]) -> dict[str, Any]:
             ],
             "labels": dict(config.get("labels") or {}),
             "taints": [dict(each) for each in config.get("effectiveTaints") or config.get("taints") or ()],
-            "workloadMetadataConfig": dict(_first(config, "workloadMetadataConfigs")),
+            "workloadMetadataConfig": dict(first_block(config, "workloadMetadataConfigs")),
         },
     }
 
@@ -410,12 +411,6 @@ def _singular(value: Any) -> Any:
 
 def _pools(answer: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     return answer.get("nodePools") or ()
-
-
-def _first(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The block ``key`` of an answer, which has it as a list of one; empty without any."""
-    blocks = value.get(key) or ()
-    return cast("Mapping[str, Any]", blocks[0]) if blocks and blocks[0] else {}
 
 
 class JoinedGke(JoinedCluster, NodePools):

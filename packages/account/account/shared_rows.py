@@ -9,6 +9,7 @@ from typing import Final
 from account.rows import ShownRow
 from components.settings import Settings
 from facts.catalog.model import Quota
+from facts.concepts.pool import Pool
 
 _NAMED: Final = 8
 
@@ -19,7 +20,7 @@ def machine_rows(
     """A row for each pool. ``offered``: machine type → the zones that have it. ``notes``: machine type → what the cloud
     says of it beside that."""
     named = {type: f"{type} ({note})" for type, note in (notes or {}).items()}
-    for pool in (*(() if settings.existing_cluster else (settings.admin_pool,)), *settings.pools):
+    for pool in _made(settings):
         row = {"id": f"machine:{pool.name}", "title": f"machines of pool {pool.name} are offered in its zones"}
         lacking = [
             f"{named.get(type, type)} is not offered in {zone}, but in {_listed(offered[type])}"
@@ -42,8 +43,17 @@ def _listed(zones: set[str]) -> str:
 
 def machine_types(settings: Settings) -> list[str]:
     """The machine types of all pools that the stack makes, sorted."""
-    pools = (*(() if settings.existing_cluster else (settings.admin_pool,)), *settings.pools)
-    return sorted({type for pool in pools for type in pool.nodes.machine_types})
+    return sorted({type for pool in _made(settings) for type in pool.nodes.machine_types})
+
+
+def _made(settings: Settings) -> tuple[Pool, ...]:
+    """The pools that the stack makes."""
+    return (*(() if settings.existing_cluster else (settings.admin_pool,)), *settings.pools)
+
+
+def reservations(settings: Settings) -> list[str]:
+    """The reservations that its GPU pools name, sorted."""
+    return sorted({str(pool.scaling.reservation) for pool in settings.gpu_pools if pool.scaling.reservation})
 
 
 def quota_title(quota: Quota) -> str:

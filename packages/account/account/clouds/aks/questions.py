@@ -18,7 +18,15 @@ from typing import Any, Final
 from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion
 from account.clouds.aks import rights
 from account.rows import ShownRow
-from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
+from account.shared_rows import (
+    machine_rows,
+    machine_types,
+    overlap_row,
+    quota_row,
+    quota_title,
+    reservations,
+    rights_row,
+)
 from components.settings import Settings
 from components.settings.limits.aks.pools import RESERVATION
 from components.settings.quotas import quotas
@@ -106,8 +114,7 @@ class AzureSubscription:
         yield _question(
             "names", "resource groups of the name", "Microsoft.Resources/subscriptions/resourceGroups/read", self._names
         )
-        reservations = {str(pool.scaling.reservation) for pool in settings.gpu_pools if pool.scaling.reservation}
-        for reservation in sorted(reservations):
+        for reservation in reservations(settings):
             yield _question(
                 f"reservation:{reservation}",
                 f"reservation {reservation} is the pools'",

@@ -14,7 +14,15 @@ from account.asking import DENIED, AccountFacts, AccountQuestion
 from account.clouds.gke import rest, rights
 from account.clouds.gke.rest import COMPUTE, GoogleRefusal
 from account.rows import ShownRow
-from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
+from account.shared_rows import (
+    machine_rows,
+    machine_types,
+    overlap_row,
+    quota_row,
+    quota_title,
+    reservations,
+    rights_row,
+)
 from components.settings import Settings
 from components.settings.quotas import quotas, used
 from facts.catalog.gke.machines import is_custom
@@ -107,8 +115,7 @@ class GoogleProject:
         yield _question("names", "clusters of the name", "container.clusters.list", self._cluster_name)
         if settings.existing_cluster is None:
             yield _question("accounts", "service accounts of the name", "iam.serviceAccounts.list", self._account_name)
-        reservations = {str(pool.scaling.reservation) for pool in settings.gpu_pools if pool.scaling.reservation}
-        for reservation in sorted(reservations):
+        for reservation in reservations(settings):
             yield _question(
                 f"reservation:{reservation}",
                 f"reservation {reservation} is the pools'",
