@@ -31,6 +31,10 @@ CHANGES_BY_ITSELF: Final[tuple[tuple[str, ...], ...]] = (
     # What led to the state of a condition, which is compared.
     ("status", "conditions", "*", "message"),
     ("status", "conditions", "*", "reason"),
+    # Karpenter counts the nodes of each NodePool, with the resources that they have at that moment:
+    # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/nodepool/counter/controller.go
+    ("status", "resources"),
+    ("status", "nodes"),
 )
 """Paths in an object that change although nobody changes it; ``*`` is each entry of a list."""
 

@@ -18,7 +18,7 @@ POD = {
     "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "then"}]},
 }
 NODE = {"metadata": {"name": "general-1", "resourceVersion": "3", "managedFields": []}, "spec": {}}
-CLASS = {"metadata": {"name": "company", "generation": 1, "managedFields": []}, "value": 1000}
+CLASS = {"metadata": {"name": "company", "generation": 1, "managedFields": []}, "value": 1000, "status": {}}
 KINDS = {
     "v1": [("Pod", "pods", True), ("Node", "nodes", False), ("Event", "events", True)],
     "scheduling.k8s.io/v1": [("PriorityClass", "priorityclasses", False)],
@@ -90,6 +90,8 @@ def test_what_may_differ_is_this_and_nothing_else() -> None:
         "status.conditions.*.lastTransitionTime",
         "status.conditions.*.message",
         "status.conditions.*.reason",
+        "status.resources",
+        "status.nodes",
     }
 
 
@@ -102,6 +104,7 @@ def _written_by(manager: str, **more: str) -> dict[str, Any]:
     [
         (PODS, {"metadata": {"resourceVersion": "8"}}, ""),
         (CLASSES, {"metadata": {"generation": 2}}, ""),
+        (CLASSES, {"status": {"resources": {"vpc.amazonaws.com/pod-eni": "9"}, "nodes": 1}}, ""),
         (NODES, {"metadata": _written_by("kubelet", subresource="status")}, ""),
         (PODS, {"status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "now"}]}}, ""),
         (
