@@ -22,7 +22,7 @@ Kind = Literal[
     "stopping",
 ]  # fmt: skip
 MendedBy = Literal["user", "administrator", "cloud"]
-Section = Literal["scale_up", "any_node", "new_nodes", "fixed_nodes", "claims", "kubelet"]
+Section = Literal["scale_up", "any_node", "new_nodes", "fixed_nodes", "claims", "queues", "kubelet"]
 
 
 @dataclass(frozen=True)

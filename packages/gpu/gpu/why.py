@@ -30,7 +30,6 @@ Object = Mapping[str, Any]
 _NODE_CLAIM: Final = re.compile(r"nodeclaim/([^\s,]+)")
 _OTHER_POOL: Final = re.compile(rf"{re.escape(POOL_LABEL)} In \[[^\]]*\] not in {re.escape(POOL_LABEL)} In ")
 _PASSED_OVER: Final = "NoCompatibleInstanceTypes"
-_TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
 _GROUP_FAILURES: Final = ("FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut")
 _CLAIM_FAILURES: Final = (
     "InsufficientCapacityError", "NodeClassNotReady", "NodeClassResolutionError", "AsyncProvisioningError",
@@ -39,7 +38,15 @@ _KUBELET_FAILURES: Final = (
     "FailedMount", "FailedMapVolume", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedPrepareDynamicResources",
     "FailedCreatePodContainer", "NetworkNotReady",
 )  # fmt: skip
-_VOLUME_FAILURES: Final = ("ProvisioningFailed", "FailedBinding", "VolumeMismatch", "ExternalProvisioning")
+_VOLUME_FAILURES: Final = (
+    "ProvisioningFailed", "FailedBinding", "VolumeMismatch", "ClaimMisbound", "ClaimLost", "ExternalProvisioning",
+)  # fmt: skip
+# With the feature gate UnadmittedWorkloadsObservability, the default after 0.19, Kueue says more than Pending:
+# https://github.com/kubernetes-sigs/kueue/blob/ff69552/apis/kueue/v1beta2/workload_types.go
+_NOT_ADMITTED: Final = (
+    "Pending", "PendingEvaluation", "NoMatchingFlavor", "WaitingForQuota", "ExceedsMaxQuota", "Misconfigured",
+    "TopologyPlacementFailed", "WaitingForPreemptedWorkloads", "Suspended", "WaitingForPodsReady",
+)  # fmt: skip
 _VOLUME_WAITS: Final = ("WaitForFirstConsumer", "WaitForPodScheduled", "ProvisioningSucceeded")
 _JOINS_WITHIN: Final = timedelta(minutes=10)
 """A machine that joins the cluster does so within some minutes of its start; Karpenter gives up after 15:
@@ -128,26 +135,20 @@ def _suspended(job: Object) -> Reason:
 
 
 def _queued(job: Object, events: Sequence[Object]) -> Reason:
-    """Kueue's reason, from the events of the job's Workload, which is named ``job-<job>-<hash>``.
-
-    https://github.com/kubernetes-sigs/kueue/blob/main/pkg/scheduler/flavorassigner/flavorassigner.go
-    """
+    """Kueue's reason, from the events of the job's Workload, which is named ``job-<job>-<hash>``."""
     mine = re.compile(rf"job-{re.escape(str(job['metadata']['name']))}-[0-9a-f]+")
-    messages = [
-        str(event.get("message") or "")
+    refusals = [
+        event
         for event in events
         if at(event, "involvedObject", "kind") == "Workload"
         and mine.fullmatch(str(at(event, "involvedObject", "name")))
-        and event.get("reason") == "Pending"
+        and event.get("reason") in _NOT_ADMITTED
     ]
-    message = messages[-1] if messages else ""
-    source = "event Pending of its Workload" if message else ""
-    if _TOO_MUCH.search(message):
-        summary = "requests more GPUs than its queue's maximum capacity"
-        remedy = "request fewer, or raise maxNodes of the pools"
-        return Reason("queued", summary, remedy, message, "user", False, source)
-    summary = "suspended until its queue has free quota"
-    return Reason("queued", summary, "wait; the queue starts the job", message, "administrator", True, source)
+    if not refusals:
+        return causes("queues", "PendingEvaluation")[0].reason("")
+    message, source = str(refusals[-1].get("message") or ""), f"event {refusals[-1]['reason']} of its Workload"
+    first = next(iter(causes("queues", f"{refusals[-1]['reason']}: {message}")), None)
+    return unknown(message, source) if first is None else first.reason(message, source)
 
 
 def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
@@ -538,6 +539,8 @@ def _volume(pod: Object, events: Sequence[Object], view: View) -> Reason | None:
             return causes("claims", "NotFound")[0].reason("", claim=name)
         if at(claims.get(name), "status", "phase") == "Bound":
             continue
+        if at(claims.get(name), "status", "phase") == "Lost":
+            return causes("claims", "ClaimLost")[0].reason("", claim=name)
         failure = _volume_failure(name, events)
         if failure is not None:
             message, source = str(failure.get("message") or ""), _source(failure, "claim")
