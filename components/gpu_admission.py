@@ -82,14 +82,14 @@ class GpuAdmission(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
-        cloud, joining = args.cluster.cloud, args.cluster.cloud.joining
-        joined = args.cluster.settings.existing_cluster is not None
+        cloud, settings = args.cluster.cloud, args.cluster.settings
+        joined = settings.existing_cluster is not None
         for manifest in manifests(
             args.pools,
             adds_gpu_toleration=cloud.adds_gpu_toleration,
             ends_running_pods=cloud.ends_running_pods,
             room=rooms(cloud.name, args.pools),
-            others=joining.node_labels if joined and joining is not None else None,
+            others=cloud.joining[settings.autoscaler].node_labels if joined else None,
         ):
             self._declare(args, f"{name}-{manifest.suffix}", manifest.policy, manifest.binding)
         if not joined:

@@ -137,8 +137,7 @@ class GpuPools(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuPoolsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         self.settings, self.cloud = args.settings, load_cloud(args.settings.cloud)
-        joining = self.cloud.joining
-        assert joining is not None, "settings refuse a cloud whose clusters cannot be joined"
+        joining = self.cloud.joining[args.settings.autoscaler]  # settings refuse those that cannot be joined
         self._name, self._joining, self._deployed = name, joining, Deployed()
         existing = args.settings.existing_cluster
         assert existing is not None, "the stack names the cluster"
@@ -290,13 +289,14 @@ class GpuPools(pulumi.ComponentResource):
         """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
         token = self._joining.pool_token
         deployed = [self._deployed.outputs(token, name) for name in self._deployed.names(token)]
-        return {*(pool.name for pool in self.settings.gpu_pools), *(_named(pool) for pool in deployed)}
+        return {*(pool.name for pool in self.settings.gpu_pools), *map(self._joining.pool_name, deployed)}
 
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""
         for pool in self.settings.gpu_pools:
             own = self._deployed.outputs(self._joining.pool_token, f"{self._name}-{pool.name}-pool")
-            if pool.name not in view.pools or (own.get("name") == pool.name and self._joining.has_pool(view, own)):
+            made = bool(own) and self._joining.pool_name(own) == pool.name
+            if pool.name not in view.pools or (made and self._joining.has_pool(view, own)):
                 continue
             if pool.name in view.leftovers:
                 text = (
@@ -383,11 +383,6 @@ def _reached(view: ClusterLookup) -> tuple[str, ClusterReader]:
     if all(isinstance(each, RefusedRequestError) for each in failures):
         raise failures[0]
     raise SilentServerError("; ".join(str(each) for each in failures))
-
-
-def _named(pool: Mapping[str, Any]) -> str:
-    """The name of a deployed pool, which may be an object of the cluster."""
-    return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
 
 
 def _known(value: object) -> Any:

@@ -244,6 +244,11 @@ LookInside: TypeAlias = Callable[
 ]
 
 
+def _named(pool: Mapping[str, Any]) -> str:
+    """The name of a deployed pool, which may be an object of the cluster."""
+    return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joining:
     """How a cloud adds pools to a cluster that somebody else made.
@@ -257,7 +262,7 @@ class Joining:
     - ``cluster``: settings, what will be known of the cluster, the same once it takes the pools, and what the stack has
       deployed → what declares pools there
     - ``has_pool``: what the cloud says of the cluster, and the outputs of a pool → whether it is the stack's own
-    - ``pool_token``: the type of a pool's main resource
+    - ``pool_token``: the type of a pool's main resource; ``pool_name``: its outputs → the pool's name there
     - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
     - ``node_labels``: labels that a pool's nodes have there beside the pool's own
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
@@ -278,6 +283,7 @@ class Joining:
     look_inside: LookInside | None = None
     look_again: Callable[[ClusterLookup, pulumi.Resource], Awaitable[ClusterLookup]] | None = None
     needs_plugin: Callable[[Pool], bool] = lambda pool: False
+    pool_name: Callable[[Mapping[str, Any]], str] = _named
 
 
 class CloudCluster(NodePools, Protocol):
@@ -350,7 +356,7 @@ class Cloud:
     - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus
     - ``subject``: the subject of role bindings for an entry of ``access``
     - ``governance``: how the cluster's autoscaler treats a pool
-    - ``joining``: how pools are added to a cluster that somebody else made; ``None`` where they cannot be yet
+    - ``joining``: autoscaler of a cluster that somebody else made → how pools are added there
     """
 
     name: str
@@ -362,7 +368,7 @@ class Cloud:
     gpu_exporters: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
     subject: Callable[[Access], Subject]
     governance: Callable[[Pool, Settings], PoolGovernance]
-    joining: Joining | None = None
+    joining: Mapping[str, Joining] = field(default_factory=dict)
 
 
 def cloud_names() -> Sequence[str]:

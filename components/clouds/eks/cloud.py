@@ -41,5 +41,5 @@ CLOUD: Final = Cloud(
     gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
     subject=access.subject,
     governance=autoscaling.governance,
-    joining=joined.JOINING,
+    joining={"karpenter": joined.JOINING},
 )

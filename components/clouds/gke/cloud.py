@@ -75,5 +75,5 @@ CLOUD: Final = Cloud(
     # `group:…`, and `user:…` and `serviceAccount:…`, by their address.
     subject=named_subject,
     governance=governance,
-    joining=JOINING,
+    joining={"managed": JOINING},
 )
