@@ -134,10 +134,14 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Slack webhook": r"\bhttps://hooks\.slack\.com/services/T\w+/B\w+/\w{20,}",
     # https://platform.openai.com/docs/api-reference/authentication, https://docs.claude.com/en/api
     "a key of OpenAI or Anthropic": r"\bsk-(?:ant|admin|proj|svcacct)-[\w-]{20,}|\bsk-[A-Za-z0-9]{40,}",
+    # https://docs.discord.com/developers/resources/webhook
+    "a Discord webhook": r"\bhttps://(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,}/[\w-]{60,}",
+    # https://core.telegram.org/bots/features#botfather
+    "a Telegram bot's token": r"\b\d{8,10}:AA[\w-]{33}(?![\w-])",
     # https://docs.docker.com/security/access-tokens, https://docs.npmjs.com/about-access-tokens,
     # https://pypi.org/help/#apitoken, https://www.pulumi.com/docs/pulumi-cloud/access-management/access-tokens/
     "a Docker token": r"\bdckr_(?:pat|oat)_[\w-]{20,}",
-    "an npm token": r"\bnpm_[A-Za-z0-9]{36}",
+    "an npm token": r"\bnpm_[A-Za-z0-9]{36}|(?<=:_authToken=)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "a PyPI token": r"\bpypi-[\w-]{50,}",
     "a Pulumi token": r"\bpul-[0-9a-f]{40}\b",
     # https://developer.hashicorp.com/vault/docs/concepts/tokens, https://docs.databricks.com/dev-tools/auth/pat
@@ -145,6 +149,11 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Databricks token": r"\bdapi[0-9a-f]{32}\b",
     # https://age-encryption.org/v1
     "an age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}",
+    # https://developer.squareup.com/docs/build-basics/access-tokens,
+    # https://mailchimp.com/developer/marketing/guides/quick-start, https://jfrog.com/help/r/jfrog-artifactory-documentation
+    "a Square secret": r"\bsq0csp-[\w-]{43}",
+    "a Mailchimp key": r"\b[0-9a-f]{32}-us\d{1,2}\b",
+    "an Artifactory key": r"\bAKCp[A-Za-z0-9]{69}\b",
     # https://docs.stripe.com/keys, https://www.twilio.com/docs/sendgrid
     "a Stripe key": r"\b[rs]k_live_\w{20,}",
     "a SendGrid key": r"\bSG\.[\w-]{20,}\.[\w-]{20,}",
@@ -169,9 +178,9 @@ _LIKELY: Final = (
     # https://docs.wandb.ai/ref/cli/wandb-login
     r"(?<=\bwandb login )[0-9a-f]{40}\b",
     r"\bsk-[\w-]{20,}",
-    # https://core.telegram.org/bots/api, and by detect-secrets Square, Discord, Twilio, Mailchimp, Artifactory
-    r"\b[rs]k_test_\w{20,}|\b\d{8,10}:[\w-]{35}\b|\bsq0csp-[\w-]{43}",
-    r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|\b(?:AC|SK)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b|\bAKC\w{10,}",
+    # https://core.telegram.org/bots/api, and by detect-secrets Discord, Twilio, Artifactory
+    r"\b[rs]k_test_\w{20,}|\b\d{8,10}:[\w-]{35}\b",
+    r"\b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|\b(?:AC|SK)[0-9a-f]{32}\b|\bAKC\w{10,}",
     # https://www.rfc-editor.org/rfc/rfc7519, and other JSON in base64: a search for its dots would be quadratic.
     r"\beyJ[\w-]{12,}(?:\.[\w-]+){0,2}",
     # https://www.rfc-editor.org/rfc/rfc7617, https://www.rfc-editor.org/rfc/rfc6750
@@ -249,14 +258,23 @@ _HINTS: Final = (
         "AGE-SECRET-",
     ),
     *("k_live_", "SG.", "sig=", "tskey-", "_v1_", "ATATT3", "gsk_", "r8_", "rpa_"),
+    *("/webhooks/", ":AA", "_authToken", "sq0csp-", "-us", "AKCp"),
+)
+# Keys that vendors publish, and that open nothing: AWS' examples (https://github.com/awslabs/git-secrets, the option
+# --register-aws; https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html), and that of the
+# local storage emulator (https://github.com/Azure/Azurite#default-storage-account).
+_PUBLISHED: Final = re.compile(
+    r"\bAKIA[0-9A-Z]{9}EXAMPLE\b|(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{30}EXAMPLEKEY(?![A-Za-z0-9/+=])"
+    r"|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
 
 def static_key_in(text: str, *, private: bool = True) -> str:
     """What key without an end of its own a text certainly has (``an AWS access key``); ``""`` without one.
 
-    ``private``: private keys count, too.
+    ``private``: private keys count, too. Keys that vendors publish as examples do not.
     """
+    text = _PUBLISHED.sub(" ", text)
     if any(hint in text for hint in _HINTS):
         for what, form in _STATIC.items():
             if (private or what != _PRIVATE_KEY) and form.search(text):
@@ -287,8 +305,8 @@ def names_clouds_key(name: str) -> bool:
 
 
 def is_literal(value: str) -> bool:
-    """Whether a value stands for itself: no reference of a shell or a template, no path."""
-    return _LITERAL.fullmatch(value) is not None
+    """Whether a value stands for itself: no reference of a shell or a template, no path, no published example."""
+    return _LITERAL.fullmatch(value) is not None and _PUBLISHED.fullmatch(value) is None
 
 
 def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
