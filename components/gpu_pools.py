@@ -21,6 +21,7 @@ from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.resources import ClusterObjects, Inputs, KubernetesProvider, object_token
 from components.settings import Problem, Settings, SettingsError, of_running_stack
 from facts.catalog.model import Resources
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from components import looks
@@ -287,16 +288,20 @@ class GpuPools(pulumi.ComponentResource):
 
     def _own_pools(self) -> set[str]:
         """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
-        token = self._joining.pool_token
-        deployed = [self._deployed.outputs(token, name) for name in self._deployed.names(token)]
+        tokens = self._joining.pool_tokens
+        deployed = [self._deployed.outputs(token, name) for token in tokens for name in self._deployed.names(token)]
         return {*(pool.name for pool in self.settings.gpu_pools), *map(self._joining.pool_name, deployed)}
+
+    def _is_own(self, view: ClusterLookup, pool: Pool) -> bool:
+        """Whether the state has a pool of the cluster."""
+        name = f"{self._name}-{pool.name}-pool"
+        states = (self._deployed.outputs(token, name) for token in self._joining.pool_tokens)
+        return any(self._joining.has_pool(view, pool, state) for state in states if state)
 
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""
         for pool in self.settings.gpu_pools:
-            own = self._deployed.outputs(self._joining.pool_token, f"{self._name}-{pool.name}-pool")
-            made = bool(own) and self._joining.pool_name(own) == pool.name
-            if pool.name not in view.pools or (made and self._joining.has_pool(view, own)):
+            if pool.name not in view.pools or self._is_own(view, pool):
                 continue
             if pool.name in view.leftovers:
                 text = (
@@ -312,8 +317,7 @@ class GpuPools(pulumi.ComponentResource):
     def _gone(self, view: ClusterLookup) -> Iterator[str]:
         """Pools of the state that the cluster does not have, as if somebody had made it again."""
         for pool in self.settings.gpu_pools:
-            own = self._deployed.outputs(self._joining.pool_token, f"{self._name}-{pool.name}-pool")
-            if own and view.location and self._joining.has_pool(view, own) and pool.name not in view.pools:
+            if view.location and pool.name not in view.pools and self._is_own(view, pool):
                 yield f"the pool {pool.name} of this stack is gone from '{view.name}': run pulumi refresh"
 
     def _joined_twice(self, view: ClusterLookup) -> Iterator[Problem]:
@@ -345,6 +349,7 @@ class GpuPools(pulumi.ComponentResource):
             lists=self._joining.lists,
             listed_notes=self._joining.listed_notes,
             needs_plugin=self._joining.needs_plugin,
+            needs_driver=self._joining.needs_driver,
         )
 
 

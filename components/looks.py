@@ -78,6 +78,7 @@ class Planned:
     lists: Sequence[str] = ()
     listed_notes: Callable[[Mapping[str, Sequence[Object]]], Iterable[str]] = lambda lists: ()
     needs_plugin: Callable[[Pool], bool] = lambda pool: False
+    needs_driver: Callable[[Pool], bool] = lambda pool: False
 
     @cached_property
     def groups(self) -> list[tuple[Pool, NodeGroup]]:
@@ -381,11 +382,17 @@ def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planne
             problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
             yield from [] if problem is None else [problem]
         for policy, workload in operators:
-            kept_away = _has(group, f"{OPERAND_LABELS}driver", "false")
-            if _enabled(policy, "driver") and not kept_away and _runs_on(workload, group):
+            installs = _enabled(policy, "driver") and not _has(group, f"{OPERAND_LABELS}driver", "false")
+            if installs == plan.needs_driver(pool) or not _runs_on(workload, group):
+                continue
+            if installs:
                 text = f"{workload.kind} {workload.name} installs drivers on nodes of {pool.name}, as the program does"
                 remedy = f'Write labels: {{{OPERAND_LABELS}driver: "false"}}, or set driver.enabled: false there'
                 yield Problem(f"{pool.declared_at}.labels", text, remedy)
+            else:
+                text = f"{workload.kind} {workload.name} installs no driver on nodes of {pool.name}, nor does anybody"
+                remedy = "Write drivers: managed, or set driver.enabled: true there"
+                yield Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
 def _offers_gpus(daemon: Object, plan: Planned) -> bool:

@@ -445,7 +445,7 @@ class JoinedEks(JoinedCluster, NodePools):
         )
 
 
-def _has_pool(view: ClusterLookup, pool: Mapping[str, Any]) -> bool:
+def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
     """A NodePool is an object: its UID says whose it is, and whether it is there."""
     return False
 
@@ -475,7 +475,7 @@ JOINING: Final = Joining(
     look_again=look_again,
     cluster=JoinedEks,
     has_pool=_has_pool,
-    pool_token=NODE_POOL,
+    pool_tokens=(NODE_POOL,),
     own_daemon=_is_own_daemon,
     lists=(_CLASSES, _POOLS, _NODES),
     node_labels=_node_labels,

@@ -450,8 +450,9 @@ def _has_private_nodes(properties: Mapping[str, Any]) -> bool:
     return bool((properties.get("privateClusterConfig") or {}).get("enablePrivateNodes"))
 
 
-def _has_pool(view: ClusterLookup, pool: Mapping[str, Any]) -> bool:
-    return (pool.get("cluster"), pool.get("location")) == (view.name, view.location)
+def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
+    place = (state.get("name"), state.get("cluster"), state.get("location"))
+    return place == (pool.name, view.name, view.location)
 
 
 def _node_labels(pool: Pool) -> dict[str, str]:
@@ -520,7 +521,7 @@ JOINING: Final = Joining(
     look=look,
     cluster=JoinedGke,
     has_pool=_has_pool,
-    pool_token="gcp:container/nodePool:NodePool",
+    pool_tokens=("gcp:container/nodePool:NodePool",),
     own_daemon=_is_own_daemon,
     node_labels=_node_labels,
     other_plugin=_other_plugin,
