@@ -8,24 +8,27 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, amount, at, either, flag, items, known_text, known_texts, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, both, either, flag, items, known_text, known_texts, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 # https://keda.sh/docs/latest/concepts/scaling-deployments/#pausing-autoscaling
 _KEDA: Final = "autoscaling.keda.sh/"
+# With no other trigger KEDA leaves one pod: https://keda.sh/docs/latest/scalers/cpu/
+_NOT_TO_ZERO: Final = ("cpu", "memory")
 _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
 
 
 def read_scaler(declared: Declared) -> Iterable[Item]:
     """A HorizontalPodAutoscaler: at least one pod by default."""
-    yield from _scaler(declared, "minReplicas", default=1)
+    yield from _scaler(declared, ("minReplicas",), default=1)
 
 
 def read_scaled_object(declared: Declared) -> Iterable[Item]:
     """KEDA's ScaledObject: no pod by default. https://keda.sh/docs/latest/reference/scaledobject-spec/.
 
-    Its trigger ``cron`` sets a number at some times: https://keda.sh/docs/latest/scalers/cron/.
+    ``idleReplicaCount``, of which KEDA supports 0 only, is the number without work; then ``minReplicaCount`` is that
+    with some. Its trigger ``cron`` sets a number at some times: https://keda.sh/docs/latest/scalers/cron/.
     """
     triggers = items(at(declared.properties, "spec", "triggers"))
     numbers = [amount(at(each, "metadata", "desiredReplicas")) for each in triggers if at(each, "type") == "cron"]
@@ -33,13 +36,26 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
     annotations = at(declared.properties, "metadata", "annotations")
     fixed, paused = (at(annotations, f"{_KEDA}paused{suffix}") for suffix in ("-replicas", ""))
     stays = either(flag(at(annotations, f"{_KEDA}{name}")) for name in ("paused-scale-in", "force-activation"))
+    types = [at(each, "type") for each in triggers]
+    by_load = both(UNKNOWN if each is UNKNOWN else each in _NOT_TO_ZERO for each in types) if types else False
+    stays = either((stays, by_load))
+    idle = amount(at(declared.properties, "spec", "idleReplicaCount"), 1)
     if fixed is None and flag(paused) is True:
         return  # the workload keeps the number of pods that it has
-    for scaler in _scaler(declared, "minReplicaCount", default=0):
-        least = scaler.least if fixed is None else amount(fixed)
-        if stays is not False:
-            least = UNKNOWN if stays is UNKNOWN or least is UNKNOWN else max(1, least)
+    for scaler in _scaler(declared, ("minReplicaCount",), default=0):
+        least = UNKNOWN if idle is UNKNOWN else scaler.least if idle else 0
+        least = least if fixed is None else amount(fixed)
+        if stays is not False and (least is UNKNOWN or least < 1):
+            least = UNKNOWN if UNKNOWN in (stays, least) else 1
         yield replace(scaler, least=least, scheduled=scheduled)
+
+
+def read_http_scaled_object(declared: Declared) -> Iterable[Item]:
+    """``HTTPScaledObject`` of KEDA's HTTP add-on: no pod by default.
+
+    https://github.com/kedacore/http-add-on/blob/main/operator/apis/http/v1alpha1/httpscaledobject_types.go
+    """
+    yield from _scaler(declared, ("replicas", "min"), default=0)
 
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:
@@ -91,6 +107,7 @@ def _room(declared: Declared, pod: Any) -> Workload:
 READERS: Final[Mapping[str, Reader]] = {
     **{f"kubernetes:autoscaling/{version}:HorizontalPodAutoscaler": read_scaler for version in ("v1", "v2", "v2beta2")},
     "kubernetes:keda.sh/v1alpha1:ScaledObject": read_scaled_object,
+    "kubernetes:http.keda.sh/v1alpha1:HTTPScaledObject": read_http_scaled_object,
     "kubernetes:scheduling.k8s.io/v1:PriorityClass": read_priority_class,
     "kubernetes:core/v1:ResourceQuota": read_quota,
     "kubernetes:autoscaling.x-k8s.io/v1alpha1:CapacityBuffer": read_capacity_buffer,
@@ -118,7 +135,7 @@ def _pod_of(source: Declared) -> Any:
     return at(source.properties, "spec", "template", "spec")
 
 
-def _scaler(declared: Declared, least: str, default: int) -> Iterable[PodScaler]:
+def _scaler(declared: Declared, least: tuple[str, ...], default: int) -> Iterable[PodScaler]:
     spec = declared.properties.get("spec")
     target = at(spec, "scaleTargetRef")
     if (name := known_text(at(target, "name"))) is not None:
@@ -126,5 +143,5 @@ def _scaler(declared: Declared, least: str, default: int) -> Iterable[PodScaler]
             kind=known_text(at(target, "kind")) or "Deployment",
             namespace=declared.namespace,
             name=name,
-            least=amount(at(spec, least), default),
+            least=amount(at(spec, *least), default),
         )

@@ -51,7 +51,8 @@ _ENDING: Final = re.compile(
 )
 # Kinds whose pods run without work, and their number by default:
 # https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
-# https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/
+# https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/; jobs that run
+# permanently: https://keda.sh/docs/latest/reference/scaledjob-spec/#minreplicacount
 _PERMANENT: Final[Mapping[str, int]] = {
     "InferenceService": 1,
     "LeaderWorkerSet": 1,
@@ -60,6 +61,7 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "Notebook": 1,
     "RayCluster": 1,
     "RayService": 1,
+    "ScaledJob": 0,
     "Service": 0,
     "VirtualMachine": 0,
     "VirtualMachineInstance": 1,
