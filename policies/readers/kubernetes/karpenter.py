@@ -14,7 +14,7 @@ from typing import Any, Final
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
-from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
+from facts.concepts.declared import NodeGroup, NotEvaluated, UnknownReason, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
@@ -54,6 +54,7 @@ from policies.readers.unknown_reasons import unlisted
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
+_AMAZON_GROUP: Final = "karpenter.k8s.aws"
 _AZURE_GROUP: Final = "karpenter.azure.com"
 # The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
 _MIN_VCPUS_PER_GPU: Final = 4
@@ -131,12 +132,39 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
         )
 
 
+def read_node_overlay(declared: Declared) -> Iterable[Item]:
+    """A ``NodeOverlay``: other prices, or more resources, than the machines have by which Karpenter chooses.
+
+    Not evaluated where it may be about machines with GPUs; other resources than GPUs change nothing for the rules.
+    https://github.com/kubernetes-sigs/karpenter/blob/main/designs/node-overlay.md
+    """
+    spec = declared.properties.get("spec")
+    prices = [key for key in ("price", "priceAdjustment") if at(spec, key) is not None]
+    requirements = items(at(spec, "requirements"))
+    keys = " ".join(str(at(each, "key")) for each in requirements)
+    groups = [group for group in (_AMAZON_GROUP, _AZURE_GROUP) if f"{group}/" in keys] or [_AMAZON_GROUP, _AZURE_GROUP]
+    of_gpus = any(_offered({"nodeClassRef": {"group": group}}, requirements)[1] != () for group in groups)
+    added = mapping(at(spec, "capacity"))
+    capacity = () if added is UNKNOWN else [each for each in added if str(each).startswith(_GPU_MAKERS)]
+    changed = [*(prices if of_gpus else ()), *(f"capacity: {each}" for each in capacity)]
+    changed += ["capacity"] if added is UNKNOWN else []
+    if changed:
+        why = f"its '{', '.join(changed)}' changes which machines with GPUs Karpenter starts"
+        yield NotEvaluated(f"{declared.kind} '{declared.name}'", UnknownReason(why, _NO_OVERLAY), declared.urn)
+
+
+_GPU_MAKERS: Final = tuple(resource.partition("/")[0] for resource in RESOURCES.values())
+_NO_OVERLAY: Final = (
+    "Leave machines with GPUs out of the overlay's requirements and name them in a NodePool's, or exempt it by name, "
+    "with a reason."
+)
 _POOL_READERS: Final[Mapping[str, Reader]] = {
     f"kubernetes:karpenter.sh/{version}:{kind}": read_node_pool
     for version, kind in (("v1", "NodePool"), ("v1beta1", "NodePool"), ("v1alpha5", "Provisioner"))
 }
 READERS: Final[Mapping[str, Reader]] = {
     **_POOL_READERS,
+    "kubernetes:karpenter.sh/*:NodeOverlay": read_node_overlay,
     "kubernetes:karpenter.sh/v1:NodeClaim": read_node_claim,
     "kubernetes:karpenter.sh/v1beta1:NodeClaim": read_node_claim,
 }
@@ -284,7 +312,7 @@ def _seller(template: Any) -> str | None:
     group = at(template, "nodeClassRef", "group")
     if not isinstance(group, str):
         return None
-    return AMAZON if group in ("karpenter.k8s.aws", "eks.amazonaws.com") else AZURE if group == _AZURE_GROUP else None
+    return AMAZON if group in (_AMAZON_GROUP, "eks.amazonaws.com") else AZURE if group == _AZURE_GROUP else None
 
 
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
