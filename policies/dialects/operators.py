@@ -26,7 +26,7 @@ def read_tenant(declared: Declared) -> Iterable[Declared]:
     """Capsule's ``Tenant``, which binds roles in each of its namespaces."""
     bindings = items(at(declared.properties, "spec", "additionalRoleBindings"))
     bound = [
-        _binding("RoleBinding", str(number), at(each, "clusterRoleName"), items(at(each, "subjects")))
+        binding("RoleBinding", str(number), at(each, "clusterRoleName"), items(at(each, "subjects")))
         for number, each in enumerate(bindings)
     ]
     return apart(declared, bound, declared.properties)
@@ -50,12 +50,13 @@ def _permissions(declared: Declared) -> Iterator[dict[str, Any]]:
             metadata = {"name": name, "namespace": declared.namespace}
             rules = at(each, "rules")
             yield {"apiVersion": _RBAC, "kind": f"{scope}Role", "metadata": metadata, "rules": rules}
-            yield _binding(f"{scope}RoleBinding", name, name, [account], f"{scope}Role", declared.namespace)
+            yield binding(f"{scope}RoleBinding", name, name, [account], f"{scope}Role", declared.namespace)
 
 
-def _binding(
+def binding(
     kind: str, name: str, role: Any, subjects: list[Any], role_kind: str = "ClusterRole", namespace: str | None = None
 ) -> dict[str, Any]:
+    """A binding of Kubernetes, as a manifest."""
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role}
     metadata = {"name": name, **({} if namespace is None else {"namespace": namespace})}
     return {"apiVersion": _RBAC, "kind": kind, "metadata": metadata, "roleRef": reference, "subjects": subjects}

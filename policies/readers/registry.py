@@ -56,6 +56,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gpucluster": ("readers.pool_prices", "readers.joined"),
     "gpucluster-machines": ("readers.own_machines",),
     "helm": ("dialects.gitops",),
+    "rancher2": ("dialects.platform_rights",),
     "kubectl": ("dialects.tools",),
     "kubernetes": (
         "dialects.tools",
@@ -70,12 +71,14 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes, custom": (
         "readers.kubernetes.capacity",
         "readers.kubernetes.karpenter",
+        "readers.kubernetes.exposures",
         "readers.kubernetes.balancers",
         "dialects.cluster_api",
         "readers.kubernetes.helm",
         "readers.kubernetes.platform_settings",
         "dialects.gitops",
         "dialects.operators",
+        "dialects.platform_rights",
         "readers.gke.compute_class",
         "dialects.kaito",
         "dialects.tools",

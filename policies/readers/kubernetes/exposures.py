@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import Exposure, UnknownReason
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, holds_unknown, items, mapping, negation
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    at,
+    both,
+    coalesce,
+    either,
+    flag,
+    holds_unknown,
+    items,
+    mapping,
+    negation,
+)
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 # Every Google account, Gmail's too, is in system:authenticated on GKE:
@@ -88,6 +100,28 @@ def read_role(declared: Declared) -> Iterable[Item]:
     if exceeds is not False:
         what = f"{declared.kind} '{declared.object_name}', which Kubernetes binds to everybody,"
         yield Exposure("rights", what, exceeds, declared.urn)
+
+
+def read_constraints(declared: Declared) -> Iterable[Item]:
+    """OpenShift's ``SecurityContextConstraints``: whether all pods may be what their node is.
+
+    https://github.com/openshift/api/blob/master/security/v1/types.go
+    """
+    properties = declared.properties
+    subjects = [{"name": each} for key in ("users", "groups") for each in items(properties.get(key))]
+    everybody = either(either((_is_everybody(each), _is_of_a_namespace(each))) for each in subjects)
+    allowed = [flag(properties.get(key)) for key in _AS_THE_NODE]
+    allowed += [
+        UNKNOWN if each is UNKNOWN else each in _NODES_CAPABILITIES
+        for each in items(properties.get("allowedCapabilities"))
+    ]
+    exposed = both((everybody, either(allowed)))
+    if exposed is not False:
+        yield Exposure("rights", f"{declared.kind} '{declared.object_name}'", exposed, declared.urn)
+
+
+_AS_THE_NODE: Final = ("allowPrivilegedContainer", "allowHostDirVolumePlugin", "allowHostPID", "allowHostNetwork")
+_NODES_CAPABILITIES: Final = ("*", "ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE")
 
 
 def _everybody(binding: Declared) -> Maybe[bool]:
@@ -224,4 +258,5 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:rbac.authorization.k8s.io/*RoleBinding": read_binding,
     "kubernetes:rbac.authorization.k8s.io/*:ClusterRole": read_role,
+    "kubernetes:security.openshift.io/*:SecurityContextConstraints": read_constraints,
 }
