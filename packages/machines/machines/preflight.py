@@ -32,6 +32,9 @@ _MOK_DEBIAN: Final = (
     " -days 36500 -subj /CN=DKMS -newkey rsa:2048 -keyout /var/lib/dkms/mok.key -outform DER -out"
     " /var/lib/dkms/mok.pub && sudo mokutil --import /var/lib/dkms/mok.pub"
 )
+# MiB in /usr, without and with NVIDIA's driver and the compiler of its modules; in /boot for an initramfs written anew
+_USR: Final = (1_000, 3_000)
+_BOOT: Final = 200
 # CPUs, MiB of memory and of disk (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/)
 _LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
 
@@ -58,7 +61,7 @@ def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping
     result: list[Problem] = []
     for candidate in candidates:
         texts = [*_of_system(candidate, inputs), *_of_state(candidate), *_of_gpus(candidate)]
-        texts += _outside(candidate, inputs)
+        texts += [*_outside(candidate, inputs), *_of_network(candidate, inputs)]
         result += [Problem(candidate.name, text) for text in texts]
     return [
         *result,
@@ -77,8 +80,9 @@ def warnings(candidates: Sequence[Candidate], inputs: Properties) -> list[str]:
             result.append(f"{name}: the clock is not synchronised (timedatectl set-ntp true)")
         if facts["firewall"] == "other":
             result.append(
-                f"{name}: a firewall other than ufw drops incoming traffic; it is left alone: let 10250/tcp, 8472/udp"
-                " and on the control plane 6443/tcp through between the machines"
+                f"{name}: a firewall other than ufw refuses incoming traffic; it is left alone: let 10250/tcp, 8472/udp"
+                " and on the control plane 6443/tcp through between the machines, and from the pods"
+                f" ({inputs.get('podCidr') or 'podCidr'}) the two of TCP"
             )
         if facts["cgroup"] == "v1":
             result.append(
@@ -124,6 +128,25 @@ def _of_surroundings(candidate: Candidate) -> Iterator[str]:
         )
     people = [f"{', '.join(facts['users'].split())} logged in"] if facts["users"] else []
     people += [f"{facts['gpuProcesses']} on a GPU"] if facts["gpuProcesses"] else []
+    if facts["passphrase"] and _needs_repository(candidate):
+        yield (
+            f"asks for a passphrase when it starts ({', '.join(facts['passphrase'].split())}): it may restart for its"
+            " driver, and then waits until somebody enters it. Stay at its console, or let a TPM or a server answer"
+            " (sudo apt-get install clevis-luks clevis-initramfs, then clevis luks bind)"
+        )
+    if facts["restarts"]:
+        yield (
+            "restarts by itself after updates (unattended-upgrades), which ends the jobs on it: write"
+            ' Unattended-Upgrade::Automatic-Reboot "false"; in /etc/apt/apt.conf.d/52unattended-upgrades-local'
+        )
+    if facts["bridges"] and not facts["ours"]:
+        names = facts["bridges"].split()
+        yield (
+            f"has the bridge {', '.join(names)}: Kubernetes needs net.bridge.bridge-nf-call-iptables = 1, so from then"
+            " on the firewall's rules for forwarded traffic hold for what crosses the bridge as well. Virtual machines"
+            f" on it need a rule there (sudo iptables -I FORWARD -i {names[0]} -j ACCEPT; with ufw: sudo ufw route"
+            f" allow in on {names[0]})"
+        )
     if people and _needs_repository(candidate):
         yield f"has {' and '.join(people)}: the machine may restart for its driver, and nobody there is asked"
     public = [text for text in facts["addresses"].split() if ipaddress.ip_interface(text).ip.is_global]
@@ -156,6 +179,14 @@ def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
         yield f"has {facts['memoryMiB']} MiB of memory; {memory} are needed"
     if facts["diskFreeMiB"] < disk and not facts["ours"]:
         yield f"has {facts['diskFreeMiB']} MiB free in /var; {disk} are needed for images and packages"
+    least = _USR[bool(candidate.gpus and candidate.driver)]
+    if facts["usrFreeMiB"] < least and not facts["ours"]:
+        yield f"has {facts['usrFreeMiB']} MiB free in /usr; {least} are needed for packages"
+    if facts["bootFreeMiB"] < _BOOT and _needs_repository(candidate):
+        yield (
+            f"has {facts['bootFreeMiB']} MiB free in /boot; {_BOOT} are needed to write the initramfs anew for the"
+            " driver: remove kernels that do not run (sudo apt-get autoremove --purge)"
+        )
     if facts["swap"] and not inputs.get("disableSwap"):
         yield (
             f"uses swap ({facts['swap']}): switch it off with swapoff -a, and for good its line in /etc/fstab, or the"
@@ -184,7 +215,8 @@ def _of_state(candidate: Candidate) -> Iterator[str]:
             " configure: use ufw instead (sudo systemctl disable --now firewalld)"
         )
     if facts["conflicts"].strip() and not facts["ours"]:
-        yield f"has {facts['conflicts'].strip()} installed, another container runtime or cluster; remove it first"
+        conflicts = facts["conflicts"].strip()
+        yield f"has {conflicts} installed, another container runtime, cluster or kubectl; remove it first"
     if facts["etcdData"] and candidate.role == "controlPlane":
         yield (
             "has data of another etcd in /var/lib/etcd, which kubeadm would take for its own: move it away (sudo mv"
@@ -198,6 +230,35 @@ def _of_state(candidate: Candidate) -> Iterator[str]:
         if taken:
             ports = ", ".join(map(str, taken))
             yield f"already has something listening on {ports} (ss -ltnp shows what); Kubernetes needs these ports"
+
+
+def _of_network(candidate: Candidate, inputs: Properties) -> Iterator[str]:
+    """What pods would find: their own nameserver, and a way to other pods."""
+    facts, pods = candidate.facts, inputs.get("podCidr") or ""
+    if inputs.get("virtualAddress") and candidate.role == "controlPlane" and facts["foreignKeepalived"]:
+        yield "has a keepalived with a configuration of its own: remove it first (sudo apt-get purge keepalived)"
+    if facts["joined"]:
+        return
+    servers = facts["nameservers"]
+    if servers.startswith("none"):
+        yield f"has no nameserver ({servers}), and the cluster's DNS would not start: write nameserver ADDRESS there"
+    elif any(_is_loopback(each) for each in servers.split()):
+        yield (
+            f"asks itself for names (nameserver {servers}), and the cluster's DNS would ask itself for ever: write the"
+            " network's nameserver in place of the one of this machine, or let systemd-resolved run with it (DNS= in"
+            " /etc/systemd/resolved.conf)"
+        )
+    if facts["forward"] and not (pods and pods in facts["forward"]):
+        yield (
+            "refuses forwarded traffic with a rule or table that comes before the pods' network, so pods would reach no"
+            f" other ({facts['forward'][:200].strip()}). Delete that rule, or let the pods through before it: sudo"
+            f" iptables -I FORWARD -s {pods} -j ACCEPT and -d {pods} (nftables: ip saddr {pods} accept and ip daddr),"
+            " and keep both for the next boot (sudo netfilter-persistent save, /etc/nftables.conf)"
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    return address == "::1" or address.startswith("127.")
 
 
 def _needs_repository(candidate: Candidate) -> bool:
@@ -258,7 +319,8 @@ def _shared(identities: Mapping[str, Facts]) -> Iterator[Problem]:
                     "hostnamectl set-hostname"
                     if key == "hostname"
                     else "sudo rm -f /etc/machine-id /var/lib/dbus/machine-id && sudo systemd-machine-id-setup, then"
-                    " reboot; a copied disk?"
+                    " reboot; a copied disk? A machine that has its address by DHCP may then get another one: write"
+                    " it in address, or set dhcp-identifier: mac in netplan before"
                 )
                 yield Problem(" and ".join(names), f"have the same {text} {value!r}: {remedy}")
 

@@ -36,7 +36,8 @@ FACTS: dict[str, Any] = {
     "keepalived": "enabled/active", "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "",
     "driverBranches": "", "nvlink5": 0, "fabricManager": "", "conflicts": "", "etcdData": "",
     "firewall": "none", "joined": "", "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
-    "gpuNames": "", "gpuProcesses": "", "users": "", "proxy": "",
+    "gpuNames": "", "gpuProcesses": "", "users": "", "proxy": "", "usrFreeMiB": 90000, "bootFreeMiB": 900,
+    "forward": "", "bridges": "", "nameservers": "192.0.2.1", "passphrase": "", "restarts": "", "foreignKeepalived": "",
 }  # fmt: skip
 
 

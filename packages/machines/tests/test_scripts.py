@@ -73,9 +73,9 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
-    etc = "etc/(?:apt|cni|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)"
+    etc = "etc/(?:apt|cni|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime|crypttab|resolv.conf)"
     own = "var/lib/(?:cni|containerd|etcd|kubelet)|opt/(?:cni|containerd)"
-    text = re.sub(rf"/({etc}|{own}|proc/sys|proc/swaps|sys/bus/pci)\b", rf"{folder}/\1", text)
+    text = re.sub(rf"/({etc}|{own}|proc/sys|proc/swaps|sys/bus/pci|sys/class/net|run/systemd)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 

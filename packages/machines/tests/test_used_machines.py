@@ -338,13 +338,22 @@ UFW = "ufw will let anybody through to pods and NodePorts"
         ({"users": "ann bob"}, "has ann, bob logged in: the machine may restart for its driver"),
         ({"gpuProcesses": "python (pid 4711)"}, "has python (pid 4711) on a GPU: the machine may restart"),
         ({"users": "ann", "foreignDriver": "580.95.05", "driverVersion": "580.95.05"}, ""),
+        (
+            {"passphrase": "sda3_crypt"},
+            "asks for a passphrase when it starts (sda3_crypt): it may restart for its driver",
+        ),
+        ({"passphrase": "sda3_crypt", "foreignDriver": "580.95.05", "driverVersion": "580.95.05"}, ""),
+        ({"restarts": "yes"}, 'write Unattended-Upgrade::Automatic-Reboot "false"; in /etc/apt/apt.conf.d/'),
+        ({"bridges": "br0 virbr1"}, "sudo ufw route allow in on br0)"),
+        ({"bridges": "br0", "ours": "worker gpu1"}, ""),
+        ({"firewall": "other"}, "and from the pods (10.244.0.0/16) the two of TCP"),
         ({"addresses": "10.0.0.4/24 8.8.8.8/24"}, "public address 8.8.8.8 and no firewall"),
         ({"addresses": "8.8.8.8/24", "firewall": "ufw"}, UFW),
         ({"addresses": "10.0.0.4/24", "firewall": "ufw"}, ""),
     ],
 )
 def test_a_machine_in_use_is_warned_about_in_words(facts: dict[str, Any], text: str) -> None:
-    told = warnings([candidate(**facts)], {})
+    told = warnings([candidate(**facts)], {"podCidr": "10.244.0.0/16"})
     assert len(told) == bool(text), told
     assert all(text in each and each.startswith("gpu1: ") for each in told)
 
@@ -363,6 +372,13 @@ def test_clusters_that_no_package_brings_are_seen(path: str, name: str, machine:
     assert any(f"has {name} installed" in each.text for each in told)
     running = problems([candidate(conflicts=f"{name} ", ours="worker gpu1")], {}, {})
     assert not any("installed" in each.text for each in running)
+
+
+def test_debians_kubectl_is_in_the_way_of_the_one_that_is_installed(machine: Path) -> None:
+    """Both are /usr/bin/kubectl, and neither package declares it."""
+    text = (FOLDER / "facts.sh").read_text().replace(" /usr/local/bin", f" {machine}")
+    stubs = "has() { [ $1 = kubernetes-client ]; }"
+    assert run_common(f"PATH=$PATH:/usr/bin:/bin\n{text}\n{stubs}\nconflicts", machine) == "kubernetes-client "
 
 
 def test_packages_and_units_that_a_node_needs_after_a_reboot(machine: Path) -> None:
@@ -397,3 +413,163 @@ def test_renewed_certificates_are_read_by_every_pod_of_the_control_plane(machine
     assert len(stopped) == 4
     assert len({*stopped}) == 4
     assert not (machine / "state/renewing").exists()
+
+
+PODS = "10.244.0.0/16"
+# The INPUT and FORWARD of Oracle's Ubuntu images.
+ORACLE = """-P {0} ACCEPT
+-A {0} -m state --state RELATED,ESTABLISHED -j ACCEPT
+-A {0} -j REJECT --reject-with icmp-host-prohibited"""
+ALLOWED = f"-P FORWARD ACCEPT\n-A FORWARD -s {PODS} -j ACCEPT\n-A FORWARD -d {PODS} -j ACCEPT\n-A FORWARD -j DROP"
+LATE = f'-P FORWARD ACCEPT\n-A FORWARD -m comment --comment "no more" -j DROP\n-A FORWARD -s {PODS} -j ACCEPT'
+TABLE = """table inet mine {{
+\tchain forward {{
+\t\ttype filter hook forward priority filter; policy {0};
+\t\tct state established,related accept
+\t\t{1}
+\t}}
+}}"""
+OF_IPTABLES = """table ip filter {
+\tchain FORWARD {
+\t\ttype filter hook forward priority filter; policy drop;
+\t}
+}"""
+
+
+@pytest.mark.parametrize(
+    ("iptables", "nft", "refused"),
+    [
+        ("", "", False),
+        (ORACLE.format("FORWARD"), "", True),
+        ("-P FORWARD DROP\n-A FORWARD -i docker0 -j REJECT", OF_IPTABLES, False),  # appended rules still count
+        (ALLOWED, "", False),
+        (LATE, "", True),
+        ("", TABLE.format("drop", "iifname lo accept"), True),
+        ("", TABLE.format("accept", "tcp dport 25 drop"), False),
+        ("", TABLE.format("accept", 'log prefix "no " counter packets 1 bytes 60 drop'), True),
+        ("", TABLE.format("accept", "reject with icmpx admin-prohibited"), True),
+        ("", TABLE.format("accept", f"drop\n\t\tip saddr {PODS} accept"), True),
+        ("", TABLE.format("drop", f"ip saddr {PODS} accept"), False),
+        ("", TABLE.format("drop", "iifname lo accept").replace("forward", "input"), False),
+    ],
+)
+def test_a_firewall_before_the_pods_network_is_refused(iptables: str, nft: str, refused: bool, machine: Path) -> None:
+    """flannel appends its rules; an ACCEPT of iptables does not count in another table."""
+    program(machine, "iptables", f"if [ $2 = FORWARD ]; then cat <<'X'\n{iptables}\nX\nfi")
+    program(machine, "iptables-legacy", "")
+    program(machine, "nft", f"cat <<'X'\n{nft}\nX")
+    found = run_common("PATH=$PATH:/usr/bin:/bin\nforward", machine, "facts")
+    told = [each.text for each in problems([candidate(forward=found)], {"podCidr": PODS}, {})]
+    assert any("refuses forwarded traffic" in each for each in told) is refused, told
+    joined = problems([candidate(forward=found, joined="sha256:a", ours="worker gpu1")], {"podCidr": PODS}, {})
+    assert not any("forwarded" in each.text for each in joined)
+
+
+def test_a_firewall_that_rejects_at_the_end_is_one(machine: Path) -> None:
+    for name in ("iptables-legacy", "nft", "ufw"):
+        program(machine, name, "")
+    rules = ORACLE.format("INPUT")
+    for text, seen in ((rules, "other"), (rules.rpartition("\n")[0], "none")):
+        program(machine, "iptables", f"if [ $2 = INPUT ]; then cat <<'X'\n{text}\nX\nfi")
+        assert run_common("PATH=$PATH:/usr/bin:/bin\nfirewall", machine, "facts") == seen
+
+
+@pytest.mark.parametrize(
+    ("resolved", "text", "refused"),
+    [
+        ("inactive", "nameserver 127.0.0.1\n", "asks itself for names (nameserver 127.0.0.1)"),
+        ("inactive", "# NetworkManager\nnameserver ::1\nnameserver 192.0.2.1\n", "asks itself for names"),
+        ("inactive", "search lab\n", "has no nameserver (none in "),
+        ("inactive", "nameserver 192.0.2.1\n", ""),
+        ("active", "nameserver 127.0.0.53\n", ""),
+    ],
+)
+def test_a_nameserver_that_pods_cannot_ask_is_refused(resolved: str, text: str, refused: str, machine: Path) -> None:
+    program(machine, "systemctl", f"echo {resolved}")
+    (machine / "etc/resolv.conf").write_text(text)
+    other = machine / "run/systemd/resolve/resolv.conf"
+    other.parent.mkdir(parents=True)
+    other.write_text("nameserver 192.0.2.1\n")
+    found = run_common("PATH=$PATH:/usr/bin:/bin\nnameservers", machine, "facts")
+    told = [each.text for each in problems([candidate(nameservers=found)], {}, {}) if "clock" not in each.text]
+    assert [refused in each for each in told] == [True] * bool(refused)
+    assert not any(
+        "names" in each.text for each in problems([candidate(nameservers=found, joined="x", ours="x")], {}, {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("crypttab", "asks"),
+    [
+        ("# <target name>\nsda3_crypt UUID=1 none luks,discard\n", "sda3_crypt"),
+        ("a UUID=1\nb UUID=2 -\n", "a b"),
+        ("swap /dev/sda2 /dev/urandom swap\n", ""),
+        ("a UUID=1 /root/key luks\nb UUID=1 none tpm2-device=auto\nc UUID=1 none nofail\n", ""),
+    ],
+)
+def test_disks_that_wait_for_a_passphrase_are_seen(crypttab: str, asks: str, machine: Path) -> None:
+    (machine / "etc/crypttab").write_text(crypttab)
+    program(machine, "zfs", "exit 1")
+    body = "PATH=$PATH:/usr/bin:/bin\nhas() { return 1; }; "
+    assert run_common(f"{body}passphrase", machine, "facts") == asks
+    program(machine, "zfs", "printf 'rpool\\tprompt\\nrpool/a\\tnone\\n'")
+    assert run_common(f"{body}passphrase", machine, "facts") == f"{asks} rpool".strip()
+    assert run_common(f"{body}has() {{ [ $1 = clevis-initramfs ]; }}; passphrase", machine, "facts") == ""
+
+
+@pytest.mark.parametrize(("value", "seen"), [("true", "yes"), ("false", ""), ("", "")])
+def test_restarts_by_unattended_upgrades_are_seen(value: str, seen: str, machine: Path) -> None:
+    program(
+        machine,
+        "apt-config",
+        f"""[ "$*" = "shell value Unattended-Upgrade::Automatic-Reboot/b" ] || exit 9
+[ -z "{value}" ] || echo "value='{value}'" """,
+    )
+    assert run_common("PATH=$PATH:/usr/bin:/bin\nhas() { :; }; restarts", machine, "facts") == seen
+    assert run_common("PATH=$PATH:/usr/bin:/bin\nhas() { return 1; }; restarts", machine, "facts") == ""
+
+
+@pytest.mark.parametrize(("before", "seen"), [("0", "br0"), (None, "br0"), ("1", "")])
+def test_bridges_whose_traffic_a_firewall_begins_to_see(before: str | None, seen: str, machine: Path) -> None:
+    net = machine / "sys/class/net"
+    for bridge, port in (("br0", "vnet0"), ("br0", "eth0"), ("cni0", "veth1"), ("bond0", "eth1")):
+        (net / bridge / ("bridge" if bridge != "bond0" else "bonding")).mkdir(parents=True, exist_ok=True)
+        (net / port).mkdir()
+        (net / port / "master").symlink_to(net / bridge)
+    if before:
+        (machine / "proc/sys/net/bridge").mkdir(parents=True)
+        (machine / "proc/sys/net/bridge/bridge-nf-call-iptables").write_text(before)
+    assert run_common("PATH=$PATH:/usr/bin:/bin\nbridges", machine, "facts") == seen
+
+
+@pytest.mark.parametrize(
+    ("facts", "role", "text"),
+    [
+        ({"usrFreeMiB": 2000}, "worker", "has 2000 MiB free in /usr; 3000 are needed"),
+        ({"bootFreeMiB": 90}, "worker", "has 90 MiB free in /boot; 200 are needed"),
+        ({"bootFreeMiB": 90, "foreignDriver": "580.95.05", "driverVersion": "580.95.05"}, "worker", ""),
+        ({"usrFreeMiB": 10, "ours": "worker gpu1"}, "worker", ""),
+        ({"foreignKeepalived": "present"}, "controlPlane", "sudo apt-get purge keepalived"),
+        ({"foreignKeepalived": "present"}, "worker", ""),
+        ({"conflicts": "kubernetes-client "}, "worker", "another container runtime, cluster or kubectl; remove it"),
+    ],
+)
+def test_what_would_stop_an_installation_half_way_is_told_before(facts: dict[str, Any], role: str, text: str) -> None:
+    inputs = {"virtualAddress": "192.0.2.99"}
+    told = [each.text for each in problems([replace(candidate(**facts), role=role)], inputs, {})]
+    assert [text in each for each in told if "clock" not in each] == [True] * bool(text), told
+
+
+@pytest.mark.parametrize(
+    ("goes", "kept"),
+    [("", ""), ("nvidia-fabricmanager-570", ""), ("xserver-xorg nvidia-fabricmanager-570 ufw", "ufw xserver-xorg")],
+)
+def test_no_installation_takes_away_what_the_owner_had(goes: str, kept: str, machine: Path) -> None:
+    """With -y apt would. What came from here may go."""
+    lines = "".join(f"echo 'Remv {each} [1]'; " for each in goes.split())
+    program(machine, "apt-get", f"case $* in *-s*) {lines} echo 'Inst nvidia-open (1)' ;; esac")
+    (machine / "state/installed").write_text("nvidia-fabricmanager-570\n")
+    told = run_common("PATH=$PATH:/usr/bin:/bin\nlock; install_packages nvidia-open; echo done", machine)
+    done = [line for line in calls(machine, "apt-get") if " -s " not in line]
+    assert ("done" in told, len(done)) == (not kept, not kept)
+    assert not kept or f"remove packages that were here before: {kept}. If nobody needs them" in told

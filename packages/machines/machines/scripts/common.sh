@@ -150,8 +150,12 @@ apt() {
 # Packages that come with ours are listed, so that restore removes these and no others.
 install_packages() {
   # While apt waits, or after it failed, the owner may install others: ours are those that this transaction has.
-  apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@" 2>>"$log" |
-    sed -n 's/^Inst \([^ ]*\).*/\1/p' | sort -u >"$state/packages.wanted"
+  apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@" >"$state/simulated" 2>>"$log" || :
+  sed -n 's/^Inst \([^ ]*\).*/\1/p' "$state/simulated" | sort -u >"$state/packages.wanted"
+  # With -y apt also takes away what stands in the way. Of that, only what came from here may go.
+  lost=$(awk '$1 == "Remv" || $1 == "Purg" { print $2 }' "$state/simulated" | sort -u | grep -vxFf "$state/installed" | tr '\n' ' ' || :)
+  rm -f "$state/simulated"
+  [ -z "$lost" ] || fail "to install $*, apt would remove packages that were here before: ${lost% }. If nobody needs them, remove them yourself (sudo apt-get remove ${lost% }) and run the command again"
   installed >"$state/packages.before"
   printf '%s\n' "$*" >>"$log"
   apt install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"

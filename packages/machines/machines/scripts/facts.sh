@@ -8,7 +8,9 @@ main() {
   member kernel "$(uname -r)"
   raw_member cpus "$(nproc)"
   raw_member memoryMiB "$(awk '/^MemTotal:/ { print int($2 / 1024) }' /proc/meminfo)"
-  raw_member diskFreeMiB "$(df -Pm /var | awk 'NR == 2 { print $4 }')"
+  raw_member diskFreeMiB "$(free_mib /var)"
+  raw_member usrFreeMiB "$(free_mib /usr)"
+  raw_member bootFreeMiB "$(free_mib /boot)"
   member hostname "$(hostname)"
   member machineId "$(cat /etc/machine-id 2>/dev/null || :)"
   member boot "$(cat /proc/sys/kernel/random/boot_id) $(cut -d' ' -f22 /proc/1/stat)"
@@ -45,6 +47,12 @@ main() {
   # shellcheck disable=SC2086
   member foreignSources "$(foreign_sources ${SOURCES:-})"
   member firewall "$(firewall)"
+  member forward "$(forward)"
+  member bridges "$(bridges)"
+  member nameservers "$(nameservers)"
+  member passphrase "$(passphrase)"
+  member restarts "$(restarts)"
+  member foreignKeepalived "$(foreign_keepalived)"
   if [ -s /etc/kubernetes/kubelet.conf ]; then member joined "$(ca_hash /etc/kubernetes/pki/ca.crt)"; else member joined ''; fi
   if [ -e "$state/initialised" ]; then member controlPlane yes; else member controlPlane ''; fi
   member certificatesEnding "$(ending_certificates | sed 's/ $//')"
@@ -53,9 +61,12 @@ main() {
   answer
 }
 
-# Other container runtimes, and clusters that no package brings: installed by a script (k3s, rke2) or as a snap.
+free_mib() { df -Pm "$1" | awk 'NR == 2 { print $4 }'; }
+
+# Other container runtimes, Debian's kubectl (the same file in another package), and clusters that no package brings:
+# installed by a script (k3s, rke2) or as a snap.
 conflicts() {
-  for package in docker.io docker-ce containerd.io cri-o; do if has "$package"; then printf '%s ' "$package"; fi; done
+  for package in docker.io docker-ce containerd.io cri-o kubernetes-client; do if has "$package"; then printf '%s ' "$package"; fi; done
   for file in /usr/local/bin/containerd /snap/bin/docker; do if [ -e "$file" ]; then printf '%s ' "$file"; fi; done
   for name in k3s rke2 microk8s k0s; do
     for folder in /usr/local/bin /usr/bin /opt/bin /snap/bin; do
@@ -154,7 +165,71 @@ firewall() {
     printf other
   elif iptables-legacy -S INPUT 2>/dev/null | grep -qE '^-P INPUT (DROP|REJECT)'; then
     printf other
+  elif [ -n "$(rejecting INPUT input)" ]; then
+    printf other
   else
     printf none
   fi
+}
+
+# The chains for forwarded traffic that end with a refusal for all: flannel appends its rules, and an ACCEPT of iptables
+# does not count in another table of nftables. https://wiki.nftables.org/wiki-nftables/index.php/Configuring_chains
+forward() { rejecting FORWARD forward; }
+
+# rejecting CHAIN HOOK: what a chain has, if a rule without a condition ends it as in Oracle's images, or if it is another
+# table of nftables that drops by its policy. Its rules are given, because an earlier one may let the pods through.
+rejecting() {
+  for tool in iptables iptables-legacy; do
+    "$tool" -S "$1" 2>/dev/null | awk -v end="^-A $1( -m comment --comment (\"[^\"]*\"|[^ ]+))? -j (REJECT|DROP)( |$)" \
+      '!ends { all = all $0 "; " } $0 ~ end { ends = 1 } END { if (ends) printf "%s", all }'
+  done
+  # What iptables-nft wrote has capitals.
+  nft list ruleset 2>/dev/null | awk -v hook="hook $2 " '
+    { sub(/^[ \t]+/, "") }
+    $1 == "table" { own = $3 ~ /^(kube-proxy|flannel-|firewalld)/ }
+    $1 == "chain" { all = ""; here = ends = last = 0; theirs = !own && $2 !~ /^[A-Z]+$/; next }
+    index($0, hook) { here = theirs; if ($0 ~ /policy (drop|reject)/) ends = 1 }
+    $1 == "}" { if (here && ends) printf "%s", all; here = 0; next }
+    !last { all = all $0 "; " }
+    /^((counter packets [0-9]+ bytes [0-9]+|log( prefix "[^"]*")?( (level|flags|group) [^ ]+)*) )*(drop|reject)( |$)/ { ends = last = 1 }'
+}
+
+# Bridges of others with what is on them, as long as no firewall sees their traffic: of virtual machines, mostly.
+bridges() {
+  if [ "$(cat /proc/sys/net/bridge/bridge-nf-call-iptables 2>/dev/null)" = 1 ]; then return; fi
+  for link in /sys/class/net/*/master; do
+    bridge=$(readlink -f "$link") || continue
+    if [ -d "$bridge/bridge" ]; then printf '%s\n' "${bridge##*/}"; fi
+  done | grep -vxE 'cni0|docker0' | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+# Of the file that kubelet gives to pods; kubeadm takes the one of systemd-resolved if that runs.
+# https://kubernetes.io/docs/tasks/administer-cluster/dns-debugging-resolution/#known-issues
+nameservers() {
+  file=/etc/resolv.conf
+  if [ "$(systemctl is-active systemd-resolved 2>/dev/null)" = active ]; then file=/run/systemd/resolve/resolv.conf; fi
+  found=$(awk '$1 == "nameserver" { print $2 }' "$file" 2>/dev/null | tr '\n' ' ' | sed 's/ $//')
+  printf '%s' "${found:-none in $file}"
+}
+
+# Disks that ask somebody for a passphrase while the machine starts. https://manpages.debian.org/bookworm/cryptsetup/crypttab.5
+passphrase() {
+  if has clevis-initramfs || has clevis-systemd; then return; fi
+  {
+    awk '$1 !~ /^(#|$)/ && $3 ~ /^(none|-|)$/ && $4 !~ /noauto|nofail|keyscript=|tpm2-device=|fido2-device=|pkcs11-uri=|try-empty-password/ { print $1 }' /etc/crypttab 2>/dev/null || :
+    zfs list -H -o name,keylocation 2>/dev/null | awk '$2 == "prompt" { print $1 }' || :
+  } | tr '\n' ' ' | sed 's/ $//'
+}
+
+# Whether unattended-upgrades restarts the machine by itself.
+restarts() {
+  if ! has unattended-upgrades; then return; fi
+  value=
+  eval "$(apt-config shell value Unattended-Upgrade::Automatic-Reboot/b 2>/dev/null)"
+  if [ "$value" = true ]; then printf yes; fi
+}
+
+foreign_keepalived() {
+  file=/etc/keepalived/keepalived.conf
+  if [ -e "$file" ] && ! grep -qsxF "$file" "$state/files"; then printf present; fi
 }
