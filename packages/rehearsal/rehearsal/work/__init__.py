@@ -55,6 +55,8 @@ def checks(
     results += maintenance.play(there, cloud.maintain, window)
     if offer.checkpoints is not None:
         results += sweep.play(there)
+    # A team may have fewer GPUs than a slice of its pool.
+    if offer.checkpoints is not None and there.whole_nodes():
         results.append(reclaim.play(there, cloud.reclaim))
         results.append(repair.play(there, cloud.break_gpu, cloud.run_cron_jobs))
         results.append(ledger.play(there, cloud.run_cron_jobs, repair.JOB))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import Offer
 from facts.jobs.fit import Fit, PodRequest, comparable, fits
 from facts.jobs.job import TrainingJobSpec, manifests
@@ -36,16 +37,33 @@ class Workplace:
         assert self.offer.checkpoints is not None
         return self.offer.checkpoints.service_account.partition("/")[0]
 
+    def namespace_of(self, request: PodRequest) -> str:
+        """Where a job for ``request`` runs: with its team, or else where it can write checkpoints."""
+        return self.namespace if request.namespace == DEFAULT_NAMESPACE else request.namespace
+
+    def most_gpus(self, namespace: str) -> int:
+        """How many GPUs the pods of a namespace may have at once; for all but teams, those of all pools."""
+        every = sum(pool.scaling.max_nodes * pool.gpus.per_node for pool in self.offer.pools)
+        return next((team.gpus for team in self.offer.teams if team.name == namespace), every)
+
     def whole_nodes(self, spot: bool | None = None) -> list[tuple[PodRequest, Fit]]:
         """For each type and size of nodes a pod that has all GPUs of one, and the pools for it, the cheapest first.
 
         A job names the type, which other makers' devices require; one for a slice has a worker for each of its nodes.
-        Pools for teams are left out: the jobs are of no team.
+        Pools for teams are left out, as the jobs are of no team; where all pools are for teams, a job is of the first
+        team of its pool, and has no more GPUs than that may have.
         """
+        open_to_all = [pool for pool in self.offer.pools if not pool.nodes.teams]
         requests = [
-            PodRequest(gpus=pool.gpus_per_pod, gpu=pool.gpus.type, spot=spot, workers=max(1, pool.gpus.slice_nodes))
-            for pool in self.offer.pools
-            if not pool.nodes.teams
+            PodRequest(
+                gpus=min(pool.gpus_per_pod, self.most_gpus(team) // max(1, pool.gpus.slice_nodes)),
+                gpu=pool.gpus.type,
+                spot=spot,
+                workers=max(1, pool.gpus.slice_nodes),
+                namespace=team,
+            )
+            for pool in open_to_all or self.offer.pools
+            for team in (next(iter(pool.nodes.teams), DEFAULT_NAMESPACE),)
         ]
         fitting = [(each, fit[0]) for each in dict.fromkeys(requests) if (fit := fits(self.offer, each))]
         priced = zip(comparable([fit for _, fit in fitting]), fitting, strict=True)

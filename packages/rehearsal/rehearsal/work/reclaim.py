@@ -102,15 +102,16 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
 
 def _job(there: Workplace, name: str) -> tuple[TrainingJobSpec, Fit]:
     """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
-    spot = any(pool.scaling.spot for pool in there.offer.pools) or None
-    request, fit = there.whole_nodes(spot)[0]
+    request, fit = (there.whole_nodes(spot=True) or there.whole_nodes())[0]
+    namespace = there.namespace_of(request)
+    at_once = min(fit.most_pods_of_one_pool, there.most_gpus(namespace) // request.gpus)
     asked = JobRequest(
         gpus=request.gpus,
         gpu=request.gpu,
-        spot=spot,
-        workers=max(request.workers, min(2, fit.most_pods_of_one_pool)),
+        spot=request.spot,
+        workers=max(request.workers, min(2, at_once)),
         name=name,
-        namespace=there.namespace,
+        namespace=namespace,
         command=("torchrun", "train.py"),
     )
     return training_job(asked, fit, there.image, there.offer), fit

@@ -98,7 +98,7 @@ def _jobs(there: Workplace) -> list[TrainingJobSpec]:
             gpus=gpus,
             gpu=request.gpu,
             name=f"sweep-{gpus}",
-            namespace=there.namespace,
+            namespace=there.namespace_of(request),
             command=("python", "train.py", "--seed={seed}"),
             sweep=Sweep({"seed": tuple(map(str, range(runs)))}),
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from facts.concepts.offer import PoolOffer
+from facts.concepts.offer import CheckpointsOffer, PoolOffer, TeamOffer
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
 from packages.gpu.tests import offers
 from packages.rehearsal.tests.tables import cases
+from rehearsal.cluster.api import ApiError
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work import reclaim, sweep
 from rehearsal.work.jobs import Workplace
@@ -103,6 +105,11 @@ def test_each_deviation_is_reported(field: str, value: Any, expected: str) -> No
     assert expected in problem
 
 
+def for_teams(pool: PoolOffer, *teams: str) -> PoolOffer:
+    """The pool for some teams alone."""
+    return replace(pool, nodes=replace(pool.nodes, teams=teams))
+
+
 T4 = offers.pool("t4-1", hourly_usd=9.0)
 T4_OF_4 = offers.pool("t4-4", size=4, hourly_usd=20.0)
 CHIP = offers.pool("v6e-1", gpu="google-tpu-v6e", slice_nodes=1)
@@ -126,6 +133,54 @@ def test_a_job_can_have_all_gpus_of_the_nodes_of_every_stack(
     unused: Any = None
     there = Workplace(offers.offer(*pools), unused, unused, unused, unused)
     assert [(each.gpu, each.gpus, each.workers) for each, _ in there.whole_nodes()] == expected
+
+
+@dataclass(frozen=True)
+class Refusing(Workplace):
+    """It accepts no job, and notes those that were submitted."""
+
+    jobs: list[TrainingJobSpec] = field(default_factory=list)
+
+    def submit(self, job: TrainingJobSpec, seconds: str) -> None:
+        self.jobs.append(job)
+        raise ApiError(422, "Invalid", "refused")
+
+
+SPOT = offers.pool("t4-1-spot", spot=True, hourly_usd=3.0)
+OF_FOUR = offers.pool("slice-4", gpu="google-tpu-v6e", size=4, max_nodes=4, slice_nodes=4, teams=("red",))
+
+
+@pytest.mark.parametrize(
+    ("pools", "gpus", "expected"),
+    [
+        ([T4, SPOT], 9, ("default", ("t4-1-spot",), 1, 2)),
+        ([for_teams(T4, "red"), SPOT], 9, ("default", ("t4-1-spot",), 1, 2)),
+        ([T4, for_teams(SPOT, "red")], 9, ("default", ("t4-1",), 1, 2)),
+        ([for_teams(T4, "red", "blue")], 9, ("red", ("t4-1",), 1, 2)),
+        ([for_teams(T4, "red")], 1, ("red", ("t4-1",), 1, 1)),
+        ([for_teams(T4_OF_4, "red")], 2, ("red", ("t4-4",), 2, 1)),
+        ([OF_FOUR], 16, ("red", ("slice-4",), 4, 4)),
+        ([OF_FOUR], 8, None),
+    ],
+)
+def test_jobs_are_of_a_team_where_all_pools_are_for_teams(
+    pools: list[PoolOffer], gpus: int, expected: tuple[str, tuple[str, ...], int, int] | None
+) -> None:
+    """Namespace, pools, GPUs and workers of the job that loses its node; a sweep runs there as well."""
+    unused: Any = None
+    offer = replace(
+        offers.offer(*pools),
+        teams=(TeamOffer(name="red", gpus=gpus), TeamOffer(name="blue", gpus=gpus)),
+        checkpoints=CheckpointsOffer(url="gs://bucket", service_account="default/gpu-jobs"),
+    )
+    timeline: Any = SimpleNamespace(now=lambda: 0.0)
+    there = Refusing(offer, unused, unused, timeline, unused)
+    assert bool(there.whole_nodes()) is (expected is not None)
+    if expected is not None:
+        reclaim.play(there, print)
+        assert [(job.namespace, job.pools, job.gpus, job.workers) for job in there.jobs] == [expected]
+        sweep.play(there)
+        assert {job.namespace for job in there.jobs} == {expected[0]}
 
 
 def test_the_nodes_of_a_slice_end_together() -> None:
