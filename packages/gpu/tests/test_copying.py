@@ -109,11 +109,14 @@ def test_files_of_a_running_pod_are_copied(
 
 
 def test_what_is_there_is_replaced_on_request_alone(gpu: Run, cluster: type[Cluster], pods: Path) -> None:
-    Path("out").mkdir()
+    Path("out/sub").mkdir(parents=True)
+    Path("out/mine").write_text("mine")
+    Path("out/sub/model.pt").symlink_to(Path("out/mine").absolute())
     code, _, err = gpu("cp", "train:out")
     assert (code, "out exists; choose another FOLDER, or replace it with --force" in err) == (2, True)
     assert gpu("cp", "train:out", "--force")[0] == 0
-    assert Path("out/sub/model.pt").is_file()
+    assert Path("out/sub/model.pt").read_text() == "train-0 out/sub"
+    assert Path("out/mine").read_text() == "mine"
 
 
 def test_of_a_job_that_ended_the_shared_volume_is_read_by_a_pod_that_goes(
@@ -181,17 +184,18 @@ def test_what_names_no_file_of_a_job_is_refused(gpu: Run, cluster: type[Cluster]
     assert gpu("cp", source)[0] == 2
 
 
-def archive(*members: tuple[str, str], link: str = "") -> bytes:
+def archive(*members: tuple[str, str]) -> bytes:
+    """Of files with their texts; a text with ``->`` is where a link leads."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as made:
         for name, text in members:
             about = tarfile.TarInfo(name)
-            about.size = len(text)
-            made.addfile(about, io.BytesIO(text.encode()))
-        if link:
-            about = tarfile.TarInfo("out/link")
-            about.type, about.linkname = tarfile.SYMTYPE, link
-            made.addfile(about)
+            if text.startswith("->"):
+                about.type, about.linkname = tarfile.SYMTYPE, text.removeprefix("->")
+                made.addfile(about)
+            else:
+                about.size = len(text)
+                made.addfile(about, io.BytesIO(text.encode()))
     return buffer.getvalue()
 
 
@@ -201,11 +205,18 @@ def archive(*members: tuple[str, str], link: str = "") -> bytes:
         (archive(("../escaped", "x")), "was not copied"),
         (archive(("out/a", "x"), ("out/../../escaped", "x")), "copied in part"),
         (archive(("escaped", "x")), "escaped is not in out"),
-        (archive(("out/a", "x"), link="/etc/passwd"), "copied in part"),
+        (archive(("out/a", "x"), ("out/link", "->/etc/passwd")), "copied in part"),
         (archive(("out/a", "x" * 2000))[:1500], "was not copied"),
         (b"", "was not copied"),
+        (archive(("out/a", "x"), ("out/../mine", "x")), "out/../mine is not in out"),
+        (archive(("out", "->."), ("out/mine", "x")), "leads out of it: out"),
+        (archive(("out/link", "->.."), ("out/link/mine", "x")), "leads out of it: out/link"),
+        (archive(("out/self", "->."), ("out/self/link", "->.."), ("out/link/mine", "x")), "leads out of it: out/link"),
     ],
-    ids=["above", "above, later", "beside", "a link out", "cut off", "nothing"],
+    ids=[
+        *("above", "above, later", "beside", "a link out", "cut off", "nothing"),
+        *("beside by its name", "a link to the folder", "a link below", "a link by a link"),
+    ],
 )
 def test_a_pod_writes_nowhere_else_and_half_an_archive_is_no_success(
     gpu: Run,
@@ -220,10 +231,14 @@ def test_a_pod_writes_nowhere_else_and_half_an_archive_is_no_success(
     monkeypatch.setattr(copying, "program_of_kubectl", lambda: str(tmp_path / "bin/sends"))
     (tmp_path / "bin/sends").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\n")
     (tmp_path / "bin/sends").chmod(0o755)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/mine").write_text("mine")
     code, _, err = gpu("cp", "train:out", "here")
     assert (code, words in " ".join(err.split())) == (1, True)
     assert not [*tmp_path.rglob("escaped")]
     assert not (tmp_path / "here/out/link").is_symlink()
+    assert (tmp_path / "here/mine").read_text() == "mine"
+    assert {each.name for each in (tmp_path / "here").iterdir()} <= {"mine", "out"}
 
 
 def test_a_copy_that_kubectl_ends_is_no_success(

@@ -6,10 +6,12 @@ And the other way: a folder that is too large for the cluster's API, in the shar
 from __future__ import annotations
 
 import hashlib
+import os
 import posixpath
 import secrets
 import subprocess
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +63,7 @@ def cp(
     base = posixpath.basename(posixpath.normpath(path))
     if base in ("", ".", ".."):
         fail(f"{source}: name a file or folder in it", EXIT_BAD_INPUT)
-    if (folder / base).exists() and not force:
+    if os.path.lexists(folder / base) and not force:
         fail(f"{folder / base} exists; choose another FOLDER, or replace it with --force", EXIT_BAD_INPUT)
     kubectl = program_of_kubectl()
     cluster = ClusterClient(context, team)
@@ -145,7 +147,8 @@ def _when_running(cluster: ClusterClient, name: str, namespace: str) -> str | No
 def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder: Path) -> int:
     """Unpacks the path of the pod into the folder; the number of files.
 
-    The pod sends what it likes, so the archive's names, links and modes are checked:
+    The pod sends what it likes. So the archive's names, links and modes are checked, and it is unpacked in a folder of
+    its own: only what is below the path is moved to where it belongs.
     https://docs.python.org/3/library/tarfile.html#tarfile.data_filter
     """
     if not hasattr(tarfile, "data_filter"):
@@ -153,26 +156,51 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
     directory, base = posixpath.split(posixpath.normpath(path))
     tar = ("tar", "-cf", "-", "-C", directory or ".", "--", base)
     command = [kubectl, *cluster.kubectl_place, "exec", pod, "--", *tar]
-    files = 0
     folder.mkdir(parents=True, exist_ok=True)
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    files, problem = 0, ""
+    with tempfile.TemporaryDirectory(prefix=".gpu-cp-", dir=folder) as unpacked:
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            try:
+                with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+                    for member in archive:
+                        first, *others = member.name.split("/")
+                        if first != base or ".." in others:
+                            raise tarfile.TarError(f"{member.name} is not in {path}")
+                        archive.extract(member, unpacked, filter="data")
+                        files += member.isfile()
+            except (tarfile.TarError, OSError) as error:
+                process.kill()
+                problem = f"{error}; the container needs `tar`, and the path has to exist"
+            process.stdout.read()
         try:
-            with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-                for member in archive:
-                    if member.name != base and not member.name.startswith(f"{base}/"):
-                        raise tarfile.TarError(f"{member.name} is not in {path}")
-                    archive.extract(member, folder, filter="data")
-                    files += member.isfile()
-        except (tarfile.TarError, OSError) as error:
-            process.kill()
-            process.wait()
-            what = f"{path} of pod {pod} was not copied" if not files else f"{path} was copied in part"
-            fail(f"{what}: {error}; the container needs `tar`, and the path has to exist", EXIT_NO)
-        process.stdout.read()
-    if process.returncode:
-        fail(f"{path} was copied in part: tar or kubectl ended with {process.returncode}", EXIT_NO)
+            _check_links(Path(unpacked, base))
+            _move(Path(unpacked, base), folder / base)
+        except OSError as error:
+            files, problem = 0, problem or str(error)
+    if problem or process.returncode:
+        what = f"{path} was copied in part" if files else f"{path} of pod {pod} was not copied"
+        fail(f"{what}: {problem or f'tar or kubectl ended with {process.returncode}'}", EXIT_NO)
     return files
+
+
+def _check_links(top: Path) -> None:
+    """Raises ``OSError`` if ``top`` is a link, or one below it leads out of it."""
+    every = (Path(place, name) for place, folders, files in os.walk(top) for name in (*folders, *files))
+    for link in (top, *every):
+        if link.is_symlink() and (link == top or not link.resolve().is_relative_to(top.resolve())):
+            raise OSError(f"the pod sent a link that leads out of it: {link.relative_to(top.parent)}")
+
+
+def _move(new: Path, place: Path) -> None:
+    """Moves ``new`` to ``place``, where it replaces files and links; of two folders all that is in the first."""
+    merged = new.is_dir() and place.is_dir() and not place.is_symlink()
+    for each in new.iterdir() if merged else ():
+        _move(each, place / each.name)
+    if not merged:
+        if new.is_dir() and os.path.lexists(place):
+            place.unlink()
+        new.replace(place)
 
 
 def stored_at(content: bytes) -> str:
