@@ -16,7 +16,7 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -558,25 +558,30 @@ def record(now: int | None = None) -> None:
         before = Day({**before.nodes, **of_day.nodes}, {**before.pods, **of_day.pods}, {})
     nodes = _nodes(_list(_NODES, f"&labelSelector={quote(_POOL_LABEL)}"), before.nodes, pools, now)
     jobs = list(_with_gpus(_list(_JOBS)))
-    # Between two runs that were not late a node is at most seen for less than it was there.
     late = last + 2 * 60 * EVERY_MINUTES < now
-    gone, unknown_ends = _gone_nodes(before.nodes, nodes, now)
+    gone, unknown_ends = _gone_nodes(before.nodes, nodes, now, None if late else last)
     nodes = {**gone, **nodes}
-    unseen, of_events = _came_and_went(jobs, before, nodes, pools, last) if late else ({}, {})
+    unseen, of_events = _came_and_went(jobs, before, nodes, pools, last, late)
+    if not late:  # of what is still there nothing was missed, and a node without such pods may be one without GPUs
+        unseen = {uid: node for uid, node in unseen.items() if not uncounted(node)}
+        of_events = {uid: pod for uid, pod in of_events.items() if pod.node in unseen}
     nodes |= unseen
     by_name = {node.name: (uid, node) for uid, node in nodes.items()}
     pods = {}
     for pod in _with_gpus(_list(_PODS)):
         if (found := _pod(pod, by_name, pools, now)) is not None:
             pods[pod["metadata"]["uid"]] = found
-    pods = {**of_events, **_gone_pods(before.pods, pods, nodes, jobs if late else ()), **pods}
+    waiting = [uid for uid, node in gone.items() if not node.final]
+    pods = {**of_events, **_gone_pods(before.pods, pods, nodes, jobs if late else (), waiting), **pods}
     if late:
         nodes |= _until(unknown_ends, nodes, pods, now)
     of_jobs, missing = _of_jobs(jobs, {**before.pods, **pods}, pools, since)
     days: dict[str, Day] = {_day(now): Day({}, {}, missing)}
     for kind, entry_of in (("nodes", nodes), ("pods", {**pods, **of_jobs})):
         for uid, entry in entry_of.items():
-            for day, part in _parts(entry, since) if not entry.final or entry.end >= since else ():
+            known = before.nodes.get(uid) or before.pods.get(uid)
+            news = not entry.final or entry.end >= since or (known is not None and not known.final)
+            for day, part in _parts(entry, since) if news else ():
                 getattr(days.setdefault(day, Day({}, {}, {})), kind)[uid] = part
     for day, new in sorted(days.items()):
         _write_day(day, new)
@@ -590,32 +595,42 @@ def record(now: int | None = None) -> None:
 
 
 def _gone_nodes(
-    before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry], now: int
+    before: Mapping[str, NodeEntry], nodes: Mapping[str, NodeEntry], now: int, last: int | None
 ) -> tuple[dict[str, NodeEntry], list[str]]:
     """Nodes that are no longer there, with their end: Kubernetes' event, which it keeps for an hour, or else the moment
     at which they were last seen. And the UIDs of those without an event.
+
+    Kubernetes notes the end some seconds later. So that of a node that the run at ``last`` saw is not final without an
+    event (``None``: that run was long ago).
     https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/nodelifecycle/node_lifecycle_controller.go
     """
     gone = {uid: node for uid, node in before.items() if not node.final and uid not in nodes}
     if not gone:
         return {}, []
     ends = {uid: when for uid, _, when in _node_events("RemovingNode")}
-    ended = {
-        uid: node._replace(end=max(min(ends.get(uid, 0), now), node.end), final=True) for uid, node in gone.items()
-    }
+    ended = {}
+    for uid, node in gone.items():
+        noted_later = uid not in ends and last is not None and node.end > last - 30 * EVERY_MINUTES
+        ended[uid] = node._replace(end=max(min(ends.get(uid, 0), now), node.end), final=not noted_later)
     return ended, [uid for uid in gone if uid not in ends]
 
 
 def _gone_pods(
-    before: Mapping[str, PodEntry], pods: Mapping[str, PodEntry], nodes: Mapping[str, NodeEntry], jobs: Iterable[Any]
+    before: Mapping[str, PodEntry],
+    pods: Mapping[str, PodEntry],
+    nodes: Mapping[str, NodeEntry],
+    jobs: Iterable[Any],
+    waiting: Collection[str],
 ) -> dict[str, PodEntry]:
     """Pods that are no longer there, with their end: that of their node, or of their Job if it is among ``jobs``, or
-    else when they were last seen."""
+    else when they were last seen. ``waiting``: nodes that are gone, and whose end is not final; nor is their pods'."""
     gone = {uid: pod for uid, pod in before.items() if not pod.final and uid not in pods}
     ends = {uid: node.end for uid, node in nodes.items() if node.final}
     of_jobs = {job["metadata"]["uid"][:8]: end for job in jobs if (end := _end_of(job)) is not None}
     return {
-        uid: pod._replace(end=max(ends.get(pod.node, pod.end), of_jobs.get(pod.owner, 0)), final=True)
+        uid: pod._replace(
+            end=max(ends.get(pod.node, pod.end), of_jobs.get(pod.owner, 0)), final=pod.node not in waiting
+        )
         for uid, pod in gone.items()
     }
 
@@ -645,36 +660,41 @@ class _Scheduled(NamedTuple):
 
 
 def _came_and_went(
-    jobs: Iterable[Any], before: Day, nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any], last: int
+    jobs: Iterable[Any], before: Day, nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any], last: int, late: bool
 ) -> tuple[dict[str, NodeEntry], dict[str, PodEntry]]:
-    """Nodes and pods of which there are only events, of the hour for which Kubernetes keeps them.
+    """Nodes and pods of which there are only events, of the hour for which Kubernetes keeps them. ``late``: pods of
+    nodes that are there, too.
 
     A node has the price of the dearest pool that all of its pods may use. One of which the start is not known, or no
     pod of a Job, is ``uncounted``.
     """
+    removed = [
+        (uid, name, end)
+        for uid, name, end in _node_events("RemovingNode")
+        if uid not in before.nodes and uid not in nodes and end > last
+    ]
+    if not removed and not late:
+        return {}, {}
     pods = [pod for pod in _scheduled(jobs) if pod.uid not in before.pods and pod.when >= last]
     starts = {uid: when for uid, _, when in _node_events("RegisteredNode")}
     unseen: dict[str, NodeEntry] = {}
-    for uid, name, end in _node_events("RemovingNode"):
-        if uid not in before.nodes and uid not in nodes and end > last:
-            start = starts.get(uid, last)
-            specs = [
-                pod.job["spec"]["template"]["spec"] for pod in pods if pod.node == name and start <= pod.when <= end
-            ]
-            allowed = [{*_allowed(spec)} for spec in specs]
-            both = {pool: pools[pool] for pool in set.intersection(*allowed) if pool in pools} if allowed else {}
-            pool = max(both.values(), key=lambda each: each.get("hourly_usd") or 0.0, default={})
-            usd = pool.get("hourly_usd") if uid in starts else None
-            unseen[uid] = NodeEntry(
-                name=name,
-                pool=pool.get("name", ""),
-                spot=bool(pool.get("spot")),
-                usd=usd,
-                at_most=usd is None or len(both) > 1 or bool(pool.get("price_at_most")),
-                start=start,
-                end=end,
-                final=True,
-            )
+    for uid, name, end in removed:
+        start = starts.get(uid, last)
+        specs = [pod.job["spec"]["template"]["spec"] for pod in pods if pod.node == name and start <= pod.when <= end]
+        allowed = [{*_allowed(spec)} for spec in specs]
+        both = {pool: pools[pool] for pool in set.intersection(*allowed) if pool in pools} if allowed else {}
+        pool = max(both.values(), key=lambda each: each.get("hourly_usd") or 0.0, default={})
+        usd = pool.get("hourly_usd") if uid in starts else None
+        unseen[uid] = NodeEntry(
+            name=name,
+            pool=pool.get("name", ""),
+            spot=bool(pool.get("spot")),
+            usd=usd,
+            at_most=usd is None or len(both) > 1 or bool(pool.get("price_at_most")),
+            start=start,
+            end=end,
+            final=True,
+        )
     return unseen, dict(_of_scheduled(pods, {**nodes, **unseen}, pools))
 
 

@@ -127,6 +127,51 @@ def test_a_node_that_is_gone_ends_when_kubernetes_noted_it_or_was_last_seen(even
     assert node.end - node.start == pod.end - pod.start == (13 if event else 10) * MINUTE
 
 
+def test_a_node_whose_end_kubernetes_notes_some_seconds_later_loses_no_minute() -> None:
+    """The program ran in between: https://github.com/kubernetes/kubernetes/blob/v1.34.4/cmd/kube-controller-manager
+    (``--node-monitor-period``, 5 seconds)."""
+    there = cluster()
+    there.add_node("n", "h100")
+    there.add_pod("p", "n", gpus=8)
+    there.run_pod("p")
+    passing(there, 10)
+    there.now += 5 * MINUTE - 3
+    metadata = there.nodes["n"]["metadata"]
+    there.remove_node("n", event=False)
+    there.now += 3
+    there.run()
+    there.now += 1
+    there.note("RemovingNode", metadata, "Node")
+    passing(there, 30)
+    (day,) = there.days().values()
+    (node,), (pod,) = day.nodes.values(), day.pods.values()
+    assert node.final
+    assert pod.final
+    assert node.end - node.start == pod.end - pod.start == 15 * MINUTE + 1
+    assert there.recorded_usd == pytest.approx(there.bill + 98 * 4 / HOUR, abs=0.005)
+
+
+@pytest.mark.parametrize("minutes", [1, 4])
+def test_a_node_that_came_and_went_between_two_runs_counts_by_its_events(minutes: int) -> None:
+    there = cluster()
+    passing(there, 10)
+    there.add_job("j", there.now, "h100", gpus=8, succeeded=0, end=False)
+    there.add_node("admin", "cpu")
+    there.add_node("n", "h100")
+    there.add_pod("j-a1b2c", "n", gpus=8, job="j")
+    there.run_pod("j-a1b2c")
+    there.now += minutes * MINUTE
+    there.pools.append(pool("cpu", 0.0))  # of a node without a GPU nobody knows the pool any more
+    there.remove_node("n")
+    there.remove_node("admin")
+    passing(there, 10)
+    (day,) = there.days().values()
+    assert [(node.name, node.pool, node.end - node.start) for node in day.nodes.values()] == [
+        ("n", "h100", minutes * MINUTE)
+    ]
+    assert there.recorded_usd == pytest.approx(there.bill, abs=0.005)
+
+
 @pytest.mark.parametrize("written", ["2099-01-01T00:00:00Z", "2020-01-01T00:00:00Z"])
 def test_times_that_a_user_has_written_into_an_event_count_for_nothing(written: str) -> None:
     there = cluster()

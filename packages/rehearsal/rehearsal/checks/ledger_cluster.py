@@ -55,9 +55,10 @@ class LedgerCluster:
         labels = {"gpucluster.dev/pool": pool}
         metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": at(self.now), "labels": labels}
         self.nodes[name] = {"metadata": metadata}
-        self._note("RegisteredNode", metadata, "Node")
+        self.note("RegisteredNode", metadata, "Node")
 
-    def _note(self, reason: str, metadata: Object, kind: str, message: str = "") -> None:
+    def note(self, reason: str, metadata: Object, kind: str, message: str = "") -> None:
+        """An event of now."""
         about = {"kind": kind, **{key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}}
         own = {"namespace": metadata.get("namespace", "default"), "creationTimestamp": at(self.now)}
         event = {"metadata": own, "reason": reason, "involvedObject": about, "message": message}
@@ -69,7 +70,7 @@ class LedgerCluster:
         self.usd += self._usd(node)
         self.pods = {key: pod for key, pod in self.pods.items() if pod["spec"].get("nodeName") != name}
         if event:
-            self._note("RemovingNode", node["metadata"], "Node")
+            self.note("RemovingNode", node["metadata"], "Node")
 
     def add_pod(
         self,
@@ -94,7 +95,7 @@ class LedgerCluster:
             "spec": spec,
             "status": {"phase": "Pending", "conditions": [condition]},
         }
-        self._note("Scheduled", metadata, "Pod", f"Successfully assigned {team}/{name} to {node}")
+        self.note("Scheduled", metadata, "Pod", f"Successfully assigned {team}/{name} to {node}")
 
     def run_pod(self, name: str) -> None:
         """Its container starts."""

@@ -54,7 +54,8 @@ class NodeRecord:
 
     ``gpu_pool``: whether it belongs to a GPU pool, even if it advertises no GPU now; ``most_gpus``: the highest
     number that it advertised. ``registered``: whether its autoscaler has initialised it; labels and taints may be
-    missing before. ``allocatable``: in cores, bytes and pieces. ``leaving``: when its deletion began.
+    missing before. ``allocatable``: in cores, bytes and pieces. ``leaving``: when its deletion began. ``stamped``: its
+    creation by the API server's clock, as Kubernetes writes it.
     """
 
     name: str
@@ -75,6 +76,8 @@ class NodeRecord:
     allocatable: Mapping[str, float] = field(default_factory=dict)
     leaving: float | None = None
     deleted: float | None = None
+    uid: str = ""
+    stamped: str = ""
 
     def exists_at(self, moment: float) -> bool:
         """Whether the node existed (and was billed) at ``moment``."""
@@ -349,7 +352,15 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
     allocatable = status.get("allocatable") or {}
     gpus = sum(int(allocatable.get(each, 0)) for each in RESOURCES.values()) if ready else 0
     node = known or NodeRecord(
-        name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment
+        name=item["metadata"]["name"],
+        pool=NO_POOL,
+        role=None,
+        size=0,
+        gpu_pool=False,
+        machine_type="",
+        created=moment,
+        uid=item["metadata"].get("uid", ""),
+        stamped=item["metadata"].get("creationTimestamp", ""),
     )
     taints = (item.get("spec") or {}).get("taints") or ()
     return replace(

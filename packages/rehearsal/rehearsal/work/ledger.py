@@ -2,51 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from facts.concepts.counts import counted
-from facts.concepts.ledger import DAY_LABEL, NAMESPACE, by_day, month_of
+from facts.concepts.ledger import DAY_LABEL, HEAD, NAMESPACE, Day, NodeEntry, by_day, month_of
 from facts.concepts.rest import resource_path
+from gpu.cluster import event_path
 from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import NodeRecord
 from rehearsal.work.jobs import Workplace
 
-_TITLE: Final = "The ledger has each GPU node that was there at one of its runs, at the cost of the node's life"
+_TITLE: Final = "The ledger has each GPU node that was there at one of its runs, to the cent of what the node cost"
 _LATE_SECONDS: Final = 7.0
 """How much later than the node goes Kubernetes may note it: it looks every 5 seconds (``--node-monitor-period``), and
 writes whole seconds. https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/"""
+_EARLY_SECONDS: Final = 2.0
+"""What a ledger of whole seconds may lack."""
+_CENT: Final = 0.005
 
 
 def play(there: Workplace, run_cron_jobs: Callable[[], Sequence[str]], job: str) -> Check:
     """The check, after the programs of the CronJobs ran while a node ran pods of ``job``. They run again, twice."""
     run_cron_jobs()
     output = run_cron_jobs()
-    path = resource_path("v1", "configmaps", None, NAMESPACE)
-    days = by_day(each for each in there.api.list(path) if DAY_LABEL in (each["metadata"].get("labels") or {}))
+    config_maps = there.api.list(resource_path("v1", "configmaps", None, NAMESPACE))
+    days = by_day(each for each in config_maps if DAY_LABEL in (each["metadata"].get("labels") or {}))
+    until = next(each["data"]["until"] for each in config_maps if each["metadata"]["name"] == HEAD)
+    removals = there.api.list(event_path("default"), fieldSelector="reason=RemovingNode")
+    noted = {each["involvedObject"]["uid"]: _moment(each["metadata"]["creationTimestamp"]) for each in removals}
     prices = {pool.name: pool.nodes.hourly_usd or 0.0 for pool in there.offer.pools}
-    lives = {node.name: node for node in there.timeline.nodes}
-    billed: dict[str, float] = {}
-    pools: dict[str, str] = {}
-    for day in days.values():
-        for node in day.nodes.values():
-            billed[node.name] = billed.get(node.name, 0.0) + node.end - node.start
-            pools[node.name] = node.pool
-    now, ledger, account, wrong = there.timeline.now(), 0.0, 0.0, []
-    for name, seconds in billed.items():
-        life = lives.get(name)
-        if life is None:
-            wrong.append(f"{name} was no node")
-            continue
-        lived = (now if life.deleted is None else life.deleted) - life.created
-        ledger += seconds * prices[pools[name]] / 3600
-        account += lived * prices[pools[name]] / 3600
-        if abs(seconds - lived) > _LATE_SECONDS:
-            wrong.append(f"{name} was there for {lived:.0f} s, recorded are {seconds:.0f} s")
-    month = month_of(days.values())
-    parts = month["running"] + month["provisioning"] + month["idle"]
-    if abs(parts - ledger) > 0.01:
-        wrong.append(f"its parts are ${parts:.2f}, its nodes ${ledger:.2f}")
+    wrong, equal = compared(days, there.timeline.nodes, noted, _moment(until), prices, there.timeline.now())
     if not any(pod.job == job for day in days.values() for pod in day.pods.values()):
         wrong.append(f"no pod of {job} is recorded; the CronJobs write: {''.join(output) or 'nothing'}")
-    equal = f"{counted(len(billed), 'node')}: recorded ${ledger:.4f}, observed ${account:.4f}"
-    return Check("ledger", _TITLE, not wrong and bool(billed), "; ".join(wrong) or equal)
+    return Check("ledger", _TITLE, not wrong, "; ".join(wrong) or equal)
+
+
+def compared(
+    days: Mapping[str, Day],
+    lives: Iterable[NodeRecord],
+    noted: Mapping[str, int],
+    until: int,
+    prices: Mapping[str, float],
+    now: float,
+) -> tuple[list[str], str]:
+    """What differs, and a line of the sums.
+
+    By the API server's clock nothing may: a node is there from its creation until its end is ``noted`` (Unix time, by
+    UID), or to the ledger's last run. ``now`` and the lives are by the observer's clock.
+    """
+    by_uid = {life.uid: life for life in lives}
+    ledger, account, observed, wrong = 0.0, 0.0, 0.0, []
+    recorded = _recorded(days)
+    for uid, node in recorded.items():
+        life = by_uid.get(uid)
+        if life is None:
+            wrong.append(f"{node.name} was no node")
+            continue
+        # One whose end the run could not know yet has it at the next run.
+        end = noted.get(uid, until) if node.final or life.deleted is None else node.end
+        seconds, stamped = node.end - node.start, end - _moment(life.stamped)
+        lived = (now if life.deleted is None else life.deleted) - life.created
+        price = prices[node.pool] / 3600
+        ledger, account, observed = ledger + seconds * price, account + stamped * price, observed + lived * price
+        if seconds != stamped:
+            wrong.append(f"{node.name} was there for {stamped} s by the API server's clock, recorded are {seconds} s")
+        elif node.final and not -_EARLY_SECONDS <= seconds - lived <= _LATE_SECONDS:
+            wrong.append(f"{node.name} was there for {lived:.0f} s, recorded are {seconds} s")
+    month = month_of(days.values())
+    parts = month["running"] + month["provisioning"] + month["idle"]
+    for name, usd in (("parts", parts), ("account by the API server's clock", account)):
+        if abs(usd - ledger) > _CENT:
+            wrong.append(f"its {name} is ${usd:.4f}, its nodes ${ledger:.4f}")
+    if not recorded:
+        wrong.append("no node is recorded")
+    sums = f"recorded ${ledger:.4f}, by the API server's clock ${account:.4f}, observed ${observed:.4f}"
+    return wrong, f"{counted(len(recorded), 'node')}: {sums}"
+
+
+def _recorded(days: Mapping[str, Day]) -> dict[str, NodeEntry]:
+    """UID → the node on all of its days together."""
+    nodes: dict[str, NodeEntry] = {}
+    for day in days.values():
+        for uid, part in day.nodes.items():
+            known = nodes.get(uid, part)
+            start, end = min(known.start, part.start), max(known.end, part.end)
+            nodes[uid] = part._replace(start=start, end=end, final=known.final and part.final)
+    return nodes
+
+
+def _moment(time: str) -> int:
+    return int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
