@@ -6,9 +6,10 @@ from pathlib import Path
 
 gc.disable()  # during imports, which leave no garbage; ``serve`` enables it again
 
-# The engine runs this file's folder as a separate program. In the repository its modules are one folder further up.
+# The engine runs this file's folder as a separate program. In the repository its modules are one folder further up,
+# which is searched last: nothing else there may take an installed package's place.
 _HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(_HERE if (_HERE / "policies").is_dir() else _HERE.parent))
+sys.path.append(str(_HERE if (_HERE / "policies").is_dir() else _HERE.parent))
 
 from policies import sdk_names  # noqa: E402
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -344,11 +344,35 @@ def test_security_reviews_all_that_the_gate_consists_of() -> None:
     commands = {ROOT / name for name in gated_commands(ROOT)}
     stacks = {*ROOT.glob("Pulumi*.yaml")}
     started = {
-        ROOT / name for name in ("__main__.py", "yaml.py", ".gitlab-ci.yml", "examples/ci/gitlab.yml", "CODEOWNERS")
+        ROOT / name
+        for name in (
+            *("__main__.py", "yaml.py", "yaml.cpython-311-x86_64-linux-gnu.so", "yaml/__init__.py", "yaml.pyc"),
+            *(".gitlab-ci.yml", "examples/ci/gitlab.yml", "CODEOWNERS"),
+        )
     }
     names = {str(file.relative_to(ROOT)) for file in files | read | commands | stacks | started}
     assert [name for name in sorted(names) if "@gpucluster/security" not in owners(name)] == []
     assert owners("README.md") == {"@gpucluster/maintainers"}
+
+
+# Starts the pack up to where it would listen.
+_START: Final = """\
+import runpy, sys, types
+sys.modules["policies.pack"] = types.SimpleNamespace(serve=lambda: None)
+runpy.run_path("policies")
+import yaml, pulumi_policy
+"""
+
+
+@pytest.mark.parametrize("command", [("-m", "policies.config"), ("-P", "-c", _START)], ids=["module", "pack"])
+def test_nothing_beside_the_gate_takes_the_place_of_an_installed_package(tmp_path: Path, command: list[str]) -> None:
+    shutil.copytree(ROOT / "policies", tmp_path / "policies", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "facts").symlink_to(ROOT / "facts")
+    for name in ("yaml", "pulumi_policy"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('it ran')")
+    ran = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_a_pool_of_another_program_loosens_wherever_it_changes() -> None:
