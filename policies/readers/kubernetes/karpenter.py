@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any, Final
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, NotEvaluated, UnknownReason, capacity_type
-from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, quantity
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -58,6 +58,8 @@ _AMAZON_GROUP: Final = "karpenter.k8s.aws"
 _AZURE_GROUP: Final = "karpenter.azure.com"
 # The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
 _MIN_VCPUS_PER_GPU: Final = 4
+# The same for memory (g5g.xlarge), of which Karpenter counts 7.5 % less: https://karpenter.sh/docs/reference/settings
+_MIN_BYTES_PER_GPU: Final = 7 * 2**30
 _MOST_PER_NODE: Final = 8
 _NAMING: Final = (TYPE, FAMILY, "instance-category")
 _CAPACITY: Final = "karpenter.sh/capacity-type"
@@ -362,22 +364,28 @@ def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) ->
 
 
 def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
-    """Most GPUs that the limits allow: their own limit, or as many as the vCPUs suffice for; ``None``: no limit."""
-    own, vcpus = at(limits, resource), _vcpus(limits)
+    """Most GPUs that the limits allow: their own limit, or as many as the vCPUs or the memory suffice for; ``None``: no
+    limit."""
+    own = at(limits, resource)
     if own is not None:
         return whole(own)
-    if vcpus is None:
-        return None if at(limits, "memory") is None else UNKNOWN
-    return UNKNOWN if vcpus is UNKNOWN else int(vcpus) // _MIN_VCPUS_PER_GPU
+    bounds = [(_vcpus(limits), _MIN_VCPUS_PER_GPU), (_limit(limits, "memory"), _MIN_BYTES_PER_GPU)]
+    known = [int(most // each) for most, each in bounds if most is not None and most is not UNKNOWN]
+    return min(known) if known else UNKNOWN if UNKNOWN in (most for most, _ in bounds) else None
 
 
-def _vcpus(limits: Any) -> Maybe[Fraction | None]:
-    vcpus = text(at(limits, "cpu"))
-    if vcpus is None or vcpus is UNKNOWN:
-        return vcpus
-    scale = {"m": Fraction(1, 1000), "k": Fraction(1000)}.get(vcpus[-1], Fraction(1))
-    number = (vcpus[:-1] if scale != 1 else vcpus).removesuffix(".0")
-    return int(number) * scale if number.isdigit() else UNKNOWN
+def _vcpus(limits: Any) -> Maybe[Decimal | None]:
+    return _limit(limits, "cpu")
+
+
+def _limit(limits: Any, resource: str) -> Maybe[Decimal | None]:
+    value = text(at(limits, resource))
+    if value is None or value is UNKNOWN:
+        return value
+    try:
+        return quantity(value)
+    except (ArithmeticError, ValueError):
+        return UNKNOWN
 
 
 def _limit_unknown_reasons(limits: Any, resource: str) -> dict[str, UnknownReason]:
