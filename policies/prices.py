@@ -39,9 +39,10 @@ class ConfiguredPrices:
         if not self.usd:
             return stack
         reservations = tuple(self._reserved(each) for each in stack.reservations)
-        return replace(
-            stack, groups=tuple(self._priced(group, stack) for group in stack.groups), reservations=reservations
+        groups, elsewhere = (
+            tuple(self._priced(group, stack) for group in pools) for pools in (stack.groups, stack.elsewhere)
         )
+        return replace(stack, groups=groups, elsewhere=elsewhere, reservations=reservations)
 
     def _reserved(self, reservation: Reservation) -> Reservation:
         region = reservation.region if isinstance(reservation.region, str) else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from facts.concepts.counts import largest
-from facts.concepts.declared import GpuQuota, NodeGroup, Reservation, Stack, Violation
+from facts.concepts.declared import Cluster, GpuQuota, NodeGroup, Reservation, Stack, UnknownReason, Violation
 from facts.concepts.parts import reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -39,13 +39,20 @@ _SIZES = {"max_nodes", "initial_nodes"}
 )
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
-    if max_hourly_usd is None or not stack.groups:
+    managed = [cluster for cluster in stack.clusters if cluster.managed_nodes is not False]
+    if max_hourly_usd is None or not (stack.groups or managed):
         return []
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
-    if unlimited := ", ".join(f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None):
-        message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {unlimited}."
-        return [hourly_cost.violation(message, remedy="Set a maximum for each node group.")]
+    unlimited = [f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None]
+    unlimited += [_by_cloud(cluster) for cluster in managed if cluster.managed_nodes is True]
+    if unlimited:
+        message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {', '.join(unlimited)}."
+        remedy = "Set a maximum for each node group, in place of nodes that the cloud makes for all pods."
+        return [hourly_cost.violation(message, remedy=remedy)]
+    if managed:
+        what = "whether the cloud makes nodes for all pods, which nothing limits"
+        return [hourly_cost.unknown(managed[0].title, what, managed[0].resource)]
     return _within(hourly_cost, _largest(stack), max_hourly_usd, "At its maximum", "hourly cost")
 
 
@@ -108,6 +115,10 @@ def _sum(costs: list[_Cost]) -> str:
     at_most = any(cost.at_most and cost.usd for cost in costs)
     total = sum(cost.usd for cost in costs if cost.usd is not UNKNOWN and cost.usd is not None)
     return f"{'at most ' if at_most else ''}${total:.2f}"
+
+
+def _by_cloud(cluster: Cluster) -> str:
+    return f"{cluster.title}, which its cloud makes for pods"
 
 
 def _largest(stack: Stack) -> list[_Cost]:
@@ -182,6 +193,12 @@ def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, wha
         )
         return [limited.violation(message)]
     others = f"the rest costs ${total:.2f} an hour"
+    if elsewhere := ", ".join(f"'{cost.name}'" for cost in costs if cost.usd is None and not cost.priced_by):
+        message = f"The stack's {what} cannot be checked: no node group of this program has the GPUs of {elsewhere}."
+        remedy = (
+            "Describe their node groups in the gate's configuration (pools), with what a node costs an hour (prices)."
+        )
+        return [limited.violation(message, remedy=remedy)]
     if unpriced := [cost for cost in costs if cost.usd is None]:
         names = ", ".join(dict.fromkeys(f"'{cost.name}' ({cost.priced_by})" for cost in unpriced))
         message = f"The stack's {what} cannot be checked: there is no price for {names}; {others}."
@@ -237,9 +254,8 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)
         if gpus and (usd := usd_of_gpus(workload, gpus, stack)) != 0:
-            group = next(
-                (group for group in stack.groups if can_get(workload, group, workload.gpus) is not False), None
-            )
+            pools = (*stack.groups, *stack.elsewhere)
+            group = next((group for group in pools if can_get(workload, group, workload.gpus) is not False), None)
             priced_by = "" if group is None else _priced_by(group)
             costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd, priced_by=priced_by))
     return costs
@@ -281,8 +297,10 @@ def _gpus_always_up(group: NodeGroup) -> int:
 def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     """All GPU groups at their maximum, and machines with GPUs, have at most ``max_gpus`` GPUs (None: no limit)."""
     groups = [group for group in stack.groups if has_gpus(group)]
-    if max_gpus is None or not groups:
+    if max_gpus is None:
         return []
+    if not groups:
+        return _of_pods_alone(stack, max_gpus)
     if unknown_sizes := _of_unknown_maximum(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
         return unknown_sizes
     counts = [(group.name, _most_gpus(group)) for group in groups]
@@ -301,6 +319,37 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
         message = f"Unknown at preview, checked at update: how many GPUs {', '.join(unknown)} can scale to; "
         return [stack_ceiling.violation(message + f"the rest is {total}.", not_evaluated=True)]
     return []
+
+
+_FOR_PODS = UnknownReason(
+    "the cloud makes nodes for all pods that request GPUs",
+    "Limit each of their namespaces by a ResourceQuota of requests.nvidia.com/gpu.",
+)
+
+
+def _of_pods_alone(stack: Stack, max_gpus: int) -> list[Violation]:
+    """Where the cloud makes all nodes, the quotas of the namespaces limit the GPUs."""
+    managed = [cluster for cluster in stack.clusters if cluster.managed_nodes is True]
+    workloads = [each for each in stack.workloads if each.gpus is UNKNOWN or each.gpus > 0] if managed else []
+    open_spaces = {each.namespace for each in workloads} - {quota.namespace for quota in stack.quotas}
+    if open_spaces:
+        spaces = ", ".join(sorted(open_spaces))
+        message = f"{managed[0].title}: it is unknown how many GPUs its pods may hold: no quota limits {spaces}."
+        return [
+            stack_ceiling.violation(
+                message,
+                managed[0].resource,
+                remedy=_FOR_PODS.remedy,
+                not_evaluated=True,
+                unknown_reason=_FOR_PODS,
+            )
+        ]
+    granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN] if managed else []
+    total = sum(gpus for _, gpus in granted)
+    if total <= max_gpus:
+        return []
+    message = f"The namespaces' quotas grant {total} GPUs, over the limit of {max_gpus}; highest: {_highest(granted)}."
+    return [stack_ceiling.violation(message, remedy="Lower a namespace's quota, or raise maxGpus.")]
 
 
 @rule(

@@ -279,12 +279,14 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
 
 
 def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> Maybe[float | None]:
-    """Hourly cost of that many GPUs on the cheapest group that the workload's pods can get: 0 if there is none or it is
-    of own machines, ``None`` if no price of one is known, and ``UNKNOWN`` until the update shows one."""
+    """Hourly cost of that many GPUs on the cheapest group that the workload's pods can get: 0 if none of this program's
+    takes them or it is of own machines, ``None`` if no price of one is known or another program or the cloud makes the
+    nodes, and ``UNKNOWN`` until the update shows one."""
     each = workload.gpus if isinstance(workload.gpus, int) else 1
-    groups = [
-        group for group in stack.groups if group.kind != "machine" and can_get(workload, group, each) is not False
-    ]
+    pools = (*stack.groups, *stack.elsewhere)
+    groups = [group for group in pools if group.kind != "machine" and can_get(workload, group, each) is not False]
+    if not groups and not any(map(has_gpus, pools)):
+        return None
     prices = [_usd_per_gpu(group) for group in groups]
     known = [price for price in prices if price is not UNKNOWN and price is not None]
     if known or not groups:

@@ -675,6 +675,13 @@ CASES = {
             "not evaluated",
             limits={"maxGpus": 8},
         ),
+        Case(
+            "gpu-stack-ceiling",
+            [replace(CLUSTER, managed_nodes=True), TRAIN],
+            "not evaluated",
+            "ResourceQuota",
+            limits={"maxGpus": 8},
+        ),
     ],
     "GPU nodes are private": [
         Case("gpu-nodes-private", but(OWN, gpus=replace(GPUS, private=False)), "'l4' gives its nodes public addresses"),

@@ -236,16 +236,17 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
         return
     for limit in items(at(scaling, "resourceLimits")):
         kind = text(at(limit, "resourceType"))
-        if kind in ("cpu", "memory"):
-            continue
+        if kind == "memory":
+            continue  # a limit of vCPUs is required beside it, which is read as that many nodes without GPUs
+        gpus = 0 if kind == "cpu" else UNKNOWN if kind is UNKNOWN else 1
         yield NodeGroup(
             name=f"auto-provisioned {kind}",
             cloud=CLOUD,
             kind="auto-provisioned",
-            gpus=Gpus(per_node=UNKNOWN if kind is UNKNOWN else 1),
+            gpus=Gpus(per_node=gpus),
             scaling=Scaling(min_nodes=amount(at(limit, "minimum")), max_nodes=whole(at(limit, "maximum"))),
             # GKE taints such pools: https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
-            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,)),
+            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
             region=region_of(cluster.get("location")),
             cluster=name,
             cloud_label_domains=LABEL_DOMAINS,

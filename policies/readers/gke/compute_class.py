@@ -23,7 +23,7 @@ _LIMITED_ELSEWHERE: Final = UnknownReason(
 
 
 def read_compute_class(declared: Declared) -> Iterable[Item]:
-    """``ComputeClass`` with GPUs among its priorities, where it may make pools by itself.
+    """``ComputeClass``, where it may make pools by itself; one without GPUs only if the cluster does not limit it.
 
     It has no maximum of its own: the project's quota limits it, and the cluster's auto-provisioning if that has limits
     (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning). GKE puts the GPU taint on
@@ -39,14 +39,14 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     gpus = UNKNOWN if UNKNOWN in counts and not most else most
     minutes = whole(at(spec, "autoscalingPolicy", "consolidationDelayMinutes"))
     limited = not declared.references or any(_has_limits(cluster) for cluster in declared.references)
-    if gpus != 0:
+    if gpus != 0 or not limited:
         yield NodeGroup(
             name=f"compute class {own_name}",
             cloud=CLOUD,
             kind="auto-provisioned",
             gpus=Gpus(per_node=gpus),
             scaling=Scaling(max_nodes=UNKNOWN if limited else None),
-            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,)),
+            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},
