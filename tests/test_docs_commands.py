@@ -1,4 +1,7 @@
-"""Every command of `gpu`, `gpucluster` and `make` on a page is one that they take. Nothing runs."""
+"""Every command of `gpu`, `gpucluster` and `make` on a page is one that they take. Nothing runs.
+
+A block of commands alone has no prompts, so that it runs when it is copied. `$ ` stands where output follows.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,23 @@ from gpucluster.make import VARIABLES
 from tests.stacks import ROOT
 from tests.test_docs_pages import PAGES
 
-_FENCE: Final = re.compile(r"^( *)```(?:sh|bash|console)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _INLINE: Final = re.compile(r"`((?:gpu|make|gpucluster) [^`\n]+)`")
 _OF_ITSELF: Final = ("--help", "--version", "--install-completion")
 # Words that stand for something in a page's prose: `gpu submit …`, `make TARGET VARIABLE=value`.
 _PLACEHOLDER: Final = re.compile(r"…|\.\.\.|\bTARGET\b|\bCOMMAND\b|\[|^make (on|no|their)\b")
 
 
+def blocks(text: str) -> Iterator[str]:
+    """A page's shell blocks."""
+    for _, language, block in _FENCE.findall(text):
+        if language in ("", "sh", "bash", "console"):
+            yield block
+
+
 def commands(text: str) -> Iterator[str]:
     """Each simple command of a page's shell blocks: continued lines joined, comments and what follows a pipe gone."""
-    for _, block in _FENCE.findall(text):
+    for block in blocks(text):
         lines = [line.strip() for line in re.sub(r"\\\n\s*", "", block).splitlines()]
         session = any(line.startswith("$ ") for line in lines)
         for line in lines:
@@ -49,6 +59,13 @@ def of_tool(tool: str, in_sentences: bool) -> list[tuple[str, str]]:
         )
         written += [(page, re.sub("<.*?>", "x", each)) for each in of_page if each.split()[:1] == [tool]]
     return written
+
+
+def prompts_without_output(block: str) -> bool:
+    """Whether all lines are commands, continued ones and here-documents joined, and some have a prompt."""
+    joined = re.sub(r"<<(\w+)\n.*?^ *\1$", "", re.sub(r"([\\|]|&&)\n", " ", block), flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for line in joined.splitlines() if line.strip()]
+    return any(line.startswith("$ ") for line in lines) and all(line.startswith("$ ") for line in lines)
 
 
 def refused(app: typer.core.TyperGroup, command: str) -> str:
@@ -107,6 +124,29 @@ def test_a_command_that_the_command_line_refuses_is_noticed(command: str, why: s
     refusal = refused(_line(gpu.cli.app), command)
     assert why in refusal
     assert bool(refusal) is bool(why)
+
+
+def test_a_block_of_commands_alone_has_no_prompts() -> None:
+    with_prompts = [
+        (page, block.splitlines()[0])
+        for page in PAGES
+        for block in blocks((ROOT / page).read_text(encoding="utf-8"))
+        if prompts_without_output(block)
+    ]
+    assert with_prompts == []
+
+
+@pytest.mark.parametrize(
+    ("block", "noticed"),
+    [
+        ("$ gpu pools\n", True),
+        ("$ cat >x <<END\na: b\nEND\n$ kubectl get pods |\n    wc -l\n", True),
+        ("gpu pools\n", False),
+        ("$ gpu pools\npool   GPU\n", False),
+    ],
+)
+def test_prompts_without_output_are_noticed(block: str, noticed: bool) -> None:
+    assert prompts_without_output(block) is noticed
 
 
 def test_a_chart_that_a_page_installs_has_a_version() -> None:

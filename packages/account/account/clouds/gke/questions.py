@@ -86,7 +86,7 @@ class GoogleProject:
         for file in files:
             yield f"gcloud iam roles create {role} --project {self.id} --file {file}"
         for each in (f"projects/{self.id}/roles/{role}", rights.CLUSTER_ROLE):
-            yield f"gcloud projects add-iam-policy-binding {self.id} --member {member} --role {each}"
+            yield f"gcloud projects add-iam-policy-binding {self.id} --condition None --member {member} --role {each}"
         for target in rights.targets(self._settings):
             yield target.grant.format(member=member, role=target.role)
 

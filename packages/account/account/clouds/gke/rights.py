@@ -87,27 +87,32 @@ class GrantTarget(NamedTuple):
 
 
 def targets(settings: Settings) -> Iterator[GrantTarget]:
-    """All but the project itself."""
+    """All but the project itself. Where gcloud knows conditions, it asks for one if another binding has one."""
+    project_binding = "gcloud projects add-iam-policy-binding {project} --condition None"
     places = {
-        "streaming project": (streaming_projects, "gcloud projects add-iam-policy-binding {name}", "project"),
-        "subnet": (subnets, "gcloud projects add-iam-policy-binding {project}", "network.existing"),
+        "streaming project": (streaming_projects, project_binding, "project"),
+        "subnet": (subnets, project_binding, "network.existing"),
         "key": (keys, "gcloud kms keys add-iam-policy-binding {name}", "security.kmsKey"),
         "registry": (
             lambda settings: settings.workloads.pull_from,
             "gcloud artifacts repositories add-iam-policy-binding {name}",
             "workloads.pullFrom",
         ),
-        "bucket": (buckets, "gcloud storage buckets add-iam-policy-binding gs://{name}", "identities[].read"),
+        "bucket": (
+            buckets,
+            "gcloud storage buckets add-iam-policy-binding gs://{name} --condition None",
+            "identities[].read",
+        ),
         "secret": (
             secrets,
-            f"gcloud secrets add-iam-policy-binding {{name}} --project {settings.project}",
+            f"gcloud secrets add-iam-policy-binding {{name}} --project {settings.project} --condition None",
             "identities[].secrets",
         ),
     }
     for on, (names, command, setting) in places.items():
         role = OF_SETTINGS[setting][0].role if setting in OF_SETTINGS else "roles/resourcemanager.projectIamAdmin"
         for name in names(settings):
-            project = name.split("/")[1] if name.startswith("projects/") else ""
+            project = name.split("/")[1] if name.startswith("projects/") else name
             grant = command.format(name=name, project=project) + " --member {member} --role {role}"
             yield GrantTarget(on, name, tuple(TABLE.needed(settings, on)), grant, role)
 

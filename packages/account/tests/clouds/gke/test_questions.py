@@ -429,6 +429,11 @@ def test_the_command_writes_a_file_that_rehearsals_read_and_the_custom_role(tmp_
         line.startswith("gcloud iam roles create gpucluster_gke_company --project my-gcp-project") for line in commands
     )
     assert any("gcloud kms keys add-iam-policy-binding projects/my-keys-project/" in line for line in commands)
+    # Without a terminal gcloud refuses a binding that says nothing of conditions where another one has one.
+    knows = ("projects", "storage", "secrets")
+    asks = [line for line in commands if "add-iam-policy-binding" in line and line.split()[1] in knows]
+    assert len(asks) > 2
+    assert [line for line in asks if "--condition None" not in line] == []
 
 
 def test_the_page_shows_what_the_command_prints(
