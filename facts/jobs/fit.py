@@ -117,6 +117,12 @@ class Fit:
         """The pools of whose machines no real node was compared with what is published: a node may have less."""
         return tuple(pool for pool in self.pools if pool.compared is False)
 
+    def begins(self, start: str) -> str | None:
+        """The first day (ISO, UTC) on which one of the pools has machines; ``None``: one has some at ``start``."""
+        blocks = [pool.scaling.block for pool in self.pools]
+        first = min((block.first if block else "" for block in blocks), default="")
+        return first if start and start < first else None
+
     @property
     def grace_seconds(self) -> int | None:
         """Seconds of notice before a spot node is reclaimed; ``None`` without spot nodes."""

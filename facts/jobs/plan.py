@@ -154,9 +154,10 @@ def short_nodes(asked: JobRequest, fit: Fit) -> str | None:
 
 
 def _life(pool: PoolOffer, start: str) -> float | None:
-    """Seconds for which a node lasts that starts then; ``None``: as long as it is used."""
+    """Seconds for which a node lasts that starts then, or when its block begins; ``None``: as long as it is used."""
     if pool.ends and start:
-        return (_time(pool.ends) - _time(start)).total_seconds()
+        first = f"{pool.scaling.block.first}T00:00:00Z" if pool.scaling.block else start
+        return (_time(pool.ends) - _time(max(start, first))).total_seconds()
     return None if pool.scaling.max_run_hours is None else pool.scaling.max_run_hours * 3600.0
 
 

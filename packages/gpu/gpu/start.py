@@ -57,6 +57,8 @@ def start_of(fit: Fit, request: PodRequest, usage: Usage) -> Start:
     left = min((left for left in lefts if left is not None), default=asked)
     if left < asked:
         return Start("waits", f"the namespace's quota has {counted(left, 'GPU')} left")
+    if begins := fit.begins(request.start):
+        return Start("waits", f"its capacity block begins on {begins}")
     blocked = _blocked(names, usage)
     if usage.nodes is None:
         return blocked or Start("unknown", "you may not list nodes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from facts.concepts.parts import Fabric
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
 from facts.jobs.plan import NothingFits, place, short_nodes, slow_network, training_job
+from gpu.commands.offer import as_json, described
+from gpu.start import Start, Usage, start_of
 from packages.gpu.tests.offers import offer, pool
 
 EFA = "vpc.amazonaws.com/efa"
@@ -111,6 +114,8 @@ BLOCK = {
     "ends": "2026-12-01T11:00:00Z",
 }
 
+LATER = {**BLOCK, "since": "2026-12-03", "until": "2026-12-03", "ends": "2026-12-03T11:00:00Z"}
+
 
 @pytest.mark.parametrize(
     ("pools", "asked", "expected"),
@@ -122,6 +127,8 @@ BLOCK = {
         ),
         ([BLOCK], {"timeout_seconds": 3601}, "the nodes of h100-8 end at 2026-12-01T11:00:00Z"),
         ([BLOCK], {"timeout_seconds": 3600}, None),
+        # It waits for a block of half a day that begins two days later.
+        ([LATER], {"timeout_seconds": 86_400}, "the nodes of h100-8 end at 2026-12-03T11:00:00Z"),
         # It goes on elsewhere.
         ([BLOCK, {"preference": 1}], {}, None),
         ([{"capacity_type": "flex-start", "max_run_hours": 1}], {"timeout_seconds": 3600}, None),
@@ -143,6 +150,23 @@ def test_no_job_waits_for_a_block_that_has_ended() -> None:
     assert place(offered, PodRequest(gpus=8, start="2026-12-01T10:59:59Z")).pools[0].name == "h100-8"
     with pytest.raises(NothingFits, match="its capacity block ended at 2026-12-01T11:00:00Z"):
         place(offered, PodRequest(gpus=8, start="2026-12-01T11:00:00Z"))
+
+
+def test_a_block_that_has_not_begun_says_when_it_does() -> None:
+    request, nodes = PodRequest(gpus=8, start="2026-11-23T23:59:59Z"), {"h100-8": 0}
+    usage = Usage(nodes=[], pods=[], events=[], quotas=[], everywhere=True)
+    (fit,) = fits(offer(pool("h100-8", **{**H100, **BLOCK})), request)
+    assert described(fit, request, nodes).endswith(
+        "no node before 2026-11-24, when its capacity block begins: a job waits until then"
+    )
+    assert as_json(fit, request, nodes)["begins"] == "2026-11-24"
+    assert start_of(fit, request, usage) == Start("waits", "its capacity block begins on 2026-11-24")
+    begun = replace(request, start="2026-11-24T00:00:00Z")
+    assert described(fit, begun, nodes).endswith("provisioning takes some minutes")
+    assert start_of(fit, begun, usage).stage == "minutes"
+    # Another pool of the same kind has machines before.
+    both = replace(fit, pools=(*fit.pools, pool("h100-8b", **H100)))
+    assert as_json(both, request, nodes)["begins"] is None
 
 
 @pytest.mark.parametrize(("capacity", "drained"), [("spot", True), ("capacity-block", True), ("flex-start", False)])

@@ -72,7 +72,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     total = f", {nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
     node = f"{first.gpus.per_node} {first.gpus.type} per node{_of_teams(first)}"
-    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, nodes)}"
+    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, request, nodes)}"
 
 
 def _of_teams(pool: PoolOffer) -> str:
@@ -106,6 +106,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
         "hourlyUsd": hourly_usd(fit, request),
         "priceAtMost": fit.price_at_most,
         "nodesUp": None if nodes is None else sum(nodes.get(pool.name, 0) for pool in fit.pools),
+        "begins": fit.begins(request.start),
         "largerThanNeeded": fit.larger,
         "calculated": [pool.name for pool in fit.calculated],
     }
@@ -174,7 +175,9 @@ def room(pool: PoolOffer) -> str:
     return ", ".join(parts)
 
 
-def _start(fit: Fit, nodes: Mapping[str, int] | None) -> str:
+def _start(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> str:
+    if begins := fit.begins(request.start):
+        return f"no node before {begins}, when its capacity block begins: a job waits until then"
     if nodes is None:
         return "you may not list nodes, so whether one is up is unknown"
     count = sum(nodes.get(pool.name, 0) for pool in fit.pools)
