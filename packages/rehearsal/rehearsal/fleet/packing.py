@@ -13,11 +13,13 @@ Pods with volumes of their own, pod affinity or spread constraints also prevent 
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 from facts.concepts.kubernetes import RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
@@ -75,6 +77,11 @@ class Used:
         left = {key: self.offered[key] - sum((each[key] for each in taken), Decimal()) for key in _REQUESTED}
         return {**left, "pods": self.offered["pods"] - len(self.pods)}
 
+    def is_of(self, other: Used) -> bool:
+        """Whether it was made of the same objects."""
+        same = self.node is other.node and len(self.pods) == len(other.pods)
+        return same and all(map(operator.is_, self.pods, other.pods))
+
     @property
     def empty(self) -> bool:
         """Whether no pod needs another node when this one goes."""
@@ -108,6 +115,8 @@ class Packer(PollingThread):
         self._api = api
         self._nodes = Informer("packer-nodes", api, _NODES)
         self._pods = Informer("packer-pods", api, _PODS)
+        self._claims = Informer("packer-claims", api, claim_path())
+        self._used: dict[str, Used] = {}
         self._template_of = template_of
         self._unneeded: dict[str, float] = {}
         self._grown: dict[str, float] = {}
@@ -116,20 +125,23 @@ class Packer(PollingThread):
 
     def run(self) -> None:
         """The thread's loop; its informers run as long."""
-        self._nodes.start()
-        self._pods.start()
+        informers = (self._nodes, self._pods, self._claims)
+        for each in informers:
+            each.start()
         try:
             super().run()
         finally:
-            self._nodes.stop()
-            self._pods.close()
-            self._nodes.close()
+            for each in informers:
+                each.stop()
+            for each in informers:
+                each.close()
 
     def look(self) -> None:
         """Remove the nodes that have been unneeded for long enough: some empty ones, or else one that is not."""
         now, listed = time.monotonic(), self._nodes.items()
         self._note_growth(listed, now)
-        nodes = used_nodes(listed, self._pods.items(), cordoned=True)
+        nodes = used_nodes(listed, self._pods.items(), cordoned=True, before=self._used)
+        self._used = {each.name: each for each in nodes}
         self._budgets = self._api.list(_BUDGETS)
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
@@ -151,7 +163,7 @@ class Packer(PollingThread):
             # A pod was placed before the taint was there.
             self._api.merge_if_there(path, {"spec": {"taints": taints}})
             return
-        for claim in self._api.list(claim_path()):
+        for claim in self._claims.items():
             if claim.get("status", {}).get("nodeName") == used.name:
                 self._api.delete(claim_path(claim["metadata"]["name"]))
         if not used.empty:
@@ -181,9 +193,8 @@ class Packer(PollingThread):
         if template is None or used.node["metadata"]["labels"].get("karpenter.sh/initialized") != "true":
             return False
         group = template.group
-        others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
         scaled = group.scaling.autoscaled and not group.atomic
-        return scaled and unneeded(used, others, group.packing, self._budgets)
+        return scaled and unneeded(used, nodes, group.packing, self._budgets)
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server, which knows the disruption budgets, would evict every pod."""
@@ -200,13 +211,21 @@ def _group(node: Object) -> str:
     return group
 
 
-def used_nodes(nodes: Sequence[Object], pods: Sequence[Object], *, cordoned: bool = False) -> list[Used]:
-    """Every usable node with its pods; with ``cordoned`` also those that take no pod."""
+def used_nodes(
+    nodes: Sequence[Object],
+    pods: Sequence[Object],
+    *,
+    cordoned: bool = False,
+    before: Mapping[str, Used] = MappingProxyType({}),
+) -> list[Used]:
+    """Every usable node with its pods; with ``cordoned`` also those that take no pod. ``before``: by name, those of an
+    earlier look, of which the unchanged ones (the same objects) are kept with what they know of themselves."""
     placed: dict[str, list[Object]] = {}
     for pod in pods:
         if pod["spec"].get("nodeName") and _runs(pod):
             placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node, cordoned)]
+    there = [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes if usable(node, cordoned)]
+    return [known if (known := before.get(each.name)) and known.is_of(each) else each for each in there]
 
 
 def _runs(pod: Object) -> bool:
@@ -220,8 +239,8 @@ def usable(node: Object, cordoned: bool = False) -> bool:
     return not going and condition(node, "Ready")
 
 
-def unneeded(used: Used, others: Sequence[Used], packing: Packing | None, budgets: Sequence[Object] = ()) -> bool:
-    """Whether nobody needs a node: it is underused, and its pods may be evicted and fit elsewhere.
+def unneeded(used: Used, nodes: Sequence[Used], packing: Packing | None, budgets: Sequence[Object] = ()) -> bool:
+    """Whether nobody needs a node: it is underused, and its pods may be evicted and fit on others of the ``nodes``.
 
     Without ``packing`` it only has to be empty. ``budgets``: the PodDisruptionBudgets of ``kube-system``.
     """
@@ -235,7 +254,10 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing | None, budget
     moving = [pod for pod in counted.pods if moves(pod)]
     if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in moving):
         return False
-    free = {each.name: dict(each.free) for each in others}
+    if not moving:
+        return True
+    others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
+    free: dict[str, Amounts] = {}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
 
 
@@ -291,13 +313,12 @@ def _on_disk(volume: Mapping[str, Any]) -> bool:
     return "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
 
 
-def _place(pod: Object, others: Sequence[Used], free: dict[str, dict[str, Decimal]]) -> bool:
-    """Whether the pod fits on one of the nodes; if so, deducts its requests from that node's ``free``."""
+def _place(pod: Object, others: Sequence[Used], free: dict[str, Amounts]) -> bool:
+    """Whether the pod fits on one of the nodes; if so, that has less ``free`` (by name, of those that took a pod)."""
     asked = {**requests(pod), "pods": Decimal(1)}
     for each in others:
-        left = free[each.name]
+        left = free.get(each.name, each.free)
         if all(left[key] >= asked[key] for key in asked) and refusal(pod["spec"], each.node) is None:
-            for key in asked:
-                left[key] -= asked[key]
+            free[each.name] = {key: left[key] - asked[key] for key in asked}
             return True
     return False

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from facts.concepts.kubernetes import pod_requests
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import (
     GPU_TAINT,
@@ -161,6 +162,33 @@ def test_a_node_that_waits_for_its_devices_stays(monkeypatch: pytest.MonkeyPatch
     assert api.deleted == []
 
 
+def test_a_look_reads_anew_only_the_nodes_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    packer, api = packer_of(monkeypatch, gpu_group("t4", 20, packing=PACKING))
+    api.nodes = [started(f"node-{index}", "t4") for index in range(20)]
+    pods = [running(1, metadata={"annotations": HELD}, nodeName=f"node-{index // 4}") for index in range(80)]
+    monkeypatch.setattr(packer, "_pods", SimpleNamespace(items=lambda: pods))
+    read: list[str] = []
+
+    def noted(spec: Object) -> Any:
+        read.append(spec["nodeName"])
+        return pod_requests(spec)
+
+    monkeypatch.setattr("rehearsal.fleet.packing.pod_requests", noted)
+    packer.look()
+    assert {*read} == {f"node-{index}" for index in range(20)}
+    read.clear()
+    packer.look()
+    assert read == []
+    pods[0] = {**pods[0]}
+    packer.look()
+    assert {*read} == {"node-0"}
+    del pods[:4]
+    packer.look()
+    api.second = 10
+    packer.look()
+    assert api.deleted == ["claim-node-0"], "what is kept does not outlive its pods"
+
+
 @pytest.mark.parametrize(("phase", "saved"), [("Running", True), ("Succeeded", False)])
 def test_a_pod_that_is_placed_before_the_taint_saves_its_node(
     monkeypatch: pytest.MonkeyPatch, phase: str, saved: bool
@@ -189,9 +217,11 @@ class Idle:
     def list(self, path: str, **query: str) -> list[Object]:
         if path == "/api/v1/nodes":
             return self.nodes
-        names = [node["metadata"]["name"] for node in self.nodes] if path.endswith("nodeclaims") else []
-        claims = [{"metadata": {"name": f"claim-{name}"}, "status": {"nodeName": name}} for name in names]
-        return claims or (self.late if query else self.pods if path == "/api/v1/pods" else [])
+        return self.late if query else self.pods if path == "/api/v1/pods" else []
+
+    def claims(self) -> list[Object]:
+        names = [node["metadata"]["name"] for node in self.nodes]
+        return [{"metadata": {"name": f"claim-{name}"}, "status": {"nodeName": name}} for name in names]
 
     def create(self, path: str, body: Object) -> None:
         """Every eviction is allowed."""
@@ -208,6 +238,7 @@ def packer_of(monkeypatch: pytest.MonkeyPatch, group: SimulatedNodeGroup) -> tup
     template, api = NodeTemplate(group, ClusterFacts("c", "us-central1", "1.34.4")), Idle()
     packer = Packer(cast(Api, api), lambda name: template if name == group.name else None)
     monkeypatch.setattr(packer, "_nodes", SimpleNamespace(items=lambda: api.nodes))
+    monkeypatch.setattr(packer, "_claims", SimpleNamespace(items=api.claims))
     monkeypatch.setattr(
         "rehearsal.fleet.packing.time", SimpleNamespace(monotonic=lambda: float(api.second), time=lambda: 0)
     )
