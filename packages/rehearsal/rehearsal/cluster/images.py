@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +49,7 @@ class Image:
         return self.repository == repository or self.repository.endswith("/" + repository)
 
 
+@cache
 def carried(name: str) -> str | None:
     """The carried repository that an image is of, ``None`` for any other image."""
     image = Image.parse(name)

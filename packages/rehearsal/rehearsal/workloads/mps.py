@@ -24,6 +24,7 @@ class MpsClients:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._noted: set[str] = set()
+        self._shared: dict[str, bool] = {}
 
     def note(self, pod: Object) -> None:
         """Judge a pod with GPUs once, when it runs."""
@@ -31,11 +32,18 @@ class MpsClients:
         if uid in self._noted or (pod.get("status") or {}).get("phase") != "Running" or not gpu_limit(pod["spec"]):
             return
         self._noted.add(uid)
-        node = self._api.find(resource_path("v1", "nodes", pod["spec"]["nodeName"]))
-        shared = node is not None and (node["metadata"].get("labels") or {}).get(_LABEL) == "mps"
-        if shared and (reason := problem(pod["spec"])) is not None:
+        if self._is_shared(pod["spec"]["nodeName"]) and (reason := problem(pod["spec"])) is not None:
             warn(self._api, pod, PROGRAM_FAILED, f"finds no GPU: {reason}")
             self._api.merge(f"{pod_path(pod)}/status", {"status": {"phase": "Failed"}})
+
+    def _is_shared(self, node: str) -> bool:
+        """Asked once for each node: another strategy makes another node pool."""
+        if node not in self._shared:
+            machine = self._api.find(resource_path("v1", "nodes", node))
+            if machine is None:
+                return False
+            self._shared[node] = (machine["metadata"].get("labels") or {}).get(_LABEL) == "mps"
+        return self._shared[node]
 
 
 def problem(spec: Mapping[str, Any]) -> str | None:

@@ -23,10 +23,11 @@ class Node:
     def __init__(self, strategy: str) -> None:
         self.labels = {"cloud.google.com/gke-gpu-sharing-strategy": strategy}
         self.events: list[str] = []
-        self.failed = 0
+        self.failed = self.asked = 0
 
     def find(self, path: str) -> Object:
         assert path == "/api/v1/nodes/n"
+        self.asked += 1
         return {"metadata": {"labels": self.labels}}
 
     def create(self, _: str, event: Object) -> None:
@@ -52,7 +53,19 @@ def test_a_program_that_does_not_meet_the_server_fails_once(
     node = Node(strategy)
     clients = MpsClients(cast(Api, node))
     for phase in ("Pending", "Running", "Running"):
-        about = {"name": "p", "uid": "u", "namespace": "default"}
-        clients.note({"kind": "Pod", "metadata": about, "spec": {**spec, "nodeName": "n"}, "status": {"phase": phase}})
+        clients.note(pod("p", spec, phase))
     assert node.failed == len(node.events) == (words is not None)
     assert (words or "") in "".join(node.events)
+
+
+def test_a_node_is_looked_at_once_however_many_pods_run_there() -> None:
+    node = Node("time-sharing")
+    clients = MpsClients(cast(Api, node))
+    for name in ("a", "b", "c"):
+        clients.note(pod(name, {"containers": [GPU]}, "Running"))
+    assert node.asked == 1
+
+
+def pod(name: str, spec: dict[str, Any], phase: str) -> Object:
+    about = {"name": name, "uid": name, "namespace": "default"}
+    return {"kind": "Pod", "metadata": about, "spec": {**spec, "nodeName": "n"}, "status": {"phase": phase}}
