@@ -63,6 +63,14 @@ _IF_TEAMS: Final = (
     "variables.tolerations.exists(o, o.?key.orValue('') in ['', 'gpucluster.dev/teams'])) && "
 )
 _NAMED_TOLERATIONS: Final = "variables.pod.?tolerations.orValue([]).filter(o, o.?key.orValue('') != '')"
+# One that tolerates everything without GPUs is of an agent of the cluster.
+_TEAMS_TOLERATIONS: Final = (
+    "variables.pod.?tolerations.orValue([]).filter(o, o.?key.orValue('') != '' || variables.gpus > 0 || "
+    "size(variables.pod.?resourceClaims.orValue([])) > 0)"
+)
+_NAMES_TEAMS: Final = (
+    "object.spec.?tolerations.orValue([]).exists(o, o.?key.orValue('') in ['', 'gpucluster.dev/teams'])"
+)
 _OF_TEAMS: Final = "may run in a pool that is for other teams"
 """Message of the validation for pools with ``teams``."""
 _EVICTION: Final = "may be ended by the autoscaler while it runs"
@@ -78,7 +86,8 @@ class GpuAdmissionArgs:
 
 
 class GpuAdmission(pulumi.ComponentResource):
-    """The two policies and their bindings. System pods (namespace ``kube-system``) and DaemonSets are exempt."""
+    """The policies and their bindings. System pods (namespace ``kube-system``) are exempt, and DaemonSets but from
+    those on pools for teams."""
 
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
@@ -159,8 +168,8 @@ def manifests(
     room: Mapping[str, Resources] | None = None,
     others: Callable[[Pool], Mapping[str, str]] | None = None,
 ) -> tuple[PolicyManifests, ...]:
-    """Two policies for each resource of these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` are those of
-    ``Cloud``.
+    """Two policies for each resource of these pools, and a third where a pool is for teams; ``adds_gpu_toleration`` and
+    ``ends_running_pods`` are those of ``Cloud``.
 
     ``room``: the CPU and memory that a pool's nodes leave for pods; a pool that it does not name fits pods of any size.
     ``others``: in a cluster that somebody else made, the labels that the cloud sets on a pool's nodes. There the
@@ -185,8 +194,8 @@ def manifests(
             *(() if others is None else _OF_OTHERS),
         }
         warned, refused = (
-            [each for each in policy["spec"]["validations"] if each["message"] not in left_out]
-            for policy in (placement, isolation)
+            [each for each in policy["spec"]["validations"] if each["message"] not in {*left_out, *elsewhere}]
+            for policy, elsewhere in ((placement, ()), (isolation, (_OF_TEAMS,) if others is None else ()))
         )
         every += (
             PolicyManifests(
@@ -200,30 +209,49 @@ def manifests(
                 binding=isolation_binding,
             ),
         )
-        if others is not None and any(pool.nodes.teams for pool in members):
-            every += (_for_teams(resource, isolation, isolation_binding, variables),)
+        if any(pool.nodes.teams for pool in members):
+            named = _TEAMS_TOLERATIONS if others is None else _NAMED_TOLERATIONS
+            every += (_for_teams(resource, isolation, isolation_binding, variables, named),)
     return tuple(every)
 
 
 def _for_teams(
-    resource: str, isolation: Mapping[str, Any], binding: Mapping[str, Any], variables: Sequence[Mapping[str, str]]
+    resource: str,
+    isolation: Mapping[str, Any],
+    binding: Mapping[str, Any],
+    variables: Sequence[Mapping[str, str]],
+    tolerations: str,
 ) -> PolicyManifests:
-    """The policy on pools for teams in a cluster that somebody else made: it holds in all namespaces, for pods that
-    name the taint of such a pool, which none of theirs does."""
+    """The policy on pools for teams, from that on sizes. It holds for pods of DaemonSets and pods with claims, too, and
+    in all namespaces; in a cluster that somebody else made, for pods that name the taint of such a pool, which none of
+    theirs does. ``tolerations``: those that count."""
     name = f"{_prefix(resource)}{TEAMS_POLICY}"
     spec = isolation["spec"]
     selector = {
         key: value for key, value in spec["matchConstraints"]["namespaceSelector"].items() if key != "matchLabels"
     }
-    named = {"name": "tolerations", "expression": _NAMED_TOLERATIONS}
-    own = [named if each["name"] == "tolerations" else each for each in spec["variables"]]
-    constraints = {**spec["matchConstraints"], "namespaceSelector": selector}
+    changed = {
+        "tolerations": lambda _: tolerations,
+        # Not "fitting": how many GPUs a claim is for is not in the pod.
+        "reachable": lambda text: text.replace("variables.fitting.", "variables.selected.", 1),
+    }
+    own = [{**each, "expression": changed.get(each["name"], str)(each["expression"])} for each in spec["variables"]]
+    conditions = [each for each in spec["matchConditions"] if each["name"] == "chooses-nodes"]
     policy = {
         **isolation,
         "metadata": {"name": name},
-        "spec": {**spec, "matchConstraints": constraints, "variables": own},
+        "spec": {
+            **spec,
+            "matchConstraints": {**spec["matchConstraints"], "namespaceSelector": selector},
+            "matchConditions": [*conditions, {"name": "tolerates-teams", "expression": _NAMES_TEAMS}],
+            "variables": own,
+        },
     }
-    validations = [each for each in spec["validations"] if each["message"] == _OF_TEAMS]
+    validations = [
+        {**each, "messageExpression": each["messageExpression"].replace("variables.requested + 'but ", "'")}
+        for each in spec["validations"]
+        if each["message"] == _OF_TEAMS
+    ]
     return PolicyManifests(
         suffix=f"{_prefix(resource)}teams",
         policy=_with(policy, variables, validations),

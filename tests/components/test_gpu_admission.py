@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from components.admission_manifests import main
-from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY, claims, manifests, mps_pods
+from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY, TEAMS_POLICY, claims, manifests, mps_pods
 from components.outputs import gpu_job
 from components.user_admission import BLANKET_POLICY, RESERVED_POLICY, pod_rules
 from components.users import MPS_POD_SECURITY
@@ -23,7 +23,17 @@ from facts.concepts.pool import TEAMS_LABEL, Pool, resource_taint
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
 from tests.components import specs
-from tests.components.gpu_workloads import PODS, Submit, asking, expression, judging, pod, required_affinity, workload
+from tests.components.gpu_workloads import (
+    PODS,
+    Submit,
+    asking,
+    controller,
+    expression,
+    judging,
+    pod,
+    required_affinity,
+    workload,
+)
 from tests.stacks import run_with
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
@@ -97,8 +107,9 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     made = manifests((*POOLS, SLICE, LAB), adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
     others = manifests((JOINED,), adds_gpu_toleration=True, ends_running_pods=True, others=lambda _: {})
-    made += tuple(each for each in others if each.suffix == "teams")
-    policies = [*(each for one in made for each in (one.policy, one.binding)), *mps_pods(), *claims()]
+    (of_others,) = (each for each in others if each.suffix == "teams")
+    renamed = json.loads(json.dumps([of_others.policy, of_others.binding]).replace(TEAMS_POLICY, "joined.example.com"))
+    policies = [*(each for one in made for each in (one.policy, one.binding)), *renamed, *mps_pods(), *claims()]
     with judging(tmp_path_factory.mktemp("admission"), policies) as submit:
         about = {"name": "mps", "labels": dict(MPS_POD_SECURITY)}
         for metadata in (about, {"name": "research"}):
@@ -305,7 +316,7 @@ def test_without_pools_for_teams_the_policies_are_as_they_were() -> None:
         for each in manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, others=others):
             assert "teams" not in str(each)
     of_teams = manifests((LAB,), adds_gpu_toleration=True, ends_running_pods=True)
-    assert all("variables.teams" in str(each.policy) for each in of_teams)
+    assert [each.suffix for each in of_teams if "may run in a pool" in str(each.policy)] == ["placement", "teams"]
 
 
 def of_lab(value: str = "lab", gpus: int = 8, **metadata: Any) -> dict[str, Any]:
@@ -346,6 +357,44 @@ def test_a_pool_for_teams_is_for_pods_of_their_namespaces_alone(submit: Submit, 
 )
 def test_who_reaches_no_pool_of_other_teams_is_not_refused(submit: Submit, manifest: dict[str, Any]) -> None:
     assert submit(manifest).status == 201
+
+
+def with_claim(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The pod with a claim for a GPU instead of a limit."""
+    spec = {**manifest["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
+    containers = [{**each, "resources": {"claims": [{"name": "gpu"}]}} for each in spec["containers"]]
+    return {**manifest, "spec": {**spec, "containers": containers}}
+
+
+def of_a_daemon_set(*tolerations: dict[str, Any], gpus: int = 1) -> dict[str, Any]:
+    owner = {**controller("DaemonSet"), "blockOwnerDeletion": False}
+    return pod(gpus, tolerations=[TOLERATE_8, *tolerations], ownerReferences=[owner])
+
+
+ANY_TEAM = {"key": TEAMS_LABEL, "operator": "Exists"}
+
+
+@real
+@pytest.mark.parametrize(
+    ("manifest", "status"),
+    [
+        pytest.param(of_a_daemon_set(ANY_TEAM), 403, id="a DaemonSet that names the taint"),
+        pytest.param(of_a_daemon_set(TOLERATE_ALL), 403, id="a DaemonSet with GPUs that tolerates all"),
+        pytest.param(of_a_daemon_set(TOLERATE_ALL, gpus=0), 201, id="an agent of the cluster"),
+        pytest.param(of_a_daemon_set(), 201, id="a DaemonSet of other nodes"),
+    ],
+)
+def test_pools_for_teams_are_closed_to_daemon_sets_of_others(
+    submit: Submit, manifest: dict[str, Any], status: int
+) -> None:
+    assert submit.controller(manifest).status == status
+
+
+@real
+def test_pools_for_teams_are_closed_to_claims_of_others(submit: Submit) -> None:
+    refused = submit(with_claim(of_lab()))
+    assert (refused.status, "tolerates pool lab-8, which is for pods of namespace" in refused.error) == (403, True)
+    assert submit(with_claim(of_lab(namespace="research"))).status == 201
 
 
 @real
