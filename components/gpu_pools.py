@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
+_MAY_BE_OUTPUTS: Final = ("name", "nodeIdentity", "nodeClass")
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
@@ -96,14 +97,16 @@ class GpuPoolsArgs:
     def of(cls, keys: Mapping[str, Any]) -> GpuPoolsArgs:
         """The arguments of the ``keys`` of a stack file, without ``gpucluster:``, in any program.
 
-        The values in ``existingCluster`` may be outputs; all others decide which resources there are, and are plain.
+        Of ``existingCluster`` the name, node identity and node class may be outputs; all others decide which resources
+        there are, and are plain.
 
         Raises:
             pulumi.RunError: all problems of the keys.
         """
         given = keys.get("existingCluster")
         cluster: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-        known = {key: _PLACEHOLDER if isinstance(each, pulumi.Output) else each for key, each in cluster.items()}
+        later = {key for key in _MAY_BE_OUTPUTS if isinstance(cluster.get(key), pulumi.Output)}
+        known = {**cluster, **dict.fromkeys(later, _PLACEHOLDER)}
         plain = {**keys, "existingCluster": known if isinstance(given, Mapping) else given}
         try:
             if problems := list(not_plain("", plain)):

@@ -127,6 +127,35 @@ KARPENTER: Final[dict[str, Any]] = {
     **_named("/api/v1/nodes/ip-10-20-0-9", {"spec": {}, "status": {"capacity": {"cpu": "4"}}}),
 }
 """What the API server of such a cluster has, by path."""
+# As terraform-aws-eks makes a managed node group: a template of its own, with the group of the nodes.
+SYSTEM: Final[dict[str, Any]] = {
+    "nodeGroupName": "system",
+    "nodeRoleArn": f"arn:aws:iam::{ACCOUNT}:role/platform-nodes",
+    "subnetIds": ["subnet-0000000a", "subnet-0000000b"],
+    "labels": {},
+    "launchTemplates": [{"id": "lt-0000000a", "name": "system", "version": "1"}],
+}
+NODE_GROUPS: Final[dict[str, dict[str, Any]]] = {"system": SYSTEM}
+TEMPLATES: Final[dict[str, dict[str, Any]]] = {"lt-0000000a": {"vpcSecurityGroupIds": ["sg-0000000b"]}}
+SCALING: Final[dict[str, Any]] = {"desiredCapacity": 0, "availabilityZones": ["us-west-2a"]}
+"""Those of such a cluster, and the Auto Scaling groups behind them; a test may have others."""
+DISCOVERY: Final = "k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/research"
+
+
+def autoscaler(*flags: str, discovery: str | None = DISCOVERY, tag: str = "v1.34.1", **spec: Any) -> dict[str, Any]:
+    """The Deployment of https://github.com/kubernetes/autoscaler/blob/master/charts/cluster-autoscaler, as far as it
+    is looked at."""
+    found = [] if discovery is None else [f"--node-group-auto-discovery=asg:tag={discovery}"]
+    command = ["./cluster-autoscaler", "--cloud-provider=aws", "--namespace=kube-system", *found, *flags]
+    container = {"image": f"registry.k8s.io/autoscaling/cluster-autoscaler:{tag}", "command": command}
+    return {"spec": {**spec, "template": {"spec": {"containers": [container]}}}}
+
+
+AUTOSCALER: Final[dict[str, Any]] = {
+    **_named(f"{DEPLOYMENTS}/cluster-autoscaler", autoscaler()),
+    **_named("/api/v1/nodes/ip-10-20-0-9", {"spec": {}, "status": {"capacity": {"cpu": "4"}}}),
+}
+"""What the API server of a cluster with cluster-autoscaler has, by path."""
 CLUSTERS: Final[dict[str, dict[str, Any]]] = {
     "research": RESEARCH,
     "another": {**RESEARCH, "arn": f"{RESEARCH['arn']}-2"},
@@ -156,7 +185,11 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
     "aws:eks/getCluster:getCluster": _cluster,
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
+    "aws:autoscaling/getGroup:getGroup": lambda asked: {**asked, **SCALING},
+    "aws:ec2/getLaunchTemplate:getLaunchTemplate": lambda asked: {**asked, **TEMPLATES[asked["id"]]},
     "aws:eks/getClusters:getClusters": {"names": []},
+    "aws:eks/getNodeGroup:getNodeGroup": lambda asked: {**asked, **NODE_GROUPS[asked["nodeGroupName"]]},
+    "aws:eks/getNodeGroups:getNodeGroups": lambda asked: {"names": [*NODE_GROUPS]},
     "aws:eks/getAddonVersion:getAddonVersion": lambda asked: {
         "version": {
             "coredns": "v1.13.2-eksbuild.4",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +11,32 @@ from facts.concepts.unknown import Maybe
 
 KARPENTERS: Final = frozenset({"karpenter", "node-auto-provisioning"})
 """Of the setting ``autoscaling.autoscaler``, those whose pools are Karpenter's NodePools."""
+
+
+_FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
+
+
+def flags_of(words: Iterable[object]) -> dict[str, list[str]]:
+    """Flag → its values in order, written ``--flag=value`` or ``--flag value``; also inside of a shell's script."""
+    flag_values: dict[str, list[str]] = {}
+    rest = iter([part for word in words if isinstance(word, str) for part in word.split()])
+    pending = None
+    for word in rest:
+        matched = _FLAG.match(word)
+        if matched is None and pending is not None:
+            flag_values.setdefault(pending, []).append(word)
+        pending = None
+        if matched is not None and matched[2] is not None:
+            flag_values.setdefault(matched[1], []).append(matched[2])
+        elif matched is not None:
+            pending = matched[1]
+    return flag_values
+
+
+def tags_of(listed: str) -> Mapping[str, str]:
+    """Key → value of the tags by which it discovers groups, ``key=value,key``; ``""`` stands for any value."""
+    pairs = (tag.strip().partition("=") for tag in listed.split(",") if tag.strip())
+    return {key: value for key, _, value in pairs}
 
 
 @dataclass(frozen=True)

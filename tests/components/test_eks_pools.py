@@ -245,11 +245,11 @@ SCALER: Final = deployment("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34
 @pytest.mark.parametrize(
     ("objects", "auto_mode", "says"),
     [
-        (dict.fromkeys(OF_KARPENTER), False, "'research' has no Karpenter."),
+        (dict.fromkeys(OF_KARPENTER), False, "'research' has no Karpenter. Ask its owner for Karpenter"),
         (
             {**dict.fromkeys(OF_KARPENTER), f"{DEPLOYMENTS}/cluster-autoscaler": SCALER},
             False,
-            "'research' has cluster-autoscaler and no Karpenter, and its node groups are not supported yet",
+            "'research' has cluster-autoscaler and no Karpenter. Write autoscaling: {autoscaler: cluster-autoscaler}",
         ),
         (dict.fromkeys(OF_KARPENTER[1:]), True, "'research' has EKS Auto Mode"),
         ({"/apis/karpenter.k8s.aws": BETA}, False, "has only v1beta1 of its API, and the program needs v1"),
@@ -551,7 +551,7 @@ def test_the_kubeconfig_logs_in_by_the_aws_cli(server: ApiServer) -> None:
             "existingCluster.nodeIdentity: nodes have the role of their node class",
         ),
         ({"existingCluster": {"name": "research", "nodeClass": "t4-1"}}, "existingCluster.nodeClass: 't4-1' is what"),
-        ({"autoscaling": {"autoscaler": "cluster-autoscaler"}}, "with cluster-autoscaler are not supported yet"),
+        ({"autoscaling": {"autoscaler": "cluster-autoscaler"}}, "existingCluster.nodeClass: an EC2NodeClass is"),
         ({"autoscaling": {"unneededMinutes": 5}}, "autoscaling.unneededMinutes: belongs to the cluster"),
         ({"kubernetes": {"version": "1.34"}}, "kubernetes: belongs to the cluster"),
         ({"access": [{"who": "arn:aws:iam::123456789012:role/ml", "role": "edit"}]}, "access: belongs to the cluster"),

@@ -115,6 +115,22 @@ EKS_POOLS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
 }
+# With a cluster-autoscaler of its owner, a node group in place of a NodePool.
+EKS_GROUPS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "pools-drivers": EKS_POOLS["pools-drivers"],
+    "pools-t4-1-pool": (
+        "aws:eks/nodeGroup:NodeGroup",
+        {
+            "nodeGroupName": "t4-1",
+            "clusterName": "research",
+            "amiType": "AL2023_x86_64_NVIDIA",
+            "instanceTypes": ["g4dn.xlarge"],
+            "scalingConfig": {"minSize": 0, "maxSize": 2, "desiredSize": 0},
+            "labels": {"nvidia.com/gpu.present": "true"},
+            "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+        },
+    ),
+}
 EKS_BROKEN: Final[Mapping[str, dict[str, Any]]] = {
     "gpu-not-only-pool": {"systemNodes": False},
     "system-pods-home": {"systemNodes": False},
@@ -130,7 +146,9 @@ EKS_LIMITS: Final[Mapping[str, dict[str, Any]]] = {"allowed-regions": {"regions"
 def violations(rule: str, cluster: object, cloud: str = "gke", unknown: Mapping[str, str] = {}) -> list[Violation]:
     """What one rule finds in a program of ``GpuPools`` and a pool."""
     properties = {"cloudName": cloud, "cluster": cluster, "unknown": dict(unknown)}
-    pools = EKS_POOLS if cloud == "eks" else {"pools-t4-1-pool": ("gcp:container/nodePool:NodePool", POOL)}
+    groups = isinstance(cluster, Mapping) and cluster.get("autoscaler") == "cluster-autoscaler"
+    of_eks = EKS_GROUPS if groups else EKS_POOLS
+    pools = of_eks if cloud == "eks" else {"pools-t4-1-pool": ("gcp:container/nodePool:NodePool", POOL)}
     declared = [
         Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties),
         *(Declared(token, name, f"urn:{name}", inputs) for name, (token, inputs) in pools.items()),
@@ -160,6 +178,20 @@ def test_on_eks_a_rule_that_needs_the_cluster_judges_it(rule: str) -> None:
     assert violations(rule, EKS_KNOWN, "eks") == []
     broken = violations(rule, {**EKS_KNOWN, **EKS_BROKEN[rule]}, "eks")
     assert [violation.not_evaluated for violation in broken] == [False]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in EKS_BROKEN if rule != "autoscaler-present"])
+def test_on_eks_with_node_groups_it_does_too(rule: str) -> None:
+    known = {**EKS_KNOWN, "autoscaler": "cluster-autoscaler"}
+    assert violations(rule, known, "eks") == []
+    broken = violations(rule, {**known, **EKS_BROKEN[rule]}, "eks")
+    assert [violation.not_evaluated for violation in broken] == [False]
+
+
+def test_on_eks_no_rule_asks_for_an_autoscaler_of_the_stack_beside_node_groups() -> None:
+    """But what the launch template says, which is not here."""
+    known = {**EKS_KNOWN, "autoscaler": "cluster-autoscaler"}
+    assert {rule.id for rule in RULES if violations(rule.id, known, "eks")} == {"pods-not-nodes"}
 
 
 @pytest.mark.parametrize("rule", EKS_BROKEN)

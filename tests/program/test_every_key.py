@@ -132,7 +132,7 @@ def declared(config_json: str) -> Config | str:
     full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
     try:
         load(config, stack="every-key", project=account[1])
-        objects = eks_answers.KARPENTER if cloud == "eks" else {}
+        objects = {**eks_answers.KARPENTER, **eks_answers.AUTOSCALER} if cloud == "eks" else {}
         reader = mock.patch("components.cluster_reader.ClusterReader", ApiServer(objects=dict(objects)).reader)
         with reader, mock.patch("secrets.token_urlsafe", return_value="generated"):
             recording = run_with(full_config, "every-key")

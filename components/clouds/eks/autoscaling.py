@@ -18,13 +18,14 @@ _CHOICE: Final = "the first pool that fits: reserved, then spot, then on-demand;
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
-    minutes = pool.scaling.unneeded_minutes or settings.idle_minutes
+    minutes = settings.idle_minutes_of(pool)
+    when = f"{minutes} minutes" if minutes else "as long as its own flags say (10 minutes by default)"
     return PoolGovernance(
         governed_by=_autoscaler(settings),
         location_policy=_location(pool, settings),
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity",
-        scale_down=f"{minutes} minutes after the last pod of the node ended{_earlier(pool, settings)}",
+        scale_down=f"{when} after the last pod of the node ended{_earlier(pool, settings)}",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
 
@@ -41,6 +42,8 @@ def _earlier(pool: Pool, settings: Settings) -> str:
 
 
 def _autoscaler(settings: Settings) -> str:
+    if settings.existing_cluster is not None and settings.autoscaler == "cluster-autoscaler":
+        return "cluster-autoscaler of the cluster, by its flags and the tags of the groups"
     if settings.existing_cluster is not None:
         return "Karpenter of the cluster, by the weights of its NodePools"
     if settings.autoscaler == "karpenter":

@@ -8,7 +8,7 @@ from typing import Final
 
 from components.clouds.base import Cloud, GpuDaemon
 from components.clouds.device_plugin import managed_device_plugin
-from components.clouds.eks import access, autoscaling, fabric, joined, neuron
+from components.clouds.eks import access, autoscaling, fabric, joined, joined_groups, neuron
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from facts.concepts.pool import Pool
@@ -32,7 +32,8 @@ CLOUD: Final = Cloud(
     # EKS runs the ExtendedResourceToleration admission controller:
     # https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html
     adds_gpu_toleration=True,
-    # Karpenter takes empty GPU nodes only, and cluster-autoscaler gets a threshold of nearly 0 (cluster_autoscaler.py).
+    # Karpenter takes empty GPU nodes only, and cluster-autoscaler has a threshold of nearly 0, by its flag
+    # (cluster_autoscaler.py), or by tags of the groups where it is somebody else's (facts/catalog/eks/node_tags.py).
     ends_running_pods=False,
     cluster=EksCluster,
     gpu_daemons=_gpu_daemons,
@@ -41,5 +42,5 @@ CLOUD: Final = Cloud(
     gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
     subject=access.subject,
     governance=autoscaling.governance,
-    joining={"karpenter": joined.JOINING},
+    joining={"karpenter": joined.JOINING, "cluster-autoscaler": joined_groups.JOINING},
 )

@@ -31,14 +31,14 @@ from facts.concepts.kubernetes import ALL_OPERANDS, GPU_RESOURCE
 from facts.concepts.pool import Pool
 
 _CLUSTER: Final = "aws:eks/getCluster:getCluster"
-_SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
+SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
 _CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 # Words of the provider for a cluster that is not there:
 # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2045
 _MISSING: Final = "couldn't find resource"
 _OLDEST: Final = (1, 30)
 """Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
-_NAME: Final = "existingCluster.name"
+NAME: Final = "existingCluster.name"
 _CLASS: Final = "existingCluster.nodeClass"
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html#AmazonEKS-Type-Cluster-status
 _NOT_USABLE: Final[Mapping[str, tuple[str, str]]] = {
@@ -50,15 +50,23 @@ _NOT_USABLE: Final[Mapping[str, tuple[str, str]]] = {
 # Of the provider's function: https://www.pulumi.com/registry/packages/aws/api-docs/eks/getcluster/
 _NOT_LOOKED_UP: Final = "the provider's function getCluster does not have it"
 
+_AUTOSCALER: Final = "cluster-autoscaler"
+TWO_WAYS: Final = (
+    "Ask its owner for Karpenter (https://karpenter.sh/docs/getting-started/), or for cluster-autoscaler that "
+    "discovers groups by tags (https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws)"
+)
+
 # What the gate reads of the cluster itself (policies/readers/joined.py).
 _OF_CLUSTER: Final = ("autoscaler", "networkPolicies", "systemNodes")
-_PUBLIC: Final = "public addresses of nodes"
+PUBLIC: Final = "public addresses of nodes"
+SEVERAL: Final = "some subnets of the nodes give them public addresses, others do not"
 _API, _V1 = "karpenter.sh", "v1"
 _AWS_API: Final = "karpenter.k8s.aws"
 _CLASSES: Final = f"/apis/{_AWS_API}/{_V1}/ec2nodeclasses"
 _POOLS: Final = f"/apis/{_API}/{_V1}/nodepools"
-_DEPLOYMENTS, _DAEMON_SETS, _NODES = "/apis/apps/v1/deployments", "/apis/apps/v1/daemonsets", "/api/v1/nodes"
+DEPLOYMENTS, _DAEMON_SETS, NODES = "/apis/apps/v1/deployments", "/apis/apps/v1/daemonsets", "/api/v1/nodes"
 _NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
+GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
 _FAMILIES: Final[Mapping[str, str]] = {"AL2023": "al2023", "Bottlerocket": "bottlerocket"}
 # Amazon's network plugin enforces NetworkPolicies if this argument says so, these DaemonSets always:
 # https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html
@@ -70,16 +78,16 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
     """What Amazon says of ``existingCluster`` in the provider's account and region."""
     name = settings.cluster_name
     try:
-        answer = await _ask(_CLUSTER, {"name": name}, parent)
+        answer = await ask(_CLUSTER, {"name": name}, parent)
     except Exception as error:  # the SDK raises no type of its own
         missing = _MISSING in str(error)
-        text, remedy = f"'{name}' cannot be looked up in {settings.region}: {error}", _ask_for("eks:DescribeCluster")
+        text, remedy = f"'{name}' cannot be looked up in {settings.region}: {error}", ask_for("eks:DescribeCluster")
         if missing:
-            caller = await _ask(_CALLER, {}, parent)
+            caller = await ask(_CALLER, {}, parent)
             text = f"there is no cluster '{name}' in {settings.region} of account {caller['accountId']}"
             lists = f"aws eks list-clusters --region {settings.region} lists all of the account you are logged in to"
             remedy = f"Correct the name, region or login; {lists}"
-        problem = Problem(_NAME, text, remedy)
+        problem = Problem(NAME, text, remedy)
         return ClusterLookup(
             name=name, location="", version="", kubeconfig="", authority="", problems=(problem,), missing=missing
         )
@@ -103,13 +111,13 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
 def _problems(name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
     if (status := str(answer.get("status"))) in _NOT_USABLE:
         says, remedy = _NOT_USABLE[status]
-        yield Problem(_NAME, f"'{name}' {says}", remedy)
+        yield Problem(NAME, f"'{name}' {says}", remedy)
         return
     version = str(answer.get("version") or "")
     match = re.match(r"(\d+)\.(\d+)", version)
     if match is not None and (int(match[1]), int(match[2])) < _OLDEST:
         text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
-        yield Problem(_NAME, text, "Ask its owner to upgrade the control plane")
+        yield Problem(NAME, text, "Ask its owner to upgrade the control plane")
 
 
 def _properties(settings: Settings, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +133,8 @@ def _properties(settings: Settings, answer: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _ask_for(action: str) -> str:
+def ask_for(action: str) -> str:
+    """What to do without a right."""
     return f"Ask the account's administrator for {action}"
 
 
@@ -137,22 +146,12 @@ def look_inside(
     find: Callable[[str], Mapping[str, Any] | None],
 ) -> ClusterLookup:
     """What the cluster says of its Karpenter, and of the EC2NodeClass that the stack file names."""
-    deployments, classes = lists.get(_DEPLOYMENTS), lists.get(_CLASSES)
+    deployments, classes = lists.get(DEPLOYMENTS), lists.get(_CLASSES)
     if refused := _without_karpenter(settings, view, find(f"/apis/{_AWS_API}"), deployments):
         return replace(view, problems=(*view.problems, refused), kubeconfig="")
-    properties, unknown = {**view.properties, "autoscaler": "karpenter"}, {**view.unknown}
-    del unknown["autoscaler"]
-    for key, path, judged in (
-        ("systemNodes", _NODES, partial(_has_system_nodes, own)),
-        ("networkPolicies", _DAEMON_SETS, _enforces_policies),
-    ):
-        unknown[key] = f"the user may not list {path.rpartition('/')[2]}"
-        if path in lists:
-            properties[key] = judged(lists[path])
-            del unknown[key]
+    view = with_inside(view, own, lists, "karpenter")
     if classes is None:
-        unknown["node class"] = "the user may not list ec2nodeclasses"
-        return replace(view, properties=properties, unknown=unknown)
+        return replace(view, unknown={**view.unknown, "node class": "the user may not list ec2nodeclasses"})
     named = settings.existing_cluster.node_class if settings.existing_cluster else None
     node_class = next((each for each in classes if each["metadata"]["name"] == named), None)
     if node_class is None:
@@ -170,30 +169,43 @@ def look_inside(
         node_identity=str(spec.get("role") or spec.get("instanceProfile") or ""),
         node_class=spec,
         nodes={"subnets": [str(each["id"]) for each in subnets]},
-        properties=properties,
-        unknown=unknown,
         problems=(*view.problems, *dict.fromkeys(_class_problems(settings, str(named), node_class))),
         notes=(*view.notes, *_notes(settings, view.name, controller, others)),
     )
+
+
+def with_inside(view: ClusterLookup, own: Collection[str], lists: Lists, autoscaler: str) -> ClusterLookup:
+    """With what the gate reads of a cluster that has answered (policies/readers/joined.py)."""
+    properties, unknown = {**view.properties, "autoscaler": autoscaler}, {**view.unknown}
+    del unknown["autoscaler"]
+    for key, path, judged in (
+        ("systemNodes", NODES, partial(_has_system_nodes, own)),
+        ("networkPolicies", _DAEMON_SETS, _enforces_policies),
+    ):
+        unknown[key] = f"the user may not list {path.rpartition('/')[2]}"
+        if path in lists:
+            properties[key] = judged(lists[path])
+            del unknown[key]
+    return replace(view, properties=properties, unknown=unknown)
 
 
 async def look_again(view: ClusterLookup, parent: pulumi.Resource) -> ClusterLookup:
     """Whether nodes get public addresses, where the node class leaves it to its subnets."""
     if not view.node_class or "associatePublicIPAddress" in view.node_class:
         return view
-    asked = (_ask(_SUBNET, {"id": subnet}, parent) for subnet in view.nodes["subnets"])
+    asked = (ask(SUBNET, {"id": subnet}, parent) for subnet in view.nodes["subnets"])
     try:
         public = {bool(answer.get("mapPublicIpOnLaunch")) for answer in await asyncio.gather(*asked)}
     except Exception as error:  # the SDK raises no type of its own
-        reason = f"the subnets of the node class cannot be looked up ({_ask_for('ec2:DescribeSubnets')}): {error}"
-        return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+        reason = f"the subnets of the node class cannot be looked up ({ask_for('ec2:DescribeSubnets')}): {error}"
+        return replace(view, unknown={**view.unknown, PUBLIC: reason})
     if len(public) == 1:
         return replace(view, node_class={**view.node_class, "associatePublicIPAddress": public.pop()})
-    reason = "some subnets of the node class give nodes public addresses, others do not" if public else "no subnet yet"
-    return replace(view, unknown={**view.unknown, _PUBLIC: reason})
+    return replace(view, unknown={**view.unknown, PUBLIC: SEVERAL if public else "no subnet yet"})
 
 
-async def _ask(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+async def ask(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    """The answer of a function of the provider."""
     answer = await pulumi.runtime.invoke_async(token, dict(arguments), pulumi.InvokeOptions(parent=parent))
     return cast("Mapping[str, Any]", answer)
 
@@ -209,37 +221,44 @@ def _without_karpenter(
     versions = [str(each["version"]) for each in (group or {}).get("versions") or ()]
     if group is not None and _V1 not in versions:
         text = f"Karpenter of '{view.name}' has only {', '.join(versions)} of its API, and the program needs {_V1}"
-        return Problem(_NAME, text, "Ask its owner to upgrade Karpenter to 1.0 or newer")
+        return Problem(NAME, text, "Ask its owner to upgrade Karpenter to 1.0 or newer")
     if group is None and (view.properties.get("computeConfig") or {}).get("enabled"):
         text = f"'{view.name}' has EKS Auto Mode, whose own Karpenter makes its nodes, and no Karpenter beside it"
         remedy = "Apply these NodePools instead, of Auto Mode's node class default\n"
-        return Problem(_NAME, text, remedy + _auto_mode_pools(settings))
-    scales = any("cluster-autoscaler" in image for each in deployments or () for image in _images(each))
-    if group is None and scales:
-        text = f"'{view.name}' has cluster-autoscaler and no Karpenter, and its node groups are not supported yet"
-        return Problem(_NAME, text, "Ask its owner for Karpenter, or make a cluster of the stack's own beside it")
+        return Problem(NAME, text, remedy + _auto_mode_pools(settings))
+    if group is None and any(map(is_cluster_autoscaler, deployments or ())):
+        text = f"'{view.name}' has cluster-autoscaler and no Karpenter"
+        return Problem(NAME, text, "Write autoscaling: {autoscaler: cluster-autoscaler}, and leave out nodeClass")
     if group is None:
-        text = f"'{view.name}' has no Karpenter"
-        return Problem(_NAME, text, "Ask its owner for it: https://karpenter.sh/docs/getting-started/")
+        return Problem(NAME, f"'{view.name}' has no Karpenter", TWO_WAYS)
     if deployments is not None and not any(_is_karpenter(each) for each in deployments):
         text = f"'{view.name}' has the kinds of Karpenter, and no Deployment runs it"
-        return Problem(_NAME, text, "Ask its owner to start it")
+        return Problem(NAME, text, "Ask its owner to start it")
     return None
+
+
+def is_cluster_autoscaler(deployment: Mapping[str, Any]) -> bool:
+    """Whether it runs cluster-autoscaler, by its chart's label or its image, which may be a copy."""
+    name = str((deployment["metadata"].get("labels") or {}).get("app.kubernetes.io/name") or "")
+    runs = (deployment.get("spec") or {}).get("replicas") != 0
+    return runs and any(each.endswith(_AUTOSCALER) or f"{_AUTOSCALER}:" in each for each in (name, *images(deployment)))
 
 
 def _is_karpenter(deployment: Mapping[str, Any]) -> bool:
     """Whether it runs Karpenter, by its chart's label or its image, which may be a copy."""
     name = (deployment["metadata"].get("labels") or {}).get("app.kubernetes.io/name")
     running = (deployment.get("spec") or {}).get("replicas") != 0
-    return running and (name == "karpenter" or any("karpenter" in image for image in _images(deployment)))
+    return running and (name == "karpenter" or any("karpenter" in image for image in images(deployment)))
 
 
-def _images(workload: Mapping[str, Any]) -> Iterator[str]:
-    for container in _containers(workload):
+def images(workload: Mapping[str, Any]) -> Iterator[str]:
+    """Those of its pods."""
+    for container in containers(workload):
         yield str(container.get("image") or "")
 
 
-def _containers(workload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+def containers(workload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Those of its pods."""
     return workload["spec"]["template"]["spec"].get("containers") or ()
 
 
@@ -266,7 +285,8 @@ def _has_system_nodes(own: Collection[str], nodes: Iterable[Mapping[str, Any]]) 
     def is_home(node: Mapping[str, Any]) -> bool:
         taints = (node.get("spec") or {}).get("taints") or ()
         capacity = (node.get("status") or {}).get("capacity") or {}
-        ours = (node["metadata"].get("labels") or {}).get(_NODE_POOL_LABEL) in own
+        labels = node["metadata"].get("labels") or {}
+        ours = not {labels.get(_NODE_POOL_LABEL), labels.get(GROUP_LABEL)}.isdisjoint(own)
         free = all(taint.get("effect") == "PreferNoSchedule" for taint in taints)
         return free and not ours and GPU_RESOURCE not in capacity
 
@@ -277,7 +297,7 @@ def _enforces_policies(daemons: Iterable[Mapping[str, Any]]) -> bool:
     return any(
         each["metadata"]["name"] in _ENFORCERS or _ENFORCES in (container.get("args") or ())
         for each in daemons
-        for container in _containers(each)
+        for container in containers(each)
     )
 
 
@@ -305,10 +325,10 @@ def _image_problems(pool: Pool, title: str, spec: Mapping[str, Any]) -> Iterator
     terms = spec.get("amiSelectorTerms") or ()
     alias = next((str(term["alias"]).partition("@")[0] for term in terms if term.get("alias")), "")
     family = alias or _FAMILIES.get(str(spec.get("amiFamily")), "")
-    images = catalog.of("eks").nodes.images
+    known = catalog.of("eks").nodes.images
     if family and family != pool.nodes.image:
         text = f"{title} starts nodes with the image {family}, and the pool has {pool.nodes.image}"
-        remedy = f"Write image: {family}, or another class" if family in images else "Write a class with al2023"
+        remedy = f"Write image: {family}, or another class" if family in known else "Write a class with al2023"
         yield Problem(f"{pool.declared_at}.image", text, remedy)
     elif not alias and pool.nodes.image_version is None and "amiSelectorTerms" not in pool.raw:
         text = f"{title} selects images of its owner's, and nobody can tell whether they have a driver for GPUs"
@@ -319,8 +339,8 @@ def _image_problems(pool: Pool, title: str, spec: Mapping[str, Any]) -> Iterator
 def _notes(
     settings: Settings, name: str, controller: Mapping[str, Any] | None, others: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    containers = _containers(controller) if controller is not None else ()
-    variables = {each.get("name"): each for container in containers for each in container.get("env") or ()}
+    running = containers(controller) if controller is not None else ()
+    variables = {each.get("name"): each for container in running for each in container.get("env") or ()}
     spot = [pool.name for pool in settings.gpu_pools if pool.scaling.spot]
     if spot and controller is not None and "INTERRUPTION_QUEUE" not in variables:
         # https://karpenter.sh/docs/concepts/disruption/#interruption
@@ -387,10 +407,10 @@ def _node_labels(pool: Pool) -> dict[str, str]:
     first, *rest = (_machine_labels(pool, machine_type) for machine_type in pool.nodes.machine_types)
     common = {key: value for key, value in first.items() if all(each.get(key) == value for each in rest)}
     own = {_NODE_POOL_LABEL: pool.name, "karpenter.sh/capacity-type": karpenter_objects.capacity(pool)}
-    return {**common, **own, **_without_operator(pool)}
+    return {**common, **own, **without_operator(pool)}
 
 
-def _without_operator(pool: Pool) -> dict[str, str]:
+def without_operator(pool: Pool) -> dict[str, str]:
     """The label by which NVIDIA's GPU Operator of somebody else leaves nodes alone."""
     return {ALL_OPERANDS: "false"} if pool.gpus.of_nvidia and pool.gpus.drivers != "none" else {}
 
@@ -428,7 +448,7 @@ class JoinedEks(JoinedCluster, NodePools):
             *after,
             owns_cloud_resources=True,
         )
-        pool = replace(pool, nodes=replace(pool.nodes, labels={**_without_operator(pool), **pool.nodes.labels}))
+        pool = replace(pool, nodes=replace(pool.nodes, labels={**without_operator(pool), **pool.nodes.labels}))
         manifest = karpenter_objects.node_pool(
             pool,
             weight=self._weights[pool.name],
@@ -450,7 +470,7 @@ def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool
     return False
 
 
-def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
+def other_plugin(pool: Pool, plugin: str) -> Problem | None:
     """A node has one device plugin: that of the image or of the program, or that of others."""
     if pool.gpus.drivers == "none":
         return None
@@ -462,7 +482,7 @@ def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
     return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
-def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
+def is_own_daemon(metadata: Mapping[str, Any]) -> bool:
     """Those of Amazon's add-ons, for whose pods nodes have room already."""
     known = catalog.of("eks").nodes
     names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
@@ -476,9 +496,9 @@ JOINING: Final = Joining(
     cluster=JoinedEks,
     has_pool=_has_pool,
     pool_tokens=(NODE_POOL,),
-    own_daemon=_is_own_daemon,
-    lists=(_CLASSES, _POOLS, _NODES),
+    own_daemon=is_own_daemon,
+    lists=(_CLASSES, _POOLS, NODES),
     node_labels=_node_labels,
-    other_plugin=_other_plugin,
+    other_plugin=other_plugin,
     needs_plugin=lambda pool: pool.gpus.drivers == "none",
 )

@@ -14,7 +14,7 @@ import pulumi
 
 from components.clouds.declare import eks as declare
 from components.clouds.eks import fabric
-from components.clouds.eks.context import Context
+from components.clouds.eks.context import NodesContext
 from components.clouds.names import shortened
 from components.resources import CustomResource
 from facts import catalog
@@ -53,10 +53,10 @@ _TEMPLATE_NAME_LIMIT: Final = 128
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
-def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+def launch_template(context: NodesContext, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """The template of one pool; its output ``latestVersion`` changes whenever the template does."""
     labels = context.settings.labels
-    template = shortened(f"{context.settings.cluster_name}-{pool.name}", _TEMPLATE_NAME_LIMIT)
+    template = context.named(lambda cluster: shortened(f"{cluster}-{pool.name}", _TEMPLATE_NAME_LIMIT))
     inputs: eks.LaunchTemplate = {
         "name": template,
         "description": f"Nodes of pool {pool.name}",
@@ -96,6 +96,8 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
             }
             for card, index, kind in network_interfaces(pool.nodes.machine_type, pool.nodes.fabric.devices)
         ]
+    if context.interfaces is not None:
+        inputs["networkInterfaces"] = context.interfaces
     if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
         inputs["placement"] = {"groupName": group.outputs["name"]}
     if pool.nodes.image == "bottlerocket" and pool.gpus.shares > 1:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.declare import eks as declare
-from components.clouds.eks.context import Context
+from components.clouds.eks.context import NodesContext
 from components.clouds.eks.node_template import eks_taint, image_type, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_replaced, unless_running
 from components.clouds.raw import beside
@@ -43,24 +43,23 @@ _CAPACITY_TYPES: Final[Mapping[Capacity, str]] = {"spot": "SPOT", "capacity-bloc
 
 
 def node_pool(
-    context: Context, name: str, pool: Pool, needs: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
+    context: NodesContext, name: str, pool: Pool, needs: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
     """One pool as a managed node group, which waits for ``needs``; the admin pool is permanent."""
     template = launch_template(context, name, pool, opts)
-    version = context.control_plane.outputs["version"]
+    version = context.version
     template_version = template.outputs["latestVersion"].apply(lambda latest: str(int(latest)))
     ami_type = image_type(pool)
-    capacity = _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
+    capacity = capacity_type(pool)
     group_name, former = _names(context, name, pool, ami_type, capacity)
-    running = context.groups.get(group_name, [context.control_plane, *needs]) if pool.scaling.autoscaled else None
+    running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": group_name,
-        # Follows the control plane, so that an upgrade of the cluster upgrades its nodes.
         "version": unless_running(gpus, lambda group: group.version, version),
-        "nodeRoleArn": context.node_role.arn,
-        "subnetIds": [context.network.private_subnets[zone] for zone in pool.nodes.zones],
+        "nodeRoleArn": context.node_role_arn,
+        "subnetIds": context.subnets(pool.nodes.zones),
         "capacityType": capacity,
         "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.nodes.machine_types)),
         "amiType": unless_running(gpus, lambda group: group.image_type, ami_type),
@@ -97,11 +96,17 @@ def node_pool(
     # Instances get them from their group at launch; a changed template would replace running ones.
     _tag(f"{name}-label", group, context.settings.labels, opts, on_machines=True)
     if pool.scaling.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
-        _tag(f"{name}-tag", group, node_tags.node_template(pool), opts, on_machines=False)
+        joined = context.settings.existing_cluster is not None
+        _tag(f"{name}-tag", group, node_tags.node_template(pool, joined=joined), opts, on_machines=False)
     return group
 
 
-def _names(context: Context, name: str, pool: Pool, ami_type: str, capacity: str) -> tuple[str, str | None]:
+def capacity_type(pool: Pool) -> str:
+    """As EKS spells it, also in a label of nodes."""
+    return _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
+
+
+def _names(context: NodesContext, name: str, pool: Pool, ami_type: str, capacity: str) -> tuple[str, str | None]:
     """The group's name, and its name until now.
 
     EKS cannot change these of a group. An admin group that has others gets another name, so that it is made before the

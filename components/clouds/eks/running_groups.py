@@ -50,7 +50,7 @@ class RunningGroup:
         return ", ".join(what for what, differs in differing.items() if differs)
 
 
-_ENDED: Final = RunningGroup(
+ENDED: Final = RunningGroup(
     nodes=0, version="", template_version="", image_type="", machine_types=(), capacity_type="", zones=frozenset()
 )
 
@@ -68,16 +68,18 @@ class RunningGroups:
         if name not in self._names:
             return None
         arguments = {"clusterName": self._cluster, "nodeGroupName": name}
-        return data_lookup(_NODE_GROUP, arguments, self._parent, after, _NOT_THERE).apply(self._running)
+        answer = data_lookup(_NODE_GROUP, arguments, self._parent, after, _NOT_THERE)
+        return answer.apply(lambda group: running_group(group, self._parent))
 
-    def _running(self, group: Mapping[str, Any]) -> pulumi.Input[RunningGroup]:
-        """The group of an answer; without nodes if it ended with a cluster that this update replaced."""
-        if not group:
-            return _ENDED
-        # EKS's own record of the size lags behind the autoscaler's changes:
-        # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        own = str(group["resources"][0]["autoscalingGroups"][0]["name"])
-        return data_lookup(_SCALING_GROUP, {"name": own}, self._parent).apply(lambda its: _running(group, its))
+
+def running_group(group: Mapping[str, Any], parent: pulumi.Resource) -> pulumi.Input[RunningGroup]:
+    """The group of an answer; without nodes if that is empty, as after a cluster that this update replaced."""
+    if not group:
+        return ENDED
+    # EKS's own record of the size lags behind the autoscaler's changes:
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
+    own = str(group["resources"][0]["autoscalingGroups"][0]["name"])
+    return data_lookup(_SCALING_GROUP, {"name": own}, parent).apply(lambda its: _running(group, its))
 
 
 def unless_replaced(

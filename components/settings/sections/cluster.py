@@ -193,7 +193,8 @@ class ExistingCluster(Section):
     name: Annotated[StrictStr, Field(min_length=1)] = Field(description="the cluster's name in the cloud")
     node_identity: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None,
-        description="identity of the pools' nodes; on GKE the e-mail address of a service account. Default: that of "
+        description="identity of the pools' nodes; on GKE the e-mail address of a service account, on EKS with "
+        "cluster-autoscaler the ARN of the role of one of the cluster's managed node groups. Default: that of "
         "the cluster's other nodes",
     )
     location: Annotated[StrictStr, Field(min_length=1)] | None = Field(
@@ -206,10 +207,21 @@ class ExistingCluster(Section):
         description="image of the CronJob that replaces broken nodes: any with Python 3.9 or newer, for a cluster that "
         "pulls from other registries than public.ecr.aws. Default: Docker's official image there",
     )
+    subnets: tuple[Annotated[StrictStr, Field(min_length=1)], ...] = Field(
+        default=(),
+        description="only on EKS with cluster-autoscaler: IDs of the subnets of the pools' nodes. Default: those of "
+        "the cluster's managed node groups",
+    )
+    security_groups: tuple[Annotated[StrictStr, Field(min_length=1)], ...] = Field(
+        default=(),
+        description="only on EKS with cluster-autoscaler: IDs of the security groups of the pools' nodes. Default: "
+        "those of the cluster's managed node groups",
+    )
     node_class: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None,
-        description="only on EKS, and required there: the EC2NodeClass of the cluster's Karpenter whose role, subnets, "
-        "security groups, images and kubelet settings the pools' nodes take over (`kubectl get ec2nodeclasses`)",
+        description="only on EKS with Karpenter, and required there: the EC2NodeClass of the cluster's Karpenter whose "
+        "role, subnets, security groups, images and kubelet settings the pools' nodes take over (`kubectl get "
+        "ec2nodeclasses`)",
     )
 
 

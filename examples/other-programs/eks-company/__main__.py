@@ -1,5 +1,5 @@
-"""An EKS cluster of a platform team: a managed node group, Karpenter with node pools of theirs, and the company's
-workloads.
+"""An EKS cluster of a platform team: a managed node group, Karpenter with node pools of theirs, or cluster-autoscaler
+with node groups, and the company's workloads.
 
 It knows nothing of this project.
 """
@@ -17,6 +17,7 @@ import yaml
 
 config = pulumi.Config()
 name, zones = config.require("name"), config.require_object("zones")
+scaler = config.get("autoscaler") or "karpenter"
 DISCOVERY = {"karpenter.sh/discovery": "platform"}
 AWS_POLICIES = "arn:aws:iam::aws:policy"
 HERE = pathlib.Path(__file__).parent
@@ -99,16 +100,35 @@ cluster = aws.eks.Cluster(
 WORKER_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly")
 node_role, node_policies = role("nodes", "ec2.amazonaws.com", *WORKER_POLICIES)
 network = aws.eks.Addon("vpc-cni", cluster_name=cluster.name, addon_name="vpc-cni")
-system = aws.eks.NodeGroup(
-    "system",
-    cluster_name=cluster.name,
-    node_role_arn=node_role.arn,
-    subnet_ids=subnets,
-    instance_types=["m6i.xlarge"],
-    ami_type="AL2023_x86_64_STANDARD",
-    scaling_config={"min_size": 2, "max_size": 3, "desired_size": 2},
-    opts=pulumi.ResourceOptions(depends_on=[*node_policies, network]),
-)
+
+
+def node_group(group: str, machine: str, kind: str, sizes: tuple[int, int], **more: Any) -> aws.eks.NodeGroup:
+    """A managed node group; sizes are the fewest and the most nodes."""
+    least, most = sizes
+    return aws.eks.NodeGroup(
+        group,
+        cluster_name=cluster.name,
+        node_group_name=group,
+        node_role_arn=node_role.arn,
+        subnet_ids=subnets,
+        instance_types=[machine],
+        ami_type=f"AL2023_x86_64_{kind}",
+        scaling_config={"min_size": least, "max_size": most, "desired_size": least},
+        opts=pulumi.ResourceOptions(depends_on=[*node_policies, network], ignore_changes=["scalingConfig.desiredSize"]),
+        **more,
+    )
+
+
+nodes: dict[str, Any] = {}
+if scaler == "cluster-autoscaler":
+    # As terraform-aws-eks has it: nodes are in their own security group, by a launch template.
+    template = aws.ec2.LaunchTemplate(
+        "nodes",
+        vpc_security_group_ids=[nodes_group.id],
+        metadata_options={"http_tokens": "required", "http_put_response_hop_limit": 2},
+    )
+    nodes = {"launch_template": {"id": template.id, "version": template.latest_version.apply(str)}}
+system = node_group("system", "m6i.xlarge", "STANDARD", (2, 3), **nodes)
 for each in ("coredns", "kube-proxy", "eks-pod-identity-agent"):
     aws.eks.Addon(each, cluster_name=cluster.name, addon_name=each, opts=pulumi.ResourceOptions(depends_on=[system]))
 disks_role, disks_policies = role(
@@ -125,30 +145,29 @@ aws.eks.Addon(
     opts=pulumi.ResourceOptions(depends_on=[system, *disks_policies]),
 )
 
-# Karpenter: https://karpenter.sh/docs/getting-started/
-karpenter_nodes, karpenter_policies = role("karpenter-nodes", "ec2.amazonaws.com", *WORKER_POLICIES)
-entry = aws.eks.AccessEntry(
-    "karpenter-nodes", cluster_name=cluster.name, principal_arn=karpenter_nodes.arn, type="EC2_LINUX"
-)
-karpenter_role, _ = role("karpenter", "pods.eks.amazonaws.com", action=["sts:AssumeRole", "sts:TagSession"])
 caller = aws.get_caller_identity()
 
 
-def policy(nodes: str) -> str:
-    """The controller's rights, in this account and region."""
-    text = string.Template((HERE / "karpenter-policy.yaml").read_text())
-    values = {"account": caller.account_id, "region": aws.config.region, "cluster": name, "nodes": nodes}
-    return json.dumps({"Version": "2012-10-17", "Statement": yaml.safe_load(text.substitute(values))})
+def rights(file: str, **values: Any) -> str:
+    """A policy of the controller, in this account, region and cluster."""
+    text = string.Template((HERE / file).read_text())
+    place = {"account": caller.account_id, "region": aws.config.region, "cluster": name}
+    return json.dumps({"Version": "2012-10-17", "Statement": yaml.safe_load(text.substitute(place, **values))})
 
 
-rights = aws.iam.RolePolicy("karpenter", role=karpenter_role.name, policy=karpenter_nodes.name.apply(policy))
-identity = aws.eks.PodIdentityAssociation(
-    "karpenter",
-    cluster_name=cluster.name,
-    namespace="kube-system",
-    service_account="karpenter",
-    role_arn=karpenter_role.arn,
-)
+def identity(account: str, policy: pulumi.Input[str]) -> list[pulumi.Resource]:
+    """The role of a service account of kube-system, with a policy."""
+    own, _ = role(account, "pods.eks.amazonaws.com", action=["sts:AssumeRole", "sts:TagSession"])
+    return [
+        aws.iam.RolePolicy(account, role=own.name, policy=policy),
+        aws.eks.PodIdentityAssociation(
+            account,
+            cluster_name=cluster.name,
+            namespace="kube-system",
+            service_account=account,
+            role_arn=own.arn,
+        ),
+    ]
 
 
 def kubeconfig(values: Sequence[Any]) -> str:
@@ -171,32 +190,67 @@ def kubeconfig(values: Sequence[Any]) -> str:
 
 access = pulumi.Output.all(cluster.endpoint, cluster.certificate_authority).apply(kubeconfig)
 provider = k8s.Provider("company", kubeconfig=access, opts=pulumi.ResourceOptions(depends_on=[system]))
-CHARTS, VERSION = "oci://public.ecr.aws/karpenter", "1.14.1"
-kinds = k8s.helm.v3.Release(
-    "karpenter-crd",
-    chart=f"{CHARTS}/karpenter-crd",
-    name="karpenter-crd",
-    version=VERSION,
-    namespace="kube-system",
-    opts=pulumi.ResourceOptions(provider=provider),
-)
-karpenter = k8s.helm.v3.Release(
-    "karpenter",
-    chart=f"{CHARTS}/karpenter",
-    name="karpenter",
-    version=VERSION,
-    namespace="kube-system",
-    skip_crds=True,
-    values={
+
+
+def karpenter() -> pulumi.Resource:
+    """Karpenter: https://karpenter.sh/docs/getting-started/."""
+    machines, policies = role("karpenter-nodes", "ec2.amazonaws.com", *WORKER_POLICIES)
+    entry = aws.eks.AccessEntry(
+        "karpenter-nodes", cluster_name=cluster.name, principal_arn=machines.arn, type="EC2_LINUX"
+    )
+    own = identity("karpenter", machines.name.apply(lambda nodes: rights("karpenter-policy.yaml", nodes=nodes)))
+    charts, version = "oci://public.ecr.aws/karpenter", "1.14.1"
+    kinds = k8s.helm.v3.Release(
+        "karpenter-crd",
+        chart=f"{charts}/karpenter-crd",
+        name="karpenter-crd",
+        version=version,
+        namespace="kube-system",
+        opts=pulumi.ResourceOptions(provider=provider),
+    )
+    values: dict[str, Any] = {
         "replicas": 1,
         "settings": {"clusterName": name, "clusterEndpoint": cluster.endpoint},
         "controller": {"resources": {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}},
-    },
-    opts=pulumi.ResourceOptions(provider=provider, depends_on=[kinds, identity, rights, entry, *karpenter_policies]),
-)
-k8s.yaml.ConfigFile(
-    "company",
-    str(HERE / "company.yaml"),
-    opts=pulumi.ResourceOptions(provider=provider, depends_on=[karpenter]),
-)
+    }
+    return k8s.helm.v3.Release(
+        "karpenter",
+        chart=f"{charts}/karpenter",
+        name="karpenter",
+        version=version,
+        namespace="kube-system",
+        skip_crds=True,
+        values=values,
+        opts=pulumi.ResourceOptions(provider=provider, depends_on=[kinds, entry, *own, *policies]),
+    )
+
+
+def cluster_autoscaler() -> pulumi.Resource:
+    """cluster-autoscaler, which discovers the node groups, and a group with GPUs of the company's own."""
+    taint = {"key": "company.example/inference", "effect": "NO_SCHEDULE"}
+    labels = {"company.example/tier": "inference", "k8s.amazonaws.com/accelerator": "nvidia-l4"}
+    gpus = node_group("inference", "g6.2xlarge", "NVIDIA", (0, 2), labels=labels, taints=[taint], **nodes)
+    scaling_group = gpus.resources.apply(lambda resources: resources[0]["autoscaling_groups"][0]["name"])
+    tags = {
+        "label/company.example/tier": "inference",
+        "label/k8s.amazonaws.com/accelerator": "nvidia-l4",
+        "taint/company.example/inference": ":NoSchedule",
+        "resources/nvidia.com/gpu": "1",
+    }
+    for key, value in tags.items():
+        tag = {"key": f"k8s.io/cluster-autoscaler/node-template/{key}", "value": value, "propagate_at_launch": False}
+        aws.autoscaling.Tag(f"inference-{key}", autoscaling_group_name=scaling_group, tag=tag)
+    own = identity("cluster-autoscaler", rights("cluster-autoscaler-policy.yaml"))
+    text = string.Template((HERE / "cluster-autoscaler.yaml").read_text())
+    return k8s.yaml.ConfigGroup(
+        "cluster-autoscaler",
+        yaml=[text.substitute(cluster=name, region=aws.config.region)],
+        opts=pulumi.ResourceOptions(provider=provider, depends_on=own),
+    )
+
+
+controller = karpenter() if scaler == "karpenter" else cluster_autoscaler()
+files = [HERE / "company.yaml", *([HERE / "karpenter.yaml"] if scaler == "karpenter" else [])]
+for file in files:
+    k8s.yaml.ConfigFile(file.stem, str(file), opts=pulumi.ResourceOptions(provider=provider, depends_on=[controller]))
 pulumi.export("cluster", cluster.name)

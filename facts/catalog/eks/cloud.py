@@ -120,7 +120,7 @@ CATALOG: Final = CloudCatalog(
     choices=Choices(
         cloud="eks",
         autoscalers=("karpenter", "cluster-autoscaler"),
-        joins_clusters=("karpenter",),
+        joins_clusters=("karpenter", "cluster-autoscaler"),
         kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},
         unsupported_capacity={
             # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html

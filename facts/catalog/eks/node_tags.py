@@ -33,6 +33,10 @@ _ONLY_IDLE: Final = {
     f"{_OPTIONS}ignoredaemonsetsutilization": "true",
 }
 
+# Where the flag is somebody else's (by default 0.5), so that no pod is ended to pack it elsewhere:
+# https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws#auto-discovery-setup
+_ONLY_IDLE_GPUS: Final = {f"{_OPTIONS}scaledowngpuutilizationthreshold": "0.001"}
+
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 _TAGS_PER_GROUP: Final = 50
 # Name of cluster and node group, two for discovery, and the cluster's own.
@@ -44,8 +48,11 @@ def owned(cluster_name: str) -> str:
     return f"k8s.io/cluster-autoscaler/{cluster_name}"
 
 
-def node_template(pool: Pool) -> dict[str, str]:
-    """All tags of one pool's group: every label, every taint, what pods may ask for, how long a node stays idle."""
+def node_template(pool: Pool, *, joined: bool = False) -> dict[str, str]:
+    """All tags of one pool's group: every label, every taint, what pods may ask for, how long a node stays idle.
+
+    ``joined``: the autoscaler and its flags are somebody else's.
+    """
     tags = {f"{LABEL}{key}": value for key, value in pool.nodes.labels.items()}
     if pool.role == "admin":
         return tags
@@ -53,14 +60,16 @@ def node_template(pool: Pool) -> dict[str, str]:
     tags |= {f"{RESOURCE}{name}": quantity for name, quantity in _resources(pool).items()}
     if not pool.gpus.of_nvidia:
         tags |= _ONLY_IDLE
+    elif joined:
+        tags |= _ONLY_IDLE_GPUS
     if pool.scaling.unneeded_minutes is not None:
         tags[UNNEEDED] = f"{pool.scaling.unneeded_minutes}m0s"
     return tags
 
 
-def room(pool: Pool, stack_labels: Mapping[str, str]) -> int:
+def room(pool: Pool, stack_labels: Mapping[str, str], *, joined: bool = False) -> int:
     """How many more tags the pool's group can have, beside those of a stack with such labels; below 0: too many."""
-    return _TAGS_PER_GROUP - _TAGS_OF_EKS - len(stack_labels) - len(node_template(pool))
+    return _TAGS_PER_GROUP - _TAGS_OF_EKS - len(stack_labels) - len(node_template(pool, joined=joined))
 
 
 def _resources(pool: Pool) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
+from facts.concepts.autoscaler import Autoscaler, AutoscalerCall, flags_of, tags_of
 from facts.concepts.declared import IdleTime, Minimum
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
@@ -20,7 +20,6 @@ _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
 _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
 _CLUSTER_NAME: Final = re.compile(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}")
-_FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
 
 
 def _rights(autoscaler: str) -> tuple[AutoscalerCall, ...]:
@@ -72,7 +71,7 @@ def _all_flags(pod: Any) -> Iterator[dict[str, list[str]]]:
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
-            yield _flags(_words(container))
+            yield flags_of(_words(container))
 
 
 def _words(container: Any) -> list[Any]:
@@ -111,9 +110,9 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     tag_sets: list[Mapping[str, str]] = []
     if cluster is not None:
         tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
-        tag_sets.append(_tags(_CLUSTER_NAME.sub(cluster, ",".join(map(str, tag_list)))))
+        tag_sets.append(tags_of(_CLUSTER_NAME.sub(cluster, ",".join(map(str, tag_list)))))
     if extra is not None:
-        tag_sets.append(_tags(str(extra).partition("tag=")[2]))
+        tag_sets.append(tags_of(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
     return Autoscaler(coalesce(account, name, default), rights, tuple(tag_sets), groups)
 
@@ -127,7 +126,7 @@ def of_karpenter_chart(values: Any, release: str) -> Autoscaler:
 
 
 def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler | None:
-    flags = _flags(words)
+    flags = flags_of(words)
     providers = flags.get("cloud-provider", [])
     # A flag that is not known yet may name any cloud, and any group.
     if UNKNOWN in words and not providers:
@@ -143,28 +142,6 @@ def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler
     return Autoscaler(
         account,
         rights,
-        discovery=tuple(_tags(tags) for kind, _, tags in specs if kind == "asg:"),
+        discovery=tuple(tags_of(tags) for kind, _, tags in specs if kind == "asg:"),
         groups=tuple(spec.split(":", 2)[-1] for spec in flags.get("nodes", [])),
     )
-
-
-def _flags(words: Sequence[Any]) -> dict[str, list[str]]:
-    """Flag → its values in order, written ``--flag=value`` or ``--flag value``; also inside of a shell's script."""
-    flag_values: dict[str, list[str]] = {}
-    rest = iter([part for word in words if isinstance(word, str) for part in word.split()])
-    pending = None
-    for word in rest:
-        matched = _FLAG.match(word)
-        if matched is None and pending is not None:
-            flag_values.setdefault(pending, []).append(word)
-        pending = None
-        if matched is not None and matched[2] is not None:
-            flag_values.setdefault(matched[1], []).append(matched[2])
-        elif matched is not None:
-            pending = matched[1]
-    return flag_values
-
-
-def _tags(listed: str) -> Mapping[str, str]:
-    pairs = (tag.strip().partition("=") for tag in listed.split(",") if tag.strip())
-    return {key: value for key, _, value in pairs}

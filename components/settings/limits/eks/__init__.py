@@ -107,11 +107,13 @@ def _joined(settings: Settings) -> Iterator[Problem]:
     existing = settings.existing_cluster
     if existing is None:
         return
-    if existing.node_class is None:
+    karpenter = settings.autoscaler == "karpenter"
+    if existing.node_class is None and karpenter:
         yield Problem(
             "existingCluster.nodeClass",
             "missing: where and as whom nodes start is written in an EC2NodeClass of the cluster's Karpenter",
-            "Write its name, such as default; kubectl get ec2nodeclasses lists all",
+            "Write its name, such as default; kubectl get ec2nodeclasses lists all. If the cluster has "
+            "cluster-autoscaler instead, write autoscaling: {autoscaler: cluster-autoscaler}",
         )
     for pool in settings.gpu_pools:
         if pool.name == existing.node_class:
@@ -120,7 +122,7 @@ def _joined(settings: Settings) -> Iterator[Problem]:
         if pool.nodes.fabric is not None:
             yield Problem(
                 f"{pool.declared_at}.fabric",
-                "EFA needs a security group of its own and rights of Karpenter's role, which are the cluster owner's",
+                "EFA needs a security group of its own and rights of the autoscaler, which are the cluster owner's",
                 "Leave it out, and keep each job on one node",
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from components.settings.fields.problems import Problem
@@ -42,7 +42,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
             yield from _pinned_image(pool)
             yield from _lengths(pool)
             yield from _taints(pool)
-            yield from _tags(pool, settings.labels)
+            yield from _tags(pool, settings)
 
 
 def _pinned_image(pool: Pool) -> Iterator[Problem]:
@@ -185,10 +185,12 @@ def _taints(pool: Pool) -> Iterator[Problem]:
             )
 
 
-def _tags(pool: Pool, labels: Mapping[str, str]) -> Iterator[Problem]:
-    excess = -node_tags.room(pool, labels)
+def _tags(pool: Pool, settings: Settings) -> Iterator[Problem]:
+    joined = settings.existing_cluster is not None
+    # In a cluster of others each node has the label by which NVIDIA's operator leaves it alone.
+    excess = int(joined) - node_tags.room(pool, settings.labels, joined=joined)
     if excess > 0:
-        tags = len(node_tags.node_template(pool))
+        tags = len(node_tags.node_template(pool, joined=joined))
         room = tags - excess
         yield Problem(
             f"{pool.declared_at}.labels",

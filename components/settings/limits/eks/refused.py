@@ -147,7 +147,20 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out",
     ),
     Refused(
+        keys=("existingCluster.nodeClass",),
+        autoscaler="cluster-autoscaler",
+        message="an EC2NodeClass is Karpenter's, and node groups have the role and the subnets of those that are there",
+        remedy="Leave it out, or write autoscaling.autoscaler: karpenter",
+    ),
+    Refused(
+        keys=("existingCluster.subnets", "existingCluster.securityGroups"),
+        autoscaler="karpenter",
+        message="nodes have those of their node class",
+        remedy="Leave it out, and write nodeClass",
+    ),
+    Refused(
         keys=("existingCluster.nodeIdentity",),
+        autoscaler="karpenter",
         message="nodes have the role of their node class",
         remedy="Leave it out, and write nodeClass",
     ),
@@ -218,9 +231,15 @@ FORMS: Final[tuple[Form, ...]] = (
         remedy="Write vpc-0123456789abcdef0",
     ),
     Form(
-        keys=("network.existing.subnets[]",),
+        keys=("network.existing.subnets[]", "existingCluster.subnets[]"),
         written=re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"),
         is_not="a subnet ID",
         remedy="Write the IDs of private subnets, one per zone: [subnet-0123456789abcdef0, …]",
+    ),
+    Form(
+        keys=("existingCluster.securityGroups[]",),
+        written=re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})"),
+        is_not="the ID of a security group",
+        remedy="Write IDs, such as sg-0123456789abcdef0",
     ),
 )

@@ -64,6 +64,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out",
     ),
     Refused(
+        keys=("existingCluster.subnets", "existingCluster.securityGroups"),
+        message="GKE's nodes are in the cluster's own subnet, and have no security groups",
+        remedy="Leave it out",
+    ),
+    Refused(
         keys=("network.privateEndpoint",),
         together={"network.dnsEndpoint": False, "network.existing": None},
         message="the control plane would be reachable only from the network that this stack creates, so the program "

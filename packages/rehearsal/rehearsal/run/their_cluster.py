@@ -104,6 +104,8 @@ class OnTheirCluster(Rehearsal):
         if not file.is_file():
             settings, project = self._stack.settings, yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
             values = {"name": settings.cluster_name, "region": settings.region, "zones": list(settings.zones)}
+            if len(settings.known.choices.autoscalers) > 1:
+                values["autoscaler"] = settings.autoscaler
             config = {f"{project['name']}:{key}": value for key, value in values.items()}
             config[catalog.of(settings.cloud).account.key] = settings.project
             file = folder / "config.yaml"

@@ -88,6 +88,8 @@ def test_each_stack_on_a_cluster_of_others_has_a_program_that_makes_it(
                 f"platform-{settings.cloud}:name": settings.cluster_name,
             }.items()
         )
+        told = yaml.safe_load(engine.asked[2].read_text())["config"].get(f"platform-{settings.cloud}:autoscaler")
+        assert told == (settings.autoscaler if settings.cloud != "gke" else None)
 
 
 @pytest.mark.parametrize(("named", "stack"), [("Pulumi.prod.yaml", "prod"), ("", "gke-existing-cluster")])

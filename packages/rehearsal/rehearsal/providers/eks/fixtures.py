@@ -11,7 +11,8 @@ from facts import catalog
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks.aws_api.backend import ids_of_the_next, share
 from rehearsal.providers.eks.resources import network
-from rehearsal.providers.eks.resources.iam import KEY, ROLE
+from rehearsal.providers.eks.resources.groups import NODE_GROUP
+from rehearsal.providers.eks.resources.iam import ATTACHMENT, KEY, ROLE
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _OWNER = "210987654321"
@@ -66,7 +67,7 @@ def _cluster(settings: Settings, name: str) -> Generator[tuple[str, Properties],
     trust = json.dumps({"Version": "2012-10-17", "Statement": [service]})
     role = yield ROLE, {"name": "platform-cluster", "assumeRolePolicy": trust}
     key = yield KEY, {"enableKeyRotation": True}
-    yield (
+    cluster = (
         network.CLUSTER,
         {
             "name": name,
@@ -76,6 +77,15 @@ def _cluster(settings: Settings, name: str) -> Generator[tuple[str, Properties],
             "accessConfig": {"authenticationMode": "API"},
         },
     )
+    yield cluster
+    if settings.autoscaler == "cluster-autoscaler":
+        trust = trust.replace("eks.amazonaws.com", "ec2.amazonaws.com")
+        nodes = yield ROLE, {"name": "platform-nodes", "assumeRolePolicy": trust}
+        policy = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+        yield ATTACHMENT, {"role": "platform-nodes", "policyArn": policy}
+        sizes = {"minSize": 0, "maxSize": 3, "desiredSize": 0}
+        group = {"clusterName": name, "nodeGroupName": "system", "nodeRoleArn": nodes.state["arn"]}
+        yield NODE_GROUP, {**group, "subnetIds": subnets, "instanceTypes": ["m6i.xlarge"], "scalingConfig": sizes}
 
 
 def _table(vpc: str, target: Properties) -> Generator[tuple[str, Properties], Created, str]:

@@ -18,7 +18,7 @@ from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import support_lasts, version_step
 from rehearsal.providers.fixtures import create_fixtures
-from tests.stacks import POOLS_ALONE_ON_EKS
+from tests.stacks import GROUPS_ALONE_ON_EKS, POOLS_ALONE_ON_EKS
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: eks.Amazon) -> None:
@@ -198,6 +198,36 @@ def test_a_cluster_is_described_with_blocks_as_lists(amazon: eks.Amazon) -> None
 def test_one_that_is_not_there_cannot_be_found(amazon: eks.Amazon) -> None:
     with pytest.raises(ProviderError, match=r"reading EKS Cluster \(research\): couldn't find resource"):
         amazon.provider.invoke(GET_CLUSTER, {"name": "research"})
+
+
+def test_a_preview_finds_the_node_group_whose_role_and_subnets_pools_take_over(tmp_path: Path) -> None:
+    provider = AwsProvider(tmp_path, None)
+    create_fixtures(GROUPS_ALONE_ON_EKS, provider)
+    there = provider.instance()
+    there.configure({"region": "us-west-2"})
+    (name,) = there.invoke("aws:eks/getNodeGroups:getNodeGroups", {"clusterName": "research"})["names"]
+    asked = {"clusterName": "research", "nodeGroupName": name}
+    answer = there.invoke("aws:eks/getNodeGroup:getNodeGroup", asked)
+    assert answer["nodeGroupName"] == "system"
+    assert answer["nodeRoleArn"].endswith(":role/platform-nodes")
+    zones = {there.invoke("aws:ec2/getSubnet:getSubnet", {"id": id})["availabilityZone"] for id in answer["subnetIds"]}
+    assert "us-west-2a" in zones
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ({"vpcSecurityGroupIds": ["sg-0000000a"]}, (["sg-0000000a"], [])),
+        ({"networkInterfaces": [{"deviceIndex": 0, "securityGroups": ["sg-0000000b"]}]}, ([], [["sg-0000000b"]])),
+    ],
+)
+def test_a_launch_template_is_answered_with_its_security_groups(
+    amazon: eks.Amazon, inputs: dict[str, Any], expected: tuple[list[str], list[list[str]]]
+) -> None:
+    made = amazon.create("aws:ec2/launchTemplate:LaunchTemplate", {"name": "nodes", **inputs})
+    answer = amazon.provider.invoke("aws:ec2/getLaunchTemplate:getLaunchTemplate", {"id": made.id})
+    interfaces = [each["securityGroups"] for each in answer["networkInterfaces"]]
+    assert (answer["vpcSecurityGroupIds"], interfaces) == expected
 
 
 @pytest.mark.parametrize("with_cluster", [True, False])

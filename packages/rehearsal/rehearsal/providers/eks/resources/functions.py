@@ -115,6 +115,7 @@ def _node_group(account: Account, args: Properties) -> Properties:
     template = group.inputs.get("launchTemplate")
     return {
         "id": group.id,
+        **{key: group.inputs.get(key) for key in ("labels", "nodeGroupName", "nodeRoleArn", "subnetIds")},
         **{key: group.outputs[key] for key in ("amiType", "capacityType", "instanceTypes", "resources", "version")},
         "scalingConfigs": [group.inputs["scalingConfig"]],
         "launchTemplates": [template] if template else [],
@@ -126,6 +127,16 @@ def get_scaling_group(account: Account, args: Properties) -> Properties:
     """``autoscaling:getGroup``: an Auto Scaling group's sizes."""
     group = scaling_group.describe(account, args["name"])
     return {"id": args["name"], **_picked(group, "availabilityZones", "desiredCapacity", "maxSize", "minSize")}
+
+
+@_answers("ec2", "getLaunchTemplate")
+def _launch_template(account: Account, args: Properties) -> Properties:
+    """The security groups of its latest version:
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/ec2_launch_template_data_source.go
+    """
+    data = scaling_group.template(account, {"id": args["id"], "version": "$Latest"})["LaunchTemplateData"]
+    interfaces = [{"securityGroups": each.get("Groups") or []} for each in data.get("NetworkInterfaces") or ()]
+    return {"vpcSecurityGroupIds": data.get("SecurityGroupIds") or [], "networkInterfaces": interfaces}
 
 
 @_answers("ec2", "getVpc")
