@@ -33,10 +33,14 @@ class Case:
 
 
 def declared_by(case: Case) -> list[Declared]:
-    """The case's resources as the readers get them."""
+    """The case's resources as the readers get them; the types of a resource's parents stand before its own, each with
+    a ``$``, as in its URN."""
     urns = {name: f"urn:pulumi:test::test::{token}::{name}" for token, name, _ in case.resources}
     links = {name: {where: (urns[source],) for user, where, source in case.links if user == name} for name in urns}
-    return [Declared(token, name, urns[name], properties, links[name]) for token, name, properties in case.resources]
+    return [
+        Declared(token.rpartition("$")[2], name, urns[name], properties, links[name])
+        for token, name, properties in case.resources
+    ]
 
 
 def blockers(case: Case) -> list[Violation]:
