@@ -1,30 +1,79 @@
-"""Reads rights in Google's projects that everybody gets: every Google account, or everybody on the internet."""
+"""Reads rights in Google's projects that everybody gets: every Google account, or everybody on the internet.
+
+As bindings, members and policies of all providers, and of Config Connector and Crossplane.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from facts.concepts.declared import Exposure
-from facts.concepts.unknown import UNKNOWN, either, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 # https://docs.cloud.google.com/iam/docs/principals-overview#all-users
 _EVERYBODY: Final = ("allAuthenticatedUsers", "allUsers")
+# Who has a role on a service account may act as it: https://docs.cloud.google.com/iam/docs/service-account-permissions
+_SCOPES: Final = ("Project", "Folder", "Organization", "ServiceAccount")
+_KINDS: Final = ("Binding", "Member", "Policy")
+_REFERRED: Final = ("Project", "Folder", "Organization", "IAMServiceAccount")
 
 
 def read_members(declared: Declared) -> Iterable[Item]:
-    """Members of a role in a project, folder or organization, in which no role is for everybody."""
-    role = text(declared.properties.get("role"))
-    members = [declared.properties.get("member"), *items(declared.properties.get("members"))]
-    open_to_all = either(UNKNOWN if each is UNKNOWN else each in _EVERYBODY for each in members)
-    if open_to_all is not False:
-        what = f"{declared.kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
-        yield Exposure("rights", what, open_to_all, declared.urn)
+    """Members of a role, or of a policy's roles, in a project, folder, organization or service account, in which no
+    role is for everybody."""
+    spec = declared.properties.get("spec")
+    sections = [at(spec, "forProvider"), at(spec, "initProvider")]
+    bodies = [each for each in sections if each is not None] or [spec if spec is not None else declared.properties]
+    kind = at(spec, "resourceRef", "kind")
+    if kind is not None and kind is not UNKNOWN and kind not in _REFERRED:
+        return
+    for role, open_to_all in (grant for body in bodies for grant in _grants(body)):
+        if open_to_all is not False:
+            what = f"{declared.kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
+            yield Exposure("rights", what, open_to_all, declared.urn)
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    f"gcp:{scope}/iAM{kind}:IAM{kind}": read_members
-    for scope in ("folder", "organizations", "projects")
-    for kind in ("Binding", "Member")
-}
+def _grants(body: Any) -> Iterator[tuple[Any, Maybe[bool]]]:
+    """Each role, and whether everybody has it."""
+    policy = coalesce(_parsed(at(body, "policyData")), at(body, "policy"), body)
+    for binding in (body, *items(at(policy, "bindings"))):
+        members = [at(binding, "member"), *items(at(binding, "members"))]
+        # Config Connector's have each member by itself, or a reference to an account.
+        names = [at(each, "member") if isinstance(each, Mapping) else each for each in members]
+        yield text(at(binding, "role")), either(UNKNOWN if each is UNKNOWN else each in _EVERYBODY for each in names)
+
+
+def _parsed(policy: Any) -> Any:
+    """https://registry.terraform.io/providers/hashicorp/google/latest/docs/data-sources/iam_policy"""
+    try:
+        return json.loads(policy) if isinstance(policy, str) else policy
+    except ValueError:
+        return {}
+
+
+READERS: Final[Mapping[str, Reader]] = dict.fromkeys(
+    (
+        *(
+            f"gcp:{module}/iAM{kind}:IAM{kind}"
+            for module in ("folder", "organizations", "projects", "serviceaccount")
+            for kind in _KINDS
+        ),
+        *(
+            f"{provider}:index/{scope[:1].lower()}{scope[1:]}Iam{kind}:{scope}Iam{kind}"
+            for provider in ("google", "google-beta")
+            for scope in _SCOPES
+            for kind in _KINDS
+        ),
+        "google-native:cloudresourcemanager/*:*Iam*",
+        "google-native:iam/*:ServiceAccountIam*",
+        "kubernetes:iam.cnrm.cloud.google.com/*:IAMPolicyMember",
+        "kubernetes:iam.cnrm.cloud.google.com/*:IAMPolicy",
+        "kubernetes:iam.cnrm.cloud.google.com/*:IAMPartialPolicy",
+        "kubernetes:cloudplatform.gcp.*upbound.io/*:*IAM*",
+        "kubernetes:iam.gcp.crossplane.io/*:ServiceAccountPolicy",
+    ),
+    read_members,
+)
