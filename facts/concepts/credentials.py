@@ -154,6 +154,8 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Square secret": r"\bsq0csp-[\w-]{43}",
     "a Mailchimp key": r"\b[0-9a-f]{32}-us\d{1,2}\b",
     "an Artifactory key": r"\bAKCp[A-Za-z0-9]{69}\b",
+    # https://docs.k3s.io/cli/token
+    "a token by which nodes join": r"\bK10[0-9a-f]{64}::[\w:.-]+",
     # https://docs.stripe.com/keys, https://www.twilio.com/docs/sendgrid
     "a Stripe key": r"\b[rs]k_live_\w{20,}",
     "a SendGrid key": r"\bSG\.[\w-]{20,}\.[\w-]{20,}",
@@ -173,8 +175,8 @@ _LIKELY: Final = (
     r"\bya29\.[\w.-]+",
     r"\bgh[a-z]_\w{36,}",
     r"\bhttps://hooks\.slack\.com/services/[\w/]+|\bhttps://discord(?:app)?\.com/api/webhooks/[\w/-]+",
-    # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens, https://docs.k3s.io/cli/token
-    r"\b[a-z0-9]{6}\.(?=[a-z]{0,15}\d)[a-z0-9]{16}\b|\bK10[0-9a-f]{64}::[\w:.-]+",
+    # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens
+    r"\b[a-z0-9]{6}\.(?=[a-z]{0,15}\d)[a-z0-9]{16}\b",
     # https://docs.wandb.ai/ref/cli/wandb-login
     r"(?<=\bwandb login )[0-9a-f]{40}\b",
     r"\bsk-[\w-]{20,}",
@@ -258,7 +260,7 @@ _HINTS: Final = (
         "AGE-SECRET-",
     ),
     *("k_live_", "SG.", "sig=", "tskey-", "_v1_", "ATATT3", "gsk_", "r8_", "rpa_"),
-    *("/webhooks/", ":AA", "_authToken", "sq0csp-", "-us", "AKCp"),
+    *("/webhooks/", ":AA", "_authToken", "sq0csp-", "-us", "AKCp", "K10"),
 )
 # Keys that vendors publish, and that open nothing: AWS' examples (https://github.com/awslabs/git-secrets, the option
 # --register-aws; https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html), and that of the

@@ -26,13 +26,27 @@ _APART: Final = (
     "pulumi:providers:gpucluster-machines",
 )
 _PROVIDER: Final = "pulumi:providers:"
+_IN_PART: Final = ("pulumi:providers:helm", "pulumi:providers:kubectl")
+"""Of these a reader knows the login to the cluster only."""
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
 _OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{20,}={0,2}\s*")
 # https://docs.docker.com/reference/cli/docker/login/#credential-stores
 _DOCKER: Final = re.compile(r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{20,}={0,2})\"")
 # Files of cloud-init: https://docs.cloud-init.io/en/latest/reference/yaml_examples/write_files.html
-_ENCODED: Final = re.compile(r"b(?:ase)?64")
+_ENCODED: Final = re.compile(r"b(?:ase)?64|key_?-?data", re.IGNORECASE)
+_LAYERS: Final = 3
+"""How often a key is encoded: a key file in the password of a login, which is in base64."""
+# Resources that have a name and a value of their own: a variable of a pipeline, a parameter of a store.
+_NAMES: Final = ("name", "key", "secretName", "variableName", "parameterName")
+_VALUES: Final = re.compile(r"(?:plain_?text_?|secret_?)?value", re.IGNORECASE)
+# The users of a kubeconfig: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/#AuthInfo
+_USERS: Final = re.compile(
+    r"\buser\b[\"']?\s*:\s*\{?\s*[\"']?(?:token|password)[\"']?\s*:\s*[\"']?(?P<value>[^\s\"',}]+)"
+)
+_USERS_KEY: Final = "a user's token in a kubeconfig"
+# Google's and AWS' tokens of an hour at most, which their own commands write.
+_SHORT: Final = re.compile(r"ya29\.|k8s-aws-v1\.|eyJ")
 _INNER: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}={0,2}")
 _NAMED: Final = "a secret key of a cloud"
 
@@ -55,7 +69,7 @@ class _Place:
 def key_material(resource: Declared) -> Iterator[Credential]:
     """One credential for each value of the resource that is, or contains, a key without an end of its own."""
     by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
-    if by_itself or resource.type.startswith(_APART):
+    if (by_itself and resource.type not in _IN_PART) or resource.type.startswith(_APART):
         return
     place = _Place(certificates=resource.type != _CONFIG_MAP)
     for path, key in _keys(resource.properties, place):
@@ -73,9 +87,8 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
         certified = place.certificates and any(_is_certificate(*each) for each in value.items())
         for key, part in value.items():
             below = place.below(str(key), certified)
-            # A variable has a name, in pipelines also a key.
-            name = coalesce(value.get("name"), value.get("key")) if key == "value" else key
-            if names_clouds_key(str(name)) and _may_be_key(part):
+            name = coalesce(*map(value.get, _NAMES)) if _VALUES.fullmatch(str(key)) else key
+            if names_clouds_key(str(name).rpartition("/")[2]) and _may_be_key(part):
                 yield below.path, UNKNOWN if part is UNKNOWN else _NAMED
             else:
                 yield from _keys(part, below)
@@ -91,13 +104,25 @@ _SHORTEST: Final = 15
 def _key_of(text: str, place: _Place) -> str:
     if len(text) < _SHORTEST:
         return ""
-    plain = (decoded(text) if _BASE64.fullmatch(text) else None) or text
-    inside = [*_DOCKER.findall(plain), *(_INNER.findall(plain) if _ENCODED.search(plain) else ())]
-    for each in (text, plain, *map(decoded, inside)):
-        private = place.private and not (place.certificates and _CERTIFICATE in (each or ""))
-        if each and (key := static_key_in(each, private=private)):
+    for each in _layers(text, _LAYERS):
+        private = place.private and not (place.certificates and _CERTIFICATE in each)
+        if key := static_key_in(each, private=private):
             return key
+        if any(is_literal(user["value"]) and not _SHORT.match(user["value"]) for user in _USERS.finditer(each)):
+            return _USERS_KEY
     return ""
+
+
+def _layers(text: str, depth: int) -> Iterator[str]:
+    """The text, and what is in it in base64."""
+    yield text
+    if depth:
+        whole = decoded(text) if _BASE64.fullmatch(text) else None
+        plain = whole or text
+        inside = [*_DOCKER.findall(plain), *(_INNER.findall(plain) if _ENCODED.search(plain) else ())]
+        for each in (whole, *map(decoded, inside)):
+            if each and each != text:
+                yield from _layers(each, depth - 1)
 
 
 def _is_certificate(key: Any, value: Any) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from facts.concepts.credentials import static_key_in
 from facts.concepts.declared import Credential, EncryptionKey
-from facts.concepts.unknown import UNKNOWN, Maybe, at, either, flag, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, flag, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 
@@ -63,12 +64,39 @@ _LASTING: Final = {
 }
 _GOOGLES: Final = ("gcp", "google", "google-beta", "google-native")
 _AZURES: Final = ("azapi", "azure", "azure-native", "azure-nextgen", "azuread", "azurerm")
-_AZURES_SECRETS: Final = ("clientSecret", "clientCertificatePassword")
+_AZURES_SECRETS: Final = ("clientSecret", "clientCertificatePassword", "clientCertificate")
+# https://registry.terraform.io/providers/hashicorp/helm/latest/docs#authentication
+_LOGINS: Final = ("token", "password", "clientKey")
+# Tokens of minutes: https://developers.google.com/identity/protocols/oauth2,
+# https://github.com/kubernetes-sigs/aws-iam-authenticator#api-authorization-from-outside-a-cluster
+_SHORT_LIVED: Final = ("ya29.", "k8s-aws-v1.")
 
 
 def read_lasting(declared: Declared) -> Iterable[Item]:
     """A key that never ends by itself, or after years."""
     yield Credential(_LASTING[declared.type].format(declared.name), True, declared.urn)
+
+
+def read_application(declared: Declared) -> Iterable[Item]:
+    """An application of Entra ID with a password of its own in a block, which is in the state."""
+    block = declared.properties.get("password")
+    if block not in (None, [], {}):
+        static: Maybe[bool] = UNKNOWN if block is UNKNOWN else True
+        yield Credential(f"the password of application '{declared.name}'", static, declared.urn)
+
+
+def read_clusters_provider(declared: Declared) -> Iterable[Item]:
+    """Providers that log in to a cluster by themselves: by ``kubernetes: {host, token}``, not by an ``exec`` plugin."""
+    login = coalesce(declared.properties.get("kubernetes"), declared.properties)
+    for name in _LOGINS:
+        value = text(at(login, name))
+        if value is not None:
+            static: Maybe[bool] = UNKNOWN if value is UNKNOWN else _lasts(value)
+            yield Credential(f"the {name} of provider '{declared.name}'", static, declared.urn)
+
+
+def _lasts(token: str) -> bool:
+    return static_key_in(token) != "" if token.startswith("eyJ") else not token.startswith(_SHORT_LIVED)
 
 
 def read_registry(declared: Declared) -> Iterable[Item]:
@@ -110,6 +138,8 @@ READERS: Final[Mapping[str, Reader]] = {
     **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native")},
     **{f"pulumi:providers:{package}": read_googles_provider for package in _GOOGLES},
     **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
+    "azuread:index/application:Application": read_application,
+    **{f"pulumi:providers:{package}": read_clusters_provider for package in ("helm", "kubectl")},
     "aws:kms/key:Key": read_amazons,
     "gcp:kms/cryptoKey:CryptoKey": read_googles,
     "azure:containerservice/registry:Registry": read_registry,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -42,9 +42,34 @@ def spellings(resource: Declared) -> tuple[Declared, ...]:
     if resource.outside is not None:
         return (resource,)
     try:
-        return tuple(_spelled(resource))
+        return _with_the_rest(resource, tuple(_spelled(resource)))
     except Exception as error:  # any error: the gate reports it, and checks the other resources
         return (replace(resource, trouble=_words(error), outside=resource.properties),)
+
+
+def _with_the_rest(resource: Declared, spelled: tuple[Declared, ...]) -> tuple[Declared, ...]:
+    """The spellings, of which the first has what none of them says: parameters, annotations, addresses."""
+    if not spelled or spelled[0].type == resource.type:
+        return spelled
+    kept = {text for each in spelled for text in _leaves(each.properties)}
+    rest = replace(resource, properties=_without(resource.properties, kept))
+    return (replace(spelled[0], written=rest), *spelled[1:])
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _leaves(part)
+
+
+def _without(value: Any, kept: Collection[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without(part, kept) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without(part, kept) for part in value]
+    return None if isinstance(value, str) and value in kept else value
 
 
 def _spelled(resource: Declared) -> Iterator[Declared]:
@@ -67,6 +92,7 @@ def _read(resource: Declared) -> Iterable[Item]:
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
         subjects = (*subjects, *key_material(resource))
+        subjects = (*subjects, *(() if resource.written is None else key_material(resource.written)))
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects

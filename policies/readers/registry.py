@@ -33,6 +33,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "dialects.cloudformation",
         "dialects.tools",
     ),
+    "awscc": ("dialects.tools",),
     "aws-native": ("readers.keys", "dialects.cloudformation"),
     "azapi": ("readers.aks.clusters", "readers.keys", "dialects.arm"),
     "azure": (
@@ -55,9 +56,9 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "google-beta": ("readers.gke.rights", "readers.keys", "dialects.tools"),
     "gpucluster": ("readers.pool_prices", "readers.joined"),
     "gpucluster-machines": ("readers.own_machines",),
-    "helm": ("dialects.gitops",),
+    "helm": ("dialects.gitops", "readers.keys"),
     "rancher2": ("dialects.platform_rights",),
-    "kubectl": ("dialects.tools",),
+    "kubectl": ("dialects.tools", "readers.keys"),
     "kubernetes": (
         "dialects.tools",
         "readers.kubernetes.workloads",

@@ -61,6 +61,8 @@ class Declared:
     outside: Properties | None = None
     """Its properties without the objects that it holds, which are resources of their own; ``None`` before
     ``spellings``."""
+    written: Declared | None = None
+    """The resource as the program has it, without the texts that its spellings have; ``None`` where nothing is left."""
     holder: str = ""
     """The type of the resource that holds this object; empty for a resource of the program."""
 

@@ -69,6 +69,8 @@ _OWN: Final = "gpucluster-machines:index"
 _KEEPS_NODE: Final = ("cluster-autoscaler.kubernetes.io/scale-down-disabled", DO_NOT_DISRUPT)
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _TOKEN: Final = "kubernetes.io/service-account-token"
+# https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#bootstrap-token-secret-format
+_BOOTSTRAP: Final = "bootstrap.kubernetes.io/token"
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
 
 
@@ -180,7 +182,13 @@ def read_secret(declared: Declared) -> Iterable[Item]:
 
     https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets
     """
-    if declared.properties.get("type") == _TOKEN:
+    properties = declared.properties
+    ends = coalesce(*(at(properties, key, "expiration") for key in ("stringData", "data")))
+    if properties.get("type") == _BOOTSTRAP and ends is None:
+        yield Credential(
+            f"a token by which nodes join, without an expiration, in Secret '{declared.name}'", True, declared.urn
+        )
+    if properties.get("type") == _TOKEN:
         yield Credential(f"a service account's token in Secret '{declared.name}'", True, declared.urn)
 
 
