@@ -89,7 +89,11 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
 
 
 def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:
-    """The groups on whose nodes the configuration may be in use: those of the workloads that mount it, else all."""
+    """The groups on whose nodes the configuration may be in use: that whose boot data has it, those of the workloads
+    that mount it, else all."""
+    own = [group for group in groups if group.resource and group.resource == sharing.resource]
+    if own:
+        return own
     users = [workload for workload in stack.workloads if sharing.config_map in workload.config_maps]
     if not users:
         return groups

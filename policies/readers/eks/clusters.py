@@ -26,6 +26,7 @@ from policies.readers.eks.template import (
     typed,
     with_registered,
 )
+from policies.readers.kubernetes.parts import shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 
@@ -89,6 +90,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         cluster=cluster,
         scaling_group=of_node_group(declared, name, cluster),
     )
+    yield from shared_by_boot_data(declared)
     yield from role_of_nodes(declared)
 
 

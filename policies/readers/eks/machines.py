@@ -32,6 +32,7 @@ from policies.readers.eks.template import (
     unknown_reasons_for,
     with_image,
 )
+from policies.readers.kubernetes.parts import shared_by_boot_data
 from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -85,6 +86,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         scaling_group=None if for_pods is False else scaling_group(_pattern(declared), tags),
         unknown_reasons={**group.unknown_reasons, **suspended},
     )
+    yield from shared_by_boot_data(declared)
 
 
 def read_instance(declared: Declared) -> Iterable[Item]:

@@ -112,6 +112,26 @@ def read_gateway(declared: Declared) -> Iterable[Item]:
     yield Exposure("network", _title(declared), public, declared.urn, reason)
 
 
+def read_istio(declared: Declared) -> Iterable[Item]:
+    """``IstioOperator``, whose default profile has an ingress gateway with a load balancer.
+
+    https://istio.io/latest/docs/setup/additional-setup/config-profiles,
+    https://istio.io/latest/docs/reference/config/istio.operator.v1alpha1/
+    """
+    spec = declared.properties.get("spec")
+    listed = items(at(spec, "components", "ingressGateways"))
+    if not listed and coalesce(at(spec, "profile"), "default") in _WITH_GATEWAY:
+        listed = [{"enabled": True}]
+    for gateway in listed:
+        service = coalesce(at(gateway, "k8s", "service"), at(spec, "values", "gateways", "istio-ingressgateway"))
+        if flag(at(gateway, "enabled")) is not False and at(service, "type") in (None, "LoadBalancer"):
+            notes = coalesce(at(gateway, "k8s", "serviceAnnotations"), at(service, "serviceAnnotations"))
+            yield Exposure("network", _title(declared), _public(notes, service, ()), declared.urn)
+
+
+_WITH_GATEWAY: Final = ("default", "demo", "preview")
+
+
 def read_class(declared: Declared) -> Iterable[Item]:
     """``IngressClassParams`` of AWS' controller: https://kubernetes-sigs.github.io/aws-load-balancer-controller."""
     spec = declared.properties.get("spec")
@@ -195,6 +215,7 @@ READERS: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(_INGRESSES, read_ingress),
     "kubernetes:gateway.networking.k8s.io/*:Gateway": read_gateway,
     "kubernetes:elbv2.k8s.aws/*:IngressClassParams": read_class,
+    "kubernetes:install.istio.io/*:IstioOperator": read_istio,
 }
 REFERRERS: Final[Mapping[str, Referrer]] = {
     # An annotation of another cloud does nothing, and the cloud decides about an Ingress without a class.

@@ -48,6 +48,7 @@ from policies.readers.kubernetes.machine_labels import (
     amazon_machines,
     short_label,
 )
+from policies.readers.kubernetes.parts import shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import taints_of
 from policies.readers.unknown_reasons import unlisted
@@ -112,6 +113,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         | _limit_unknown_reasons(limits, resource),
         resource=declared.urn,
     )
+    yield from shared_by_boot_data(declared)
 
 
 def read_node_claim(declared: Declared) -> Iterable[Item]:

@@ -62,6 +62,7 @@ _PLUGINS: Final = {"rocm/k8s-device-plugin": "amd", "neuron-device-plugin": "aws
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
 _GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron", "amd.com/")
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.|neuron")
+_GPU_DRIVER: Final = re.compile(r"\bgpu\b|neuron|nvidia|amd\.com", re.IGNORECASE)
 _CLAIM_VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 _CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
 # https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-scale-down-disabled
@@ -168,13 +169,22 @@ def read_config_map(declared: Declared) -> Iterable[Item]:
 def read_claim(declared: Declared) -> Iterable[Item]:
     """A ResourceClaim or a template of claims, if it is for GPUs."""
     requests = _requests(declared)
-    exact = [_exact(request) for request in requests]
-    alternatives = [each for request in requests for each in items(at(request, "firstAvailable"))]
-    for name in dict.fromkeys(text(at(each, "deviceClassName")) for each in (*exact, *alternatives)):
-        if name is UNKNOWN or (name is not None and _GPU_CLASS.search(name)):
-            selectors = [at(each, "selectors") for each in (*exact, *alternatives)]
+    asked = [each for request in requests for each in _asked(request)]
+    for name in dict.fromkeys(text(at(each, "deviceClassName")) for each in asked):
+        if name is UNKNOWN or (name is not None and _is_for_gpus(name, declared.references)):
+            selectors = [at(each, "selectors") for each in asked]
             selective = UNKNOWN in selectors or any(selectors)
             yield GpuClaim(f"{declared.kind} '{declared.name}'", name, selective, declared.urn)
+
+
+def _is_for_gpus(device_class: str, references: Sequence[Declared]) -> bool:
+    """Whether a class of devices is one of GPUs: by its name, or as the program declares it.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#deviceclass
+    """
+    own = (each for each in references if each.kind == "DeviceClass" and each.object_name == device_class)
+    selectors = (at(each.properties, "spec", "selectors") for each in own)
+    return _GPU_CLASS.search(device_class) is not None or any(_GPU_DRIVER.search(str(each)) for each in selectors)
 
 
 def read_secret(declared: Declared) -> Iterable[Item]:
@@ -250,11 +260,22 @@ def _claims_of(declared: Declared) -> list[Any]:
 def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:
     for listed in _claims_of(declared):
         for kind, key in _CLAIMS.items():
-            yield from everything.meant({"kind": kind, "name": at(listed, key)}, declared)
+            for claim in everything.meant({"kind": kind, "name": at(listed, key)}, declared):
+                yield from (claim, *_find_classes(claim, everything))
+
+
+def _find_classes(claim: Declared, everything: Program) -> Iterable[Declared]:
+    names = [at(each, "deviceClassName") for request in _requests(claim) for each in _asked(request)]
+    return [each for each in everything.of_kinds("DeviceClass") if each.object_name in names]
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "pulumi:providers:kubernetes": Referrer(refers=_has_key, finds=_find_machines),
+    **{
+        token: Referrer(refers=lambda _: False, finds=_find_classes)
+        for token, reader in READERS.items()
+        if reader is read_claim
+    },
     **{
         type_token: Referrer(refers=lambda declared: bool(_claims_of(declared)), finds=_find_claims)
         for type_token, reader in READERS.items()
@@ -266,7 +287,8 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 def gpus_of(pod: Any, claims: Sequence[Declared] = ()) -> Maybe[int]:
     """GPUs one pod holds: its containers and sidecars together, or its largest other init container if that is more.
 
-    ``claims``: the ResourceClaims and templates for them that the pod refers to, as far as the program declares them.
+    ``claims``: the ResourceClaims and templates for them that the pod refers to, and their DeviceClasses, as far as
+    the program declares them.
     https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
     """
     together, largest = 0, 0
@@ -280,9 +302,10 @@ def gpus_of(pod: Any, claims: Sequence[Declared] = ()) -> Maybe[int]:
             else:
                 largest = max(largest, count)
     listed = items(at(pod, "resourceClaims"))
-    if pod is UNKNOWN or (len(listed) > len(claims) and not together):
+    found = [each for each in claims if each.kind in _CLAIMS]
+    if pod is UNKNOWN or (len(listed) > len(found) and not together):
         return UNKNOWN  # a claim may be for a GPU: what it asks for is in an object of its own
-    claimed = [_claimed(request) for claim in claims for request in _requests(claim)]
+    claimed = [_claimed(request, claims) for claim in found for request in _requests(claim)]
     known = [count for count in claimed if count is not UNKNOWN]
     return UNKNOWN if len(known) < len(claimed) else max(together, largest) + sum(known)
 
@@ -297,16 +320,25 @@ def _exact(request: Any) -> Any:
     return coalesce(at(request, "exactly"), request)
 
 
-def _claimed(request: Any) -> Maybe[int]:
+def _asked(request: Any) -> list[Any]:
+    """What one request asks for, and each alternative."""
+    return [_exact(request), *items(at(request, "firstAvailable"))]
+
+
+def _claimed(request: Any, references: Sequence[Declared]) -> Maybe[int]:
     """GPUs of one request; ``UNKNOWN`` for alternatives, for all that a node has, and for a part of a GPU.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
     """
     exact = _exact(request)
     device, count = known_text(at(exact, "deviceClassName")), whole(at(exact, "count"), default=1)
-    if device is not None and not _GPU_CLASS.search(device):
+    if device is not None and not _is_for_gpus(device, references):
         return 0
-    known = device == "gpu.nvidia.com" and at(exact, "allocationMode") in (None, "ExactCount")
+    known = (
+        device is not None
+        and (device == "gpu.nvidia.com" or not _GPU_CLASS.search(device))
+        and at(exact, "allocationMode") in (None, "ExactCount")
+    )
     return count if known and count is not None else UNKNOWN
 
 
