@@ -49,10 +49,10 @@ READERS: Final[Mapping[str, Reader]] = {"gpucluster:index:GpuPools": read_gpu_po
 def _looked_up(cluster: Cluster, groups: tuple[NodeGroup, ...], known: Mapping[str, Any]) -> Cluster:
     """With its node groups; where the cloud's resource does not have them, with what the cluster itself says:
     ``systemNodes`` (whether system pods have nodes), ``autoscaler`` and ``networkPolicies``."""
-    if "systemNodes" not in known:
-        return replace(cluster, other_groups=groups)
-    homes, autoscaler = flag(known["systemNodes"]), text(known.get("autoscaler"))
     home = NodeGroup(name="its other nodes", cloud=cluster.cloud, initial_nodes=1)
+    if "systemNodes" not in known:
+        return replace(cluster, other_groups=groups or ((home,) if cluster.managed_nodes is True else ()))
+    homes, autoscaler = flag(known["systemNodes"]), text(known.get("autoscaler"))
     return replace(
         cluster,
         other_groups=UNKNOWN if homes is UNKNOWN else (home,) if homes else (),

@@ -39,7 +39,8 @@ _SIZES = {"max_nodes", "initial_nodes"}
 )
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
-    managed = [cluster for cluster in stack.clusters if cluster.managed_nodes is not False]
+    # The nodes of a cluster that somebody else made are not the program's.
+    managed = [each for each in stack.clusters if each.managed_nodes is not False and each.other_groups == ()]
     if max_hourly_usd is None or not (stack.groups or managed):
         return []
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):

@@ -140,7 +140,10 @@ EKS_BROKEN: Final[Mapping[str, dict[str, Any]]] = {
     "autoscaler-present": {"autoscaler": None},
     "allowed-regions": {"region": "eu-west-1"},
 }
-EKS_LIMITS: Final[Mapping[str, dict[str, Any]]] = {"allowed-regions": {"regions": ["us-west-2"]}}
+EKS_LIMITS: Final[Mapping[str, dict[str, Any]]] = {
+    "allowed-regions": {"regions": ["us-west-2"]},
+    "hourly-cost-ceiling": {"maxHourlyUsd": 10},
+}
 
 
 def violations(rule: str, cluster: object, cloud: str = "gke", unknown: Mapping[str, str] = {}) -> list[Violation]:
@@ -230,6 +233,13 @@ def test_the_pools_of_others_are_judged_by_no_rule() -> None:
         if rule.id in ("low-carbon-region", "unjudged"):
             continue
         assert violations(rule.id, {**KNOWN, "nodePools": [CPUS, theirs]}) == violations(rule.id, KNOWN), rule.id
+
+
+def test_nodes_that_a_cloud_makes_in_a_cluster_of_others_have_no_limit_here() -> None:
+    auto_mode = {**EKS_KNOWN, "computeConfig": {"enabled": True, "nodePools": ["general-purpose"]}}
+    assert (
+        violations("hourly-cost-ceiling", auto_mode, "eks") == violations("hourly-cost-ceiling", EKS_KNOWN, "eks") == []
+    )
 
 
 def test_what_a_preview_puts_off_is_reported() -> None:
