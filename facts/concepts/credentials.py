@@ -121,9 +121,9 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     # https://learn.microsoft.com/azure/storage/common/storage-sas-overview; its end may be in ten years
     "an Azure shared access signature": r"(?<=[?&]sig=)[\w%+/=-]{20,}",
     # https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
-    "a GitHub token": r"\bgh[opsu]_\w{36,}|\bgithub_pat_\w{22,}",
+    "a GitHub token": r"\bgh[opu]_\w{36,}|\bgithub_pat_\w{22,}",
     # https://docs.gitlab.com/security/tokens/#token-prefixes
-    "a GitLab token": r"\bgl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
+    "a GitLab token": r"\bgl(?:agent|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
     # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://wandb.ai
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}",
     "an NGC key": r"\bnvapi-[\w-]{40,}",
@@ -173,7 +173,7 @@ _LIKELY: Final = (
     r"\b(?:A3T[A-Z0-9]|ASIA)[0-9A-Z]{16}\b",
     # https://developers.google.com/identity/protocols/oauth2
     r"\bya29\.[\w.-]+",
-    r"\bgh[a-z]_\w{36,}",
+    r"\bgh[a-z]_\w{36,}|\bglcbt-[\w-]{20,}",
     r"\bhttps://hooks\.slack\.com/services/[\w/]+|\bhttps://discord(?:app)?\.com/api/webhooks/[\w/-]+",
     # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens
     r"\b[a-z0-9]{6}\.(?=[a-z]{0,15}\d)[a-z0-9]{16}\b",
@@ -206,9 +206,9 @@ _CLOUDS_NAMED: Final = re.compile(
 )
 _SECRET: Final = re.compile(r"(?i:secret|storage|wandb)")
 _CLOUDS_KEY: Final = re.compile(rf"[\w.-]*?{_CLOUDS_NAME}")
-# Not a name of a key, a word, or a reference to a store: these are shorter, or have a colon.
+# Not a name of a key, a word, or a reference to a store: these are shorter, or have a colon. Ciphertext is longer.
 _LITERAL: Final = re.compile(
-    r"[A-Za-z0-9/+]{40}|(?!(?i:change|example|placeholder|replace|your))[\w+~.=-][\w/+~.=-]{19,}"
+    r"[A-Za-z0-9/+]{40}|(?!(?i:change|example|placeholder|replace|your))[\w+~.=-][\w/+~.=-]{19,199}"
 )
 # A kubeconfig has its key in base64: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 _KEY_IN_BASE64: Final = r"client-key-data\W{1,8}LS0tLS1CRUdJTi"
@@ -226,6 +226,9 @@ _STATIC: Final = {
 }
 _JWT: Final = re.compile(r"\beyJ[\w-]{10,}\.(eyJ[\w-]{10,})\.[\w-]{20,}")
 _YEAR: Final = 366 * 86_400
+# Google's access tokens and those for EKS' API servers, which clouds give for an hour or for minutes:
+# https://developers.google.com/identity/protocols/oauth2, https://github.com/kubernetes-sigs/aws-iam-authenticator
+_OF_AN_HOUR: Final = re.compile(r"(?:ya29|k8s-aws-v1)\.")
 # Each form has one of these; a search for them is fast in a text of a megabyte.
 _HINTS: Final = (
     *(
@@ -299,6 +302,12 @@ def _never_ends(claims: str) -> bool:
         )
     except (TypeError, ValueError):
         return False
+
+
+def ends_soon(token: str) -> bool:
+    """Whether a token certainly has an end within a year, by its form or its claims."""
+    web = _JWT.fullmatch(token)
+    return _OF_AN_HOUR.match(token) is not None or (web is not None and not _never_ends(web[1]))
 
 
 def names_clouds_key(name: str) -> bool:

@@ -72,7 +72,7 @@ def key_material(resource: Declared) -> Iterator[Credential]:
     if (by_itself and resource.type not in _IN_PART) or resource.type.startswith(_APART):
         return
     place = _Place(certificates=resource.type != _CONFIG_MAP)
-    for path, key in _keys(resource.properties, place):
+    for path, key in _keys({"kind": resource.kind, **resource.properties}, place):
         where = f"{resource.kind} '{resource.name}' ({path})"
         unknown = key is UNKNOWN
         yield Credential(where if unknown else f"{key} in {where}", UNKNOWN if unknown else True, resource.urn)
@@ -85,7 +85,7 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
             yield place.path, key
     elif isinstance(value, Mapping):
         certified = place.certificates and any(_is_certificate(*each) for each in value.items())
-        for key, part in value.items():
+        for key, part in _unsealed(value).items():
             below = place.below(str(key), certified)
             name = coalesce(*map(value.get, _NAMES)) if _VALUES.fullmatch(str(key)) else key
             if names_clouds_key(str(name).rpartition("/")[2]) and _may_be_key(part):
@@ -95,6 +95,16 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _keys(part, place.below(f"[{number}]"))
+
+
+def _unsealed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A ``SealedSecret`` without the values that only its controller can read; any other value as it is.
+
+    https://github.com/bitnami-labs/sealed-secrets
+    """
+    if value.get("kind") != "SealedSecret" or not isinstance(spec := value.get("spec"), Mapping):
+        return value
+    return {**value, "spec": {key: part for key, part in spec.items() if key != "encryptedData"}}
 
 
 _SHORTEST: Final = 15

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from facts.concepts.credentials import ends_soon
 from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, RESOURCES, Effect, Toleration
 from facts.concepts.unknown import (
@@ -72,7 +73,7 @@ _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _TOKEN: Final = "kubernetes.io/service-account-token"
 # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#bootstrap-token-secret-format
 _BOOTSTRAP: Final = "bootstrap.kubernetes.io/token"
-_STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
+_KEY_OF_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*[\"']?([^\s\"',}]+)")
 
 
 def read_workload(declared: Declared) -> Iterable[Item]:
@@ -212,7 +213,7 @@ def read_node_patch(declared: Declared) -> Iterable[Item]:
 
 
 def read_provider(declared: Declared) -> Iterable[Item]:
-    """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin.
+    """``pulumi:providers:kubernetes``: its kubeconfig has an exec plugin or a token that ends within a year.
 
     That of the program's own machines, and of a cluster that the program logs in to with a secret of its stack file, is
     excepted: where no cloud knows the user there may be only a certificate.
@@ -226,7 +227,8 @@ def read_provider(declared: Declared) -> Iterable[Item]:
 
 def _has_key(declared: Declared) -> bool:
     kubeconfig = declared.properties.get("kubeconfig")
-    return kubeconfig is not UNKNOWN and bool(_STATIC_KUBECONFIG.search(str(kubeconfig)))
+    found = () if kubeconfig is UNKNOWN else _KEY_OF_KUBECONFIG.findall(str(kubeconfig))
+    return any(name != "token" or not ends_soon(value) for name, value in found)
 
 
 def _find_machines(declared: Declared, everything: Program) -> Iterable[Declared]:
