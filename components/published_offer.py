@@ -163,7 +163,7 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[Resources]) 
     ``None`` if unknown."""
     known = catalog.of(settings.cloud)
     machines = [known.machines.get(type) for type in pool.nodes.machine_types]
-    free = [known.nodes.allocatable(machine) for machine in machines if machine is not None]
+    free = [known.nodes.offered(machine, settings.autoscaler) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
     own = [pod for pod in (*known.nodes.system_pods, *known.nodes.pods_of(settings.addons)) if pod.per_node]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from facts.catalog import tables
@@ -23,6 +23,8 @@ class CloudNodes:
     """Versions that a pool's image may be pinned to, as in ``al2023@v20261101``; ``None``: none."""
     allocatable: Callable[[Machine], Resources]
     """What a node of a machine leaves for pods."""
+    expected: Mapping[str, Callable[[Machine], Resources]] = field(default_factory=dict)
+    """Autoscaler → what it expects a new node to leave, where that is less: for more it starts none."""
     most_memory_mib: Callable[[Machine], int] | None = None
     """The MiB that a node leaves for pods at most, where some leave more than ``allocatable``."""
     streaming_mib: Callable[[Machine], int] | None = None
@@ -53,6 +55,13 @@ class CloudNodes:
     """An image with PyTorch that can use the RDMA devices."""
     fabric_network: str = ""
     """NCCL's name for the RDMA devices."""
+
+    def offered(self, machine: Machine, autoscaler: str) -> Resources:
+        """What a pod can ask for so that this autoscaler starts a node on which it runs."""
+        left, expected = self.allocatable(machine), self.expected.get(autoscaler, self.allocatable)(machine)
+        return Resources(
+            milli_cpu=min(left.milli_cpu, expected.milli_cpu), memory_mib=min(left.memory_mib, expected.memory_mib)
+        )
 
     def most(self, machine: Machine) -> Resources:
         """What a node leaves for pods at most: with it a warning that a pod stays pending is never false."""

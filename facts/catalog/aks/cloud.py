@@ -8,7 +8,7 @@ from typing import Final
 
 from facts.catalog.account import CloudAccount, CredentialPlugin
 from facts.catalog.aks.naming import pool_name
-from facts.catalog.aks.nodes import allocatable, disk_mib
+from facts.catalog.aks.nodes import allocatable, disk_mib, provisioned
 from facts.catalog.aks.quotas import quotas
 from facts.catalog.choices import Choices
 from facts.catalog.cloud import CloudCatalog
@@ -116,6 +116,7 @@ CATALOG: Final = CloudCatalog(
         cloud="aks",
         images=("ubuntu", "azurelinux"),
         allocatable=allocatable,
+        expected={"node-auto-provisioning": provisioned},
         disk_mib=disk_mib,
         # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
         pod_addresses=256,

@@ -25,6 +25,10 @@ _MEMORY_PER_POD_MIB: Final = 20
 _MEMORY_BASE_MIB: Final = 50
 _MEMORY_AT_MOST: Final = 0.25
 _EVICTION_MIB: Final = 100
+# Of node auto-provisioning: shares of successive GiB.
+_PROVISIONING_TIERS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (float("inf"), 0.02))
+_PROVISIONING_OVERHEAD: Final = 0.075
+_PROVISIONING_EVICTION_MIB: Final = 750
 _FILE_SYSTEM: Final = 129886128 / 1024**2 / 128
 _DISK_FREE: Final = 0.9
 _KERNEL_SHARE: Final = 1 / 64
@@ -64,6 +68,18 @@ def allocatable(machine: Machine) -> Resources:
     return Resources(
         milli_cpu=1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus),
         memory_mib=int(1024 * machine.memory_gib) - reserved_mib(machine.memory_gib, MAX_PODS),
+    )
+
+
+def provisioned(machine: Machine) -> Resources:
+    """What node auto-provisioning expects of a new node, less than the node has: of the nominal memory 7.5 % are the
+    machine's, then shares as before AKS 1.29 and 750 MiB are reserved. For a pod that asks for more it starts no node.
+    https://github.com/Azure/karpenter-provider-azure/blob/352646f5/pkg/providers/instancetype/instancetype.go"""
+    mib = int(1024 * machine.memory_gib)
+    reserved = int(1024 * tiered(machine.memory_gib, _PROVISIONING_TIERS))
+    return Resources(
+        milli_cpu=1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus),
+        memory_mib=max(0, mib - math.ceil(mib * _PROVISIONING_OVERHEAD) - reserved - _PROVISIONING_EVICTION_MIB),
     )
 
 

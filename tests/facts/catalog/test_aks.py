@@ -140,6 +140,18 @@ def test_a_way_out_costs_the_same_whatever_goes_through_it() -> None:
     assert AKS.prices.nat(1, 2) == balancer
 
 
+def test_no_more_is_offered_than_node_auto_provisioning_expects() -> None:
+    """Karpenter on Azure plans with less than a node has: for a pod of 25 GiB it starts no Standard_NC4as_T4_v3."""
+    machine = AKS.machines.get("Standard_NC4as_T4_v3")
+    assert machine is not None
+    left = AKS.nodes.allocatable(machine)
+    assert left.memory_mib > 25_000
+    assert AKS.nodes.offered(machine, "managed") == left
+    # 28 GiB less 7.5 % (2151 MiB), a quarter, a fifth, a tenth and 6 % of 4, 4, 8 and 12 GiB (3399 MiB), and 750 MiB.
+    expected = Resources(milli_cpu=left.milli_cpu, memory_mib=22_372)
+    assert AKS.nodes.offered(machine, "node-auto-provisioning") == expected
+
+
 def test_reserved_memory_is_the_smaller_of_two_rules() -> None:
     small, large = (Machine(type="x", family="x", vcpus=4, memory_gib=gib) for gib in (8, 64))
     eviction = 100

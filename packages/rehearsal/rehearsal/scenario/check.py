@@ -97,7 +97,7 @@ def offer_of(settings: Settings) -> Offer:
 def _pool_offer(settings: Settings, pool: Pool) -> PoolOffer:
     known = catalog.of(settings.cloud)
     machines = _machines(settings, pool)
-    free = [known.nodes.allocatable(machine) for machine in machines]
+    free = [known.nodes.offered(machine, settings.autoscaler) for machine in machines]
     return pool_offer(
         pool,
         milli_cpu=min((each.milli_cpu for each in free), default=None),
