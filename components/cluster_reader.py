@@ -1,7 +1,8 @@
 """Reads a cluster that somebody else made, through its API server: it changes nothing there.
 
 It asks as the user of a kubeconfig of the program (``facts/concepts/kubeconfig.py``), whose token a credential plugin
-prints: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+prints: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. A cluster
+without such logins has a client certificate for its users.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import ssl
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -64,7 +66,7 @@ class ClusterReader:
         """``kubeconfig``: JSON with one context."""
         loaded = json.loads(kubeconfig)
         self._cluster: Mapping[str, Any] = loaded["clusters"][0]["cluster"]
-        self._plugin: Mapping[str, Any] = loaded["users"][0]["user"]["exec"]
+        self._user: Mapping[str, Any] = loaded["users"][0]["user"]
 
     def version(self) -> Object:
         """What the API server says of itself: whether this is its address."""
@@ -127,6 +129,8 @@ class ClusterReader:
         # Authorities of older clusters lack identifiers of keys.
         tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         host = urlsplit(self._cluster["server"]).hostname or ""
+        if "client-certificate-data" in self._user:
+            _add_certificate(tls, self._user)
         here = host == "localhost" or host.startswith("127.") or host == "::1"
         direct = [urllib.request.ProxyHandler({})] if here else []
         return urllib.request.build_opener(urllib.request.HTTPSHandler(context=tls), _NoRedirects, *direct)
@@ -134,13 +138,14 @@ class ClusterReader:
     @cached_property
     def _token(self) -> str:
         """The credential plugin's token."""
-        command, hint = str(self._plugin["command"]), self._plugin.get("installHint") or ""
-        version = str(self._plugin["apiVersion"])
+        plugin: Mapping[str, Any] = self._user["exec"]
+        command, hint = str(plugin["command"]), plugin.get("installHint") or ""
+        version = str(plugin["apiVersion"])
         spec = {"interactive": False, "cluster": dict(self._cluster)}
         asked = json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
         try:
             answer = subprocess.run(
-                [command, *self._plugin.get("args", ())],
+                [command, *plugin.get("args", ())],
                 env={**os.environ, "KUBERNETES_EXEC_INFO": asked},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -171,7 +176,9 @@ class ClusterReader:
         seconds: float = _SECONDS,
     ) -> Object:
         url = f"{self._cluster['server']}{quote(path)}" + (f"?{urlencode(query)}" if query else "")
-        headers = {"Accept": "application/json", "Content-Type": content, "Authorization": f"Bearer {self._token}"}
+        headers = {"Accept": "application/json", "Content-Type": content}
+        if "exec" in self._user:
+            headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)
         try:
@@ -188,6 +195,16 @@ class ClusterReader:
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise SilentServerError(f"no answer from {self._cluster['server']}{path}: {reason}") from None
+
+
+def _add_certificate(tls: ssl.SSLContext, user: Mapping[str, Any]) -> None:
+    """The user's certificate and key. Python reads them from a file alone, which nobody else can read and which goes at
+    once."""
+    with tempfile.NamedTemporaryFile() as file:
+        for key in ("client-certificate-data", "client-key-data"):
+            file.write(base64.b64decode(user[key]) + b"\n")
+        file.flush()
+        tls.load_cert_chain(file.name)
 
 
 def _wait(error: urllib.error.HTTPError) -> float:

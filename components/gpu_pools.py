@@ -18,7 +18,7 @@ from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.node_pool import ClusterAutoscaler, ClusterAutoscalerArgs, GpuNodePool, NodePoolArgs
 from components.published_offer import PublishedOffer, PublishedOfferArgs
-from components.resources import ClusterObjects, Inputs, KubernetesProvider, object_token
+from components.resources import ClusterObjects, Inputs, KubernetesProvider, identifier, object_token
 from components.settings import Problem, Settings, SettingsError, of_running_stack
 from facts.catalog.model import Resources
 from facts.concepts.pool import Pool
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
-_MAY_BE_OUTPUTS: Final = ("name", "nodeIdentity", "nodeClass")
+_MAY_BE_OUTPUTS: Final = ("name", "resourceGroup", "nodeIdentity", "nodeClass")
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
@@ -82,8 +82,8 @@ class Joined:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPoolsArgs:
-    """``settings`` with an ``existingCluster``, whose ``name``, ``node_identity`` and ``node_class`` may be outputs of
-    the program.
+    """``settings`` with an ``existingCluster``, whose ``name``, ``resource_group``, ``node_identity`` and
+    ``node_class`` may be outputs of the program.
 
     Default of all: what the settings say.
     """
@@ -92,13 +92,14 @@ class GpuPoolsArgs:
     name: pulumi.Input[str] | None = None
     node_identity: pulumi.Input[str] | None = None
     node_class: pulumi.Input[str] | None = None
+    resource_group: pulumi.Input[str] | None = None
 
     @classmethod
     def of(cls, keys: Mapping[str, Any]) -> GpuPoolsArgs:
         """The arguments of the ``keys`` of a stack file, without ``gpucluster:``, in any program.
 
-        Of ``existingCluster`` the name, node identity and node class may be outputs; all others decide which resources
-        there are, and are plain.
+        Of ``existingCluster`` name, resource group, node identity and node class may be outputs; all others decide
+        which resources there are, and are plain.
 
         Raises:
             pulumi.RunError: all problems of the keys.
@@ -117,8 +118,13 @@ class GpuPoolsArgs:
             settings = of_running_stack(plain)
         except SettingsError as error:
             raise pulumi.RunError(str(error)) from None
-        identity, node_class = cluster.get("nodeIdentity"), cluster.get("nodeClass")
-        return cls(settings=settings, name=cluster["name"], node_identity=identity, node_class=node_class)
+        return cls(
+            settings=settings,
+            name=cluster["name"],
+            node_identity=cluster.get("nodeIdentity"),
+            node_class=cluster.get("nodeClass"),
+            resource_group=cluster.get("resourceGroup"),
+        )
 
 
 class GpuPools(pulumi.ComponentResource):
@@ -148,7 +154,8 @@ class GpuPools(pulumi.ComponentResource):
         cluster_name = existing.name if args.name is None else args.name
         identity = existing.node_identity if args.node_identity is None else args.node_identity
         node_class = existing.node_class if args.node_class is None else args.node_class
-        given = pulumi.Output.all(cluster_name, identity, node_class)
+        group = existing.resource_group if args.resource_group is None else args.resource_group
+        given = pulumi.Output.all(cluster_name, identity, node_class, group)
         # The name of a cluster that this program makes is known before the cluster is there.
         self._may_be_missing = isinstance(args.name, pulumi.Output) and pulumi.runtime.is_dry_run()
         survey: pulumi.Output[_Survey] = given.apply(lambda known: self._survey(*known)).apply(_known)
@@ -171,7 +178,7 @@ class GpuPools(pulumi.ComponentResource):
         self.handle = joining.cluster(self.settings, found, view, self._deployed)
         kubeconfig = pulumi.Output.secret(view.apply(lambda known: known.kubeconfig))
         # Its owner may renew its CA, and nothing here is made again for that.
-        place = view.apply(lambda known: f"{args.settings.project}/{known.location}/{known.name}")
+        place = view.apply(self._place)
         provider = KubernetesProvider(f"{name}-objects", kubeconfig, place, pulumi.ResourceOptions(parent=self))
         self.objects = ClusterObjects(provider=provider, cluster=None)
         autoscaler = ClusterAutoscaler(
@@ -201,13 +208,20 @@ class GpuPools(pulumi.ComponentResource):
                 f"{self._name}: the cluster is not known yet, so the update looks at it before it adds pools", self
             )
 
-    async def _survey(self, cluster_name: str, identity: str | None, node_class: str | None) -> _Survey | None:
+    async def _survey(
+        self, cluster_name: str, identity: str | None, node_class: str | None, group: str | None
+    ) -> _Survey | None:
         """What is there; ``None`` if the update looks at it."""
         from components import looks  # few stacks look at a cluster
 
         written = self.settings.existing_cluster
         assert written is not None, "the stack names the cluster"
-        known = {"name": cluster_name, "node_identity": identity, "node_class": node_class}
+        known = {
+            "name": cluster_name,
+            "node_identity": identity,
+            "node_class": node_class,
+            "resource_group": group,
+        }
         existing = written.model_copy(update=known)
         file = self.settings.file.model_copy(update={"existing_cluster": existing})
         settings = replace(self.settings, file=file)
@@ -295,8 +309,14 @@ class GpuPools(pulumi.ComponentResource):
         deployed = [self._deployed.outputs(token, name) for token in tokens for name in self._deployed.names(token)]
         return {*(pool.name for pool in self.settings.gpu_pools), *map(self._joining.pool_name, deployed)}
 
+    def _place(self, view: ClusterLookup) -> str:
+        return f"{self.settings.project}/{view.location}/{view.name}"
+
     def _is_own(self, view: ClusterLookup, pool: Pool) -> bool:
-        """Whether the state has a pool of the cluster."""
+        """Whether the state has a pool of the cluster, which need not say where it is."""
+        provider = self._deployed.outputs("pulumi:providers:kubernetes", f"{self._name}-objects")
+        if provider.get("clusterIdentifier") not in (None, identifier(self._place(view))):
+            return False
         name = f"{self._name}-{pool.name}-pool"
         states = (self._deployed.outputs(token, name) for token in self._joining.pool_tokens)
         return any(self._joining.has_pool(view, pool, state) for state in states if state)

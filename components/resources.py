@@ -108,9 +108,17 @@ class KubernetesProvider(pulumi.ProviderResource):
         self, name: str, kubeconfig: pulumi.Output[str], identity: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> None:
         plugin = pulumi.ResourceOptions(version=plugin_version("kubernetes"))
-        identifier = identity.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())
-        inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier, "enableConfigMapMutable": "true"}
+        inputs = {
+            "kubeconfig": kubeconfig,
+            "clusterIdentifier": identity.apply(identifier),
+            "enableConfigMapMutable": "true",
+        }
         super().__init__("kubernetes", name, inputs, pulumi.ResourceOptions.merge(plugin, opts))
+
+
+def identifier(identity: str) -> str:
+    """The provider's ``clusterIdentifier``."""
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,72 @@ _NAMES: Final = tuple(f"{kind}Name" for kind in _KINDS.split())
 """The input that names a resource, where several are there the most specific first."""
 
 _KUBECONFIG: Final = {
-    "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}]
+    "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}],
+    "users": [{"name": "u", "user": {"exec": {"command": "kubelogin", "args": ["--login", "devicecode"]}}}],
 }
+
+
+def credentials(kubeconfig: Mapping[str, Any] = _KUBECONFIG) -> dict[str, Any]:
+    """The answer with a kubeconfig, by default one of a cluster with Entra ID."""
+    return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(json.dumps(kubeconfig).encode()).decode()}]}
+
+
+# As `az aks show` describes one of terraform-azurerm-aks, in the spelling of the provider's function; of
+# cluster-defaults-2025-07.json of the recordings, but for names, Entra ID and the subnet.
+SUBNET: Final = f"{_GROUPS}/network/providers/Microsoft.Network/virtualNetworks/company/subnets/nodes"
+SYSTEM: Final[dict[str, Any]] = {
+    "name": "nodepool1",
+    "mode": "System",
+    "type": "VirtualMachineScaleSets",
+    "vmSize": "Standard_D4ds_v4",
+    "osType": "Linux",
+    "osSKU": "Ubuntu",
+    "count": 3,
+    "enableAutoScaling": False,
+    "enableNodePublicIP": False,
+    "enableEncryptionAtHost": False,
+    "maxPods": 250,
+    "orchestratorVersion": "1.34",
+    "currentOrchestratorVersion": "1.34.4",
+    "vnetSubnetID": SUBNET,
+}
+RESEARCH: Final[dict[str, Any]] = {
+    "name": "research",
+    "location": "eastus",
+    "currentKubernetesVersion": "1.34.4",
+    "kubernetesVersion": "1.34",
+    "provisioningState": "Succeeded",
+    "powerState": {"code": "Running"},
+    "sku": {"name": "Base", "tier": "Standard"},
+    "fqdn": "research-0a.hcp.eastus.azmk8s.io",
+    "nodeResourceGroup": "MC_platform_research_eastus",
+    "identity": {"type": "SystemAssigned"},
+    "identityProfile": {"kubeletidentity": {"resourceId": "research-agentpool"}},
+    "networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay", "networkDataplane": "azure"},
+    "apiServerAccessProfile": {"authorizedIPRanges": ["198.51.100.0/24"]},
+    "aadProfile": {"managed": True, "enableAzureRBAC": True},
+    "disableLocalAccounts": True,
+    "autoUpgradeProfile": {"upgradeChannel": "none", "nodeOSUpgradeChannel": "None"},
+    "oidcIssuerProfile": {"enabled": True, "issuerURL": "https://eastus.oic.prod-aks.azure.com/t/i/"},
+    "securityProfile": {"workloadIdentity": {"enabled": True}},
+    "agentPoolProfiles": [SYSTEM],
+}
+CLUSTERS: Final[dict[str, dict[str, Any]]] = {"research": RESEARCH, "another": RESEARCH}
+"""The clusters of others by name, in the resource group ``platform``; a test may have others."""
+
+
+def _cluster(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A cluster of others, or the stack's own in its first update: its pools come later. The provider's error for one
+    that is not there: https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go"""
+    if asked["resourceGroupName"] != asked["resourceName"] and asked["resourceName"] not in CLUSTERS:
+        raise LookupError('Status=404 Code="ResourceNotFound" Message="The Resource was not found."')
+    return CLUSTERS.get(asked["resourceName"], {"name": "gpu", "agentPoolProfiles": []})
+
+
+def _agent_pool(asked: Mapping[str, Any]) -> dict[str, Any]:
+    pools = CLUSTERS[asked["resourceName"]]["agentPoolProfiles"]
+    return next(dict(pool) for pool in pools if pool["name"] == asked["agentPoolName"])
+
 
 VIRTUAL_NETWORK: Final[dict[str, Any]] = {
     "location": "eastus",
@@ -57,11 +121,9 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     },
     "azure-native:network:getRouteTable": lambda args: ROUTE_TABLE,
     "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
-    # A cluster in its first update: its pools come later.
-    "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
-    "azure-native:containerservice:listManagedClusterUserCredentials": {
-        "kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()}]
-    },
+    "azure-native:containerservice:getAgentPool": _agent_pool,
+    "azure-native:containerservice:getManagedCluster": _cluster,
+    "azure-native:containerservice:listManagedClusterUserCredentials": credentials(),
 }
 
 

@@ -30,9 +30,11 @@ POOLS_ALONE_ON_EKS = ROOT / "examples" / "eks-existing-cluster.yaml"
 """The same with their Karpenter: components/test_eks_pools.py, and a rehearsal."""
 GROUPS_ALONE_ON_EKS = ROOT / "examples" / "eks-groups-existing-cluster.yaml"
 """The same with their cluster-autoscaler: components/test_eks_group_pools.py, and a rehearsal."""
+POOLS_ALONE_ON_AKS = ROOT / "examples" / "aks-existing-cluster.yaml"
+"""The same with the autoscaler of AKS: components/test_aks_pools.py, and a rehearsal."""
 STACK_FILES = sorted(
     {*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")}
-    - {OWN_MACHINES, CONTROL_PLANES, EXISTING, POOLS_ALONE, POOLS_ALONE_ON_EKS, GROUPS_ALONE_ON_EKS}
+    - {OWN_MACHINES, CONTROL_PLANES, EXISTING, POOLS_ALONE, POOLS_ALONE_ON_EKS, GROUPS_ALONE_ON_EKS, POOLS_ALONE_ON_AKS}
 )
 
 

@@ -146,18 +146,68 @@ EKS_LIMITS: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
+# The same on AKS, with an agent pool.
+AKS_SYSTEM: Final[dict[str, Any]] = {"name": "system", "mode": "System", "count": 3, "vmSize": "Standard_D4s_v5"}
+AKS_KNOWN: Final[dict[str, Any]] = {
+    "resourceName": "research",
+    "location": "eastus",
+    "disableLocalAccounts": True,
+    "sku": {"name": "Base"},
+    "networkProfile": {"networkPolicy": "cilium"},
+    "apiServerAccessProfile": {"authorizedIPRanges": ["198.51.100.0/24"]},
+    "autoScalerProfile": {"scaleDownUnneededTime": "10m"},
+    "securityProfile": {"azureKeyVaultKms": {"enabled": True, "keyId": "https://v.vault.azure.net/keys/k/0a"}},
+    "agentPoolProfiles": [AKS_SYSTEM],
+}
+AKS_POOL: Final[dict[str, Any]] = {
+    "resourceName": "research",
+    "resourceGroupName": "platform",
+    "agentPoolName": "t4h4uxo",
+    "mode": "User",
+    "vmSize": "Standard_NC4as_T4_v3",
+    "count": 0,
+    "enableAutoScaling": True,
+    "minCount": 0,
+    "maxCount": 2,
+    "enableNodePublicIP": False,
+    "nodeLabels": {"nvidia.com/gpu.present": "true"},
+    "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
+}
+AKS_BROKEN: Final[Mapping[str, dict[str, Any]]] = {
+    "gpu-not-only-pool": {"agentPoolProfiles": []},
+    "system-pods-home": {"agentPoolProfiles": [{**AKS_SYSTEM, "mode": "User", "nodeTaints": ["team=red:NoSchedule"]}]},
+    "network-policies": {"networkProfile": {"networkPolicy": "none"}},
+    "secrets-encryption": {"securityProfile": {"azureKeyVaultKms": {"enabled": False}}},
+    "control-plane-access": {"apiServerAccessProfile": None},
+    "no-local-accounts": {"disableLocalAccounts": False},
+    "allowed-regions": {"location": "westeurope"},
+}
+_LIMITS: Final[Mapping[str, Mapping[str, dict[str, Any]]]] = {
+    "gke": LIMITS,
+    "eks": EKS_LIMITS,
+    "aks": {"allowed-regions": {"regions": ["eastus"]}},
+}
+_POOLS: Final[Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]]] = {
+    "gke": {"pools-t4-1-pool": ("gcp:container/nodePool:NodePool", POOL)},
+    "eks": EKS_POOLS,
+    "aks": {
+        "pools-drivers": EKS_POOLS["pools-drivers"],
+        "pools-t4-1-pool": ("azure-native:containerservice:AgentPool", AKS_POOL),
+    },
+}
+
+
 def violations(rule: str, cluster: object, cloud: str = "gke", unknown: Mapping[str, str] = {}) -> list[Violation]:
     """What one rule finds in a program of ``GpuPools`` and a pool."""
     properties = {"cloudName": cloud, "cluster": cluster, "unknown": dict(unknown)}
     groups = isinstance(cluster, Mapping) and cluster.get("autoscaler") == "cluster-autoscaler"
-    of_eks = EKS_GROUPS if groups else EKS_POOLS
-    pools = of_eks if cloud == "eks" else {"pools-t4-1-pool": ("gcp:container/nodePool:NodePool", POOL)}
+    pools = EKS_GROUPS if groups else _POOLS[cloud]
     declared = [
         Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties),
         *(Declared(token, name, f"urn:{name}", inputs) for name, (token, inputs) in pools.items()),
     ]
     stack = read_stack(declared)
-    one, limits = BY_ID[rule], (EKS_LIMITS if cloud == "eks" else LIMITS).get(rule, {})
+    one, limits = BY_ID[rule], _LIMITS[cloud].get(rule, {})
     if one.scope == "stack":
         return one.check(stack, limits)
     items = [item for each in declared for item in read(each) if isinstance(item, one.subjects)]
@@ -201,6 +251,14 @@ def test_on_eks_no_rule_asks_for_an_autoscaler_of_the_stack_beside_node_groups()
 def test_on_eks_it_is_not_evaluated_while_the_cluster_is_not_known(rule: str) -> None:
     if rule != "autoscaler-present":  # the update refuses a cluster without one
         assert {violation.not_evaluated for violation in violations(rule, UNKNOWN, "eks")} == {True}
+
+
+@pytest.mark.parametrize("rule", AKS_BROKEN)
+def test_on_aks_a_rule_that_needs_the_cluster_judges_it(rule: str) -> None:
+    assert violations(rule, AKS_KNOWN, "aks") == []
+    broken = violations(rule, {**AKS_KNOWN, **AKS_BROKEN[rule]}, "aks")
+    assert [violation.not_evaluated for violation in broken] == [False]
+    assert {violation.not_evaluated for violation in violations(rule, UNKNOWN, "aks")} == {True}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from components.clouds.aks.pools import image, installs_driver
 from components.clouds.base import AdminObjects
 from components.clouds.raw import beside
 from components.resources import CustomResource
+from components.settings import Settings
 from facts import catalog
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.concepts.kubernetes import manifest
@@ -35,17 +36,24 @@ _GROUP: Final = "karpenter.azure.com"
 _KIND: Final = "AKSNodeClass"
 
 
-def node_class(pool: Pool, *, subnet: pulumi.Input[str], tags: dict[str, str]) -> dict[str, Any]:
-    """The pool's AKSNodeClass, of its name.
+def node_class(
+    pool: Pool,
+    *,
+    subnet: pulumi.Input[str] | None,
+    tags: dict[str, str],
+    max_pods: int = MAX_PODS,
+    encryption_at_host: bool = True,
+) -> dict[str, Any]:
+    """The pool's AKSNodeClass, of its name; without a ``subnet`` its nodes are in that of the cluster.
 
     Fields: https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass
     """
     spec: dict[str, Any] = {
         "imageFamily": image(pool),
         "osDiskSizeGB": pool.nodes.disk_gb,
-        "maxPods": MAX_PODS,
-        "vnetSubnetID": subnet,
-        "security": {"encryptionAtHost": True},
+        "maxPods": max_pods,
+        **({} if subnet is None else {"vnetSubnetID": subnet}),
+        "security": {"encryptionAtHost": encryption_at_host},
         "tags": tags,
     }
     if pool.role == "gpu" and not installs_driver(pool.gpus):
@@ -66,18 +74,27 @@ class NodeAutoProvisioning:
         settings = self._context.settings
         made = node_class(pool, subnet=self._context.subnet, tags=dict(settings.labels))
         made_of = self._objects.declare(f"{name}-class", made, opts.parent, self._context.control_plane)
-        pool_manifest = node_pools.node_pool(
-            pool,
-            catalog.of("aks").machines,
-            node_class=(_GROUP, _KIND, pool.name),
-            capacity="spot" if pool.scaling.spot else "on-demand",
-            weight=self._weights[pool.name],
-            unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
-            maintenance=settings.maintenance,
-        )
-        if settings.network.dataplane == "cilium":
-            _wait_for_cilium(pool_manifest["spec"]["template"])
-        return self._objects.declare(name, pool_manifest, opts.parent, made_of)
+        manifest = node_pool(settings, pool, self._weights[pool.name], cilium=settings.network.dataplane == "cilium")
+        return self._objects.declare(name, manifest, opts.parent, made_of)
+
+
+def node_pool(
+    settings: Settings, pool: Pool, weight: int, *, cilium: bool, unneeded_minutes: int | None = None
+) -> dict[str, Any]:
+    """The pool's NodePool, of its name; ``cilium``: it carries the traffic of the cluster's pods. ``unneeded_minutes``:
+    idle ones before its nodes go, by default those of the settings."""
+    made = node_pools.node_pool(
+        pool,
+        catalog.of("aks").machines,
+        node_class=(_GROUP, _KIND, pool.name),
+        capacity="spot" if pool.scaling.spot else "on-demand",
+        weight=weight,
+        unneeded_minutes=unneeded_minutes or pool.scaling.unneeded_minutes or settings.idle_minutes,
+        maintenance=settings.maintenance,
+    )
+    if cilium:
+        _wait_for_cilium(made["spec"]["template"])
+    return made
 
 
 def _wait_for_cilium(template: dict[str, Any]) -> None:

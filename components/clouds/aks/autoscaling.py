@@ -38,6 +38,11 @@ _PACKED_BELOW: Final = 0.5
 it, so it is the autoscaler's own ``--scale-down-gpu-utilization-threshold``; CPU nodes have the same by the profile's
 ``scaleDownUtilizationThreshold``: https://learn.microsoft.com/azure/aks/cluster-autoscaler"""
 
+_PACKS: Final = (
+    f"A node with less than {_PACKED_BELOW:.0%} in use is drained, too, if its pods fit elsewhere and none has the "
+    f'annotation {SAFE_TO_EVICT}: "false"'
+)
+_LOCATION: Final = "one scale set over the pool's zones; Azure chooses the zone of a node"
 _UNTAINTED: Final = "yes, with DaemonSet pods only; system pods without a disruption budget are moved"
 
 
@@ -51,7 +56,7 @@ def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile
         # A new node delays scale-down of every pool: Azure has no such delay per pool. It costs nothing while it is
         # shorter than the idle time, which runs at the same time.
         "scaleDownDelayAfterAdd": "1m",
-        "maxNodeProvisionTime": f"{_provision_minutes(settings)}m",
+        "maxNodeProvisionTime": f"{provision_minutes(settings)}m",
         # Either of these would keep an idle GPU node for a pod that can run elsewhere.
         "skipNodesWithSystemPods": "false",
         "skipNodesWithLocalStorage": "false",
@@ -60,7 +65,8 @@ def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile
     }
 
 
-def _provision_minutes(settings: Settings) -> int:
+def provision_minutes(settings: Settings) -> int:
+    """Minutes that a node of the slowest pool may take to start."""
     large = any(pool.gpus.per_node >= _MANY_GPUS for pool in settings.gpu_pools)
     return _LARGE_PROVISION_MINUTES if large else _PROVISION_MINUTES
 
@@ -72,6 +78,15 @@ def order(pools: Sequence[Pool]) -> dict[str, Any]:
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
+    if settings.existing_cluster is not None and settings.autoscaler != auto_provisioning.NAME:
+        return PoolGovernance(
+            governed_by="AKS managed cluster autoscaler, by the profile that the cluster's owner sets",
+            location_policy=_LOCATION,
+            choice="among the pools whose nodes fit the pending pods: as the expander of the cluster's profile says",
+            scale_up=_reason(pool),
+            scale_down=f"as the cluster's profile says, by default 10 minutes after the node's last pod. {_PACKS}",
+            reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
+        )
     minutes = settings.idle_minutes
     if settings.autoscaler == auto_provisioning.NAME:
         return PoolGovernance(
@@ -84,19 +99,18 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
         )
     return PoolGovernance(
         governed_by="AKS managed cluster autoscaler, expander priority",
-        location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
+        location_policy=_LOCATION,
         choice=_CHOICE,
-        scale_up=_scale_up(pool, settings),
-        scale_down=f"{minutes} minutes after the last pod of the node ended, the same for all pools of the cluster. A "
-        f"node with less than {_PACKED_BELOW:.0%} in use is drained, too, if its pods fit elsewhere and none has "
-        f'the annotation {SAFE_TO_EVICT}: "false"',
+        scale_up=f"{_reason(pool)}; a pool without capacity is skipped after {provision_minutes(settings)} minutes",
+        scale_down=f"{minutes} minutes after the last pod of the node ended, the same for all pools of the cluster. "
+        f"{_PACKS}",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
 
 
-def _scale_up(pool: Pool, settings: Settings) -> str:
+def _reason(pool: Pool) -> str:
     reason = "a pending pod that fits this pool's labels, taints and free capacity"
     if pool.gpus.mig is not None:
         # https://github.com/Azure/AKS/issues/3427
         reason += "; the autoscaler counts whole GPUs of a new node, so a burst may start more nodes than needed"
-    return f"{reason}; a pool without capacity is skipped after {_provision_minutes(settings)} minutes"
+    return reason

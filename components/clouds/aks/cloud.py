@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from components.clouds.aks import access, autoscaling
+from components.clouds.aks import access, autoscaling, joined
 from components.clouds.aks.cluster import AksCluster
 from components.clouds.base import Cloud, GpuDaemon
 from components.clouds.device_plugin import managed_device_plugin, plugin_of_maker
@@ -39,4 +39,5 @@ CLOUD: Final = Cloud(
     gpu_exporters=gpu_exporter,
     subject=access.subject,
     governance=autoscaling.governance,
+    joining=joined.JOINING,
 )

@@ -117,6 +117,8 @@ class AksCluster(CloudCluster):
         self._context = Context(
             settings=settings,
             control_plane=self.resource,
+            made=(self.resource,),
+            name=self.resource.outputs["name"],
             group=group_name,
             subnet=network.subnet,
             nodes=identities.nodes,

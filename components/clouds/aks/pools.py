@@ -5,12 +5,13 @@ https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 
-from components.clouds.aks.context import Context
+from components.clouds.aks.context import Context, PoolsContext
 from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.clouds.aks.running_pools import RunningPool, count, version
 from components.clouds.declare import aks as declare
@@ -19,7 +20,7 @@ from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
 from facts.catalog.aks.nodes import MAX_PODS, surge_nodes
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.kubernetes import ALL_OPERANDS, GPU_RESOURCE, Taint
 from facts.concepts.parts import Gpus, Image
 from facts.concepts.pool import Pool
 
@@ -59,6 +60,10 @@ _FIXED: Final = (
     "spotMaxPrice",
     "vnetSubnetID",
 )
+
+
+TAKEN_OVER: Final = ("enableEncryptionAtHost", "maxPods", "podIPAllocationMode", "podSubnetID", "vnetSubnetID")
+"""Of a pool in a cluster that somebody else made: what it has as those that are there, unless its ``raw`` says it."""
 
 
 def admin_profile(
@@ -103,10 +108,10 @@ def aks_taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value or ''}:{taint.effect}"
 
 
-def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool:
+def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.AgentPool:
     inputs: aks.AgentPool = {
         "resourceGroupName": context.group,
-        "resourceName": context.control_plane.outputs["name"],
+        "resourceName": context.name,
         "agentPoolName": pool_name(pool.name),
         "mode": "User",
         "count": count(pool, running),
@@ -131,7 +136,20 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         inputs["upgradeSettings"] = _upgrade(pool)
     if pool.role == "gpu":
         _add_gpus(inputs, pool)
+    if context.theirs is not None:
+        own = {key: value for key, value in inputs.items() if key not in TAKEN_OVER}
+        inputs = cast("aks.AgentPool", {**own, **_taken_over(context.theirs, pool)})
+        inputs["nodeLabels"] = {**without_operator(pool), **inputs["nodeLabels"]}
     return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
+
+
+def _taken_over(theirs: pulumi.Output[Mapping[str, Any]], pool: Pool) -> dict[str, Any]:
+    return {key: theirs.apply(operator.methodcaller("get", key)) for key in TAKEN_OVER if key not in pool.raw}
+
+
+def without_operator(pool: Pool) -> dict[str, str]:
+    """The label by which NVIDIA's GPU Operator of somebody else leaves nodes alone, where AKS installs the driver."""
+    return {ALL_OPERANDS: "false"} if installs_driver(pool.gpus) else {}
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
@@ -181,7 +199,7 @@ def installs_driver(gpus: Gpus) -> bool:
 def _add_nodes(
     inputs: aks.AgentPool | aks.ManagedClusterAgentPoolProfile,
     pool: Pool,
-    subnet: pulumi.Input[str],
+    subnet: pulumi.Input[str] | None,
     tags: dict[str, str],
 ) -> None:
     """What both forms of a pool say of its nodes."""
@@ -193,7 +211,8 @@ def _add_nodes(
     # Ephemeral disks are limited by what each size has; a managed disk of any size fits them all.
     inputs["osDiskType"] = "Managed"
     inputs["maxPods"] = MAX_PODS
-    inputs["vnetSubnetID"] = subnet
+    if subnet is not None:
+        inputs["vnetSubnetID"] = subnet
     if zones := zone_numbers(pool.nodes.zones):
         inputs["availabilityZones"] = zones
     inputs["nodeLabels"] = dict(pool.nodes.labels)
@@ -210,22 +229,25 @@ def _add_nodes(
 
 
 def agent_pool(
-    context: Context, name: str, pool: Pool, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
+    context: PoolsContext, name: str, pool: Pool, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
     """A separate pool, in addition to the one of the cluster's creation; declared ``after`` other resources."""
+    # Its owner may change these of other pools; with a change here the nodes would be made again, jobs and all.
+    ignored = [] if context.theirs is None else [key for key in TAKEN_OVER if key not in pool.raw]
     behaviour = pulumi.ResourceOptions(
         depends_on=list(after),
+        ignore_changes=ignored,
         replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         # One request ends the cluster with its pools; one for each pool would also wait for disruption budgets:
         # https://learn.microsoft.com/azure/aks/delete-node-pool
-        deleted_with=context.control_plane,
+        deleted_with=next(iter(context.made), None),
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        _inputs(context, pool, context.running_pools.find(pool, [context.control_plane, *after])),
+        _inputs(context, pool, context.running_pools.find(pool, [*context.made, *after])),
         pulumi.ResourceOptions.merge(opts, behaviour),
     )

@@ -21,17 +21,18 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.base import ClusterLookup
 from components.clouds.data_lookup import data_lookup, look_up
 from components.settings import Settings
 from facts.catalog.aks.naming import pool_name
 from facts.concepts.pool import Pool
 
-_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
-_POOL: Final = "azure-native:containerservice:getAgentPool"
+CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
+POOL: Final = "azure-native:containerservice:getAgentPool"
 
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
-_NOT_THERE: Final = "Status=404 "
+NOT_THERE: Final = "Status=404 "
 
 RunningPool = pulumi.Output[Mapping[str, Any]] | None
 """A pool as Azure has it; ``None`` of one that is new, and of one that no autoscaler changes. Empty if it ended with a
@@ -50,7 +51,7 @@ class RunningPools:
         # Both have the same name (``AksCluster``), known before either is declared.
         self._place = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
         self._parent = parent
-        resource = _look_up(_CLUSTER, self._place, parent)
+        resource = _look_up(CLUSTER, self._place, parent)
         self.cluster_exists = bool(resource)
         kms = (resource.get("securityProfile") or {}).get("azureKeyVaultKms") or {}
         self.secrets_key: str | None = kms.get("keyId") if kms.get("enabled") else None
@@ -62,7 +63,25 @@ class RunningPools:
         name = pool_name(pool.name)
         if not pool.scaling.autoscaled or name not in self._names:
             return None
-        return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after, _NOT_THERE)
+        return data_lookup(POOL, {**self._place, "agentPoolName": name}, self._parent, after, NOT_THERE)
+
+
+class JoinedPools:
+    """The agent pools of a stack in a cluster that somebody else made, of which ``found`` says what is there."""
+
+    def __init__(self, found: pulumi.Output[ClusterLookup], parent: pulumi.Resource) -> None:
+        self._found, self._parent = found, parent
+
+    def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
+        """The existing pool, read when all of ``after`` is up to date; empty if it is new."""
+
+        def look(known: ClusterLookup) -> Any:
+            if pool.name not in known.pools:
+                return {}
+            place = {"resourceGroupName": known.network["resourceGroup"], "resourceName": known.name}
+            return data_lookup(POOL, {**place, "agentPoolName": pool_name(pool.name)}, self._parent, after, NOT_THERE)
+
+        return self._found.apply(look)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
@@ -100,6 +119,6 @@ def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) 
     try:
         return look_up(token, arguments, parent)
     except Exception as error:
-        if _NOT_THERE in str(error):
+        if NOT_THERE in str(error):
             return {}
         raise

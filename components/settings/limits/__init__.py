@@ -43,8 +43,6 @@ def problems(settings: Settings) -> Checked:
 
 def of_pools(raw: Mapping[str, Any], known: CloudCatalog) -> tuple[Mapping[str, Any], list[Problem]]:
     """The keys of a file with ``existingCluster`` that are about its pools, and a problem for each of the others."""
-    if not known.choices.joins_clusters:
-        return {key: value for key, value in raw.items() if key != joining.KEY}, [joining.unsupported(known.name)]
     # Until the cluster has a name, nobody knows what the file is about.
     written = raw[joining.KEY]
     return joining.belonging_to_cluster(raw, known.choices) if isinstance(written, Mapping) and written else (raw, [])

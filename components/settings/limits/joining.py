@@ -74,13 +74,6 @@ def is_of_pools(path: str) -> bool:
     return path.partition(".")[0] not in REFUSED or path.partition(".")[2] in _OWN_SCALING
 
 
-def unsupported(cloud: str) -> Problem:
-    """A cloud whose clusters cannot be joined."""
-    message = f"pools on a cluster that somebody else made are not supported on {cloud} yet"
-    remedy = "Leave it out; cloud: existing is for a cluster that is there (docs/existing-clusters.md)"
-    return Problem(KEY, message, remedy)
-
-
 def needs_of_owner(settings: Settings) -> Iterator[Problem]:
     """What needs a part of the cluster that only its owner can change."""
     joins = settings.known.choices.joins_clusters

@@ -191,6 +191,11 @@ class ExistingCluster(Section):
     """A cluster that somebody else made, to which the stack adds its GPU pools."""
 
     name: Annotated[StrictStr, Field(min_length=1)] = Field(description="the cluster's name in the cloud")
+    resource_group: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="only on AKS, and required there: the resource group that the cluster is in, not the one of its "
+        "nodes (`az aks list -o table`)",
+    )
     node_identity: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None,
         description="identity of the pools' nodes; on GKE the e-mail address of a service account, on EKS with "

@@ -139,6 +139,7 @@ CATALOG: Final = CloudCatalog(
         cloud="aks",
         autoscalers=("managed", "node-auto-provisioning"),
         channels=("rapid", "regular", "stable", "extended"),
+        joins_clusters=("managed", "node-auto-provisioning"),
         unsupported_capacity={
             "capacity-block": "Azure reserves machines without an end: write reserved",
             "flex-start": "Azure keeps no queue for machines: write spot, or reserved",

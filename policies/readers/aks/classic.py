@@ -14,11 +14,11 @@ from policies.readers.aks.clusters import (
     RESIZED,
     read_agent_pool,
     read_capacity_reservation,
-    read_managed_cluster,
     read_scale_set,
     read_setting,
     read_virtual_machine,
 )
+from policies.readers.aks.clusters import read_cluster as read_managed_cluster
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _POOL_NAMES: Final[Mapping[str, str]] = {

@@ -55,7 +55,7 @@ _NAMES: Final = ("vmScaleSetName", "name")
 _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 
 
-def read_managed_cluster(declared: Declared) -> Iterable[Item]:
+def read_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
     inputs = declared.properties
     name: Maybe[str] = coalesce(text(inputs.get("resourceName")), declared.name)
@@ -221,7 +221,7 @@ def read_generic(declared: Declared) -> Iterable[Item]:
 
 
 _GENERIC: Final[Mapping[str, Reader]] = {
-    "microsoft.containerservice/managedclusters": read_managed_cluster,
+    "microsoft.containerservice/managedclusters": read_cluster,
     "microsoft.containerservice/managedclusters/agentpools": read_agent_pool,
     "microsoft.containerservice/agentpools": read_agent_pool,
     "microsoft.compute/capacityreservationgroups/capacityreservations": read_capacity_reservation,
@@ -252,7 +252,7 @@ GENERIC: Final = (read_generic, read_update)
 
 # The API version is part of the token (containerservice/v20250901) or of the package (azure-native_containerservice_…).
 READERS: Final[Mapping[str, Reader]] = {
-    "azure-native*:containerservice*:ManagedCluster": read_managed_cluster,
+    "azure-native*:containerservice*:ManagedCluster": read_cluster,
     "azure-native*:containerservice*:AgentPool": read_agent_pool,
     "azure-native*:compute*:CapacityReservation": read_capacity_reservation,
     "azure-native*:compute*:VirtualMachine": read_virtual_machine,

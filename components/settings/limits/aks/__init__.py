@@ -54,6 +54,15 @@ def _identities(settings: Settings) -> Iterator[Problem]:
             )
 
 
+def _joined(settings: Settings) -> Iterator[Problem]:
+    if settings.existing_cluster is not None and settings.existing_cluster.resource_group is None:
+        yield Problem(
+            "existingCluster.resourceGroup",
+            "missing: Azure knows a cluster by its name in a resource group",
+            "Write the group that az aks list -o table prints, not the group of its nodes, which begins with MC_",
+        )
+
+
 CHECKS: Final = (
     functools.partial(rows.refused, rows=REFUSED),
     network.existing,
@@ -64,5 +73,6 @@ CHECKS: Final = (
     _disk_key,
     _identities,
     network.range_problems,
+    _joined,
 )
 """What AKS does not support."""

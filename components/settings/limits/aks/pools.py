@@ -23,7 +23,7 @@ _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/utils/gpu/gpu.go, and
 # https://learn.microsoft.com/azure/aks/upgrade-os-version
-_FIRST_FOR_AMD: Final = 35
+FIRST_FOR_AMD: Final = 35
 
 RESERVATION: Final = re.compile(
     r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
@@ -99,12 +99,12 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 "Write image: ubuntu, or leave it out",
             )
         version = settings.kubernetes.version
-        if not pool.gpus.of_nvidia and version is not None and common.minor(version) < _FIRST_FOR_AMD:
+        if not pool.gpus.of_nvidia and version is not None and common.minor(version) < FIRST_FOR_AMD:
             yield Problem(
                 "kubernetes.version",
                 f"{pool.gpus.type} needs Ubuntu 24.04 and an autoscaler that counts {pool.gpus.resource}, which come "
-                f"with Kubernetes 1.{_FIRST_FOR_AMD}",
-                f"Write '{common.oldest_version(settings, _FIRST_FOR_AMD)}' or newer, or leave it out",
+                f"with Kubernetes 1.{FIRST_FOR_AMD}",
+                f"Write '{common.oldest_version(settings, FIRST_FOR_AMD)}' or newer, or leave it out",
             )
 
 
@@ -171,6 +171,15 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
 
 
 def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
+    if settings.existing_cluster is not None:
+        for pool in settings.pools:
+            if pool.scaling.unneeded_minutes is not None:
+                yield Problem(
+                    f"{pool.declared_at}.unneededMinutes",
+                    "AKS's autoscaler has one idle time for all pools, which the cluster's owner sets",
+                    "Leave it out; the preview says what it is",
+                )
+        return
     everywhere = settings.idle_minutes
     for pool in settings.pools:
         if (minutes := pool.scaling.unneeded_minutes) not in (None, everywhere):

@@ -120,6 +120,33 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Write capacity: on-demand, or leave it out",
     ),
     Refused(
+        keys=("existingCluster.nodeIdentity",),
+        message="all nodes of an AKS cluster have its kubelet identity",
+        remedy="Leave it out; pods have identities of their own by workload identity",
+    ),
+    Refused(
+        keys=("existingCluster.location",),
+        message="a resource group has one cluster of a name",
+        remedy="Leave it out, and write resourceGroup",
+    ),
+    Refused(
+        keys=("existingCluster.nodeClass",),
+        message="pools take over the subnet and settings of the node pools that are there, not those of a class",
+        remedy="Leave it out",
+    ),
+    Refused(
+        keys=("existingCluster.subnets", "existingCluster.securityGroups"),
+        message="pools are in the subnet of the node pools that are there, with the security group that AKS makes",
+        remedy="Leave it out; raw: {vnetSubnetID: …} of a pool names another subnet of the network",
+    ),
+    # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
+    Refused(
+        keys=("security.diskKey",),
+        present=("existingCluster",),
+        message="AKS encrypts disks of all nodes with the disk encryption set that the cluster was made with",
+        remedy="Leave it out",
+    ),
+    Refused(
         keys=("network.dnsEndpoint",),
         message="AKS has no DNS endpoint: access to the control plane is restricted by address",
         remedy="Leave it out, and write your own address in authorizedNetworks",
@@ -186,6 +213,18 @@ FORMS: Final[tuple[Form, ...]] = (
         written=re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]"),
         is_not="a valid name of an AKS cluster",
         remedy="Use 1 to 63 letters, digits, '-' and '_', with a letter or digit at both ends",
+    ),
+    Form(
+        keys=("existingCluster.resourceGroup",),
+        written=re.compile(r"[-\w.()]{0,89}[-\w()]"),
+        is_not="the name of a resource group",
+        remedy="Write the name alone, which follows /resourceGroups/ in the cluster's ID",
+    ),
+    Form(
+        keys=("existingCluster.name",),
+        written=re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]"),
+        is_not="the name of an AKS cluster",
+        remedy="Write the name alone, the last part of the cluster's ID",
     ),
     Form(
         keys=("access[].who",),

@@ -170,6 +170,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out",
     ),
     Refused(
+        keys=("existingCluster.resourceGroup",),
+        message="clusters of EKS are in an account, without groups",
+        remedy="Leave it out; your login decides about the account",
+    ),
+    Refused(
         keys=("security.dataKey",),
         message="on EKS the program encrypts registry and bucket with the cloud's own key",
         remedy="Leave it out, or declare registry and bucket in your own program",

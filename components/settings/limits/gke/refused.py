@@ -69,6 +69,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
         remedy="Leave it out",
     ),
     Refused(
+        keys=("existingCluster.resourceGroup",),
+        message="clusters of GKE are in a project, without groups",
+        remedy="Leave it out; gcp:project is the project",
+    ),
+    Refused(
         keys=("network.privateEndpoint",),
         together={"network.dnsEndpoint": False, "network.existing": None},
         message="the control plane would be reachable only from the network that this stack creates, so the program "

@@ -103,9 +103,12 @@ class OnTheirCluster(Rehearsal):
         file = program.file
         if not file.is_file():
             settings, project = self._stack.settings, yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
+            existing = settings.existing_cluster
+            group = None if existing is None else existing.resource_group
             values = {"name": settings.cluster_name, "region": settings.region, "zones": list(settings.zones)}
             if len(settings.known.choices.autoscalers) > 1:
                 values["autoscaler"] = settings.autoscaler
+            values |= {} if group is None else {"resourceGroup": group}
             config = {f"{project['name']}:{key}": value for key, value in values.items()}
             config[catalog.of(settings.cloud).account.key] = settings.project
             file = folder / "config.yaml"

@@ -1,5 +1,5 @@
-"""What exists before the stack: the network, the disk encryption set, the groups of reservations and of the key vault,
-the containers of blobs and the registries that its file names, as another program would create them."""
+"""What exists before the stack: the network, the cluster, the disk encryption set, the groups of reservations and of
+the key vault, the containers of blobs and the registries that its file names, as another program would create them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
 from facts.catalog.aks.resource_ids import ENCRYPTION_SET as KEY_SET
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, parse_key
 from facts.catalog.aks.resource_ids import IDENTITY as IDENTITY_ID
-from rehearsal.providers.aks.cloud import GROUP
+from rehearsal.providers.aks.cloud import CLUSTER, GROUP
 from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
 from rehearsal.providers.aks.identity import (
     CONTRIBUTORS,
@@ -33,6 +33,9 @@ from rehearsal.providers.base import Created, Properties
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], Created | None, None]:
     """Type and inputs of each resource, with their resource groups; empty if the stack names none."""
+    if settings.existing_cluster is not None:
+        existing_cluster = settings.existing_cluster
+        yield from _cluster(settings, existing_cluster.name, str(existing_cluster.resource_group))
     yield from _network(settings)
     existing = settings.network.existing
     network = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
@@ -47,6 +50,29 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created |
     if written is not None:
         yield ENCRYPTION_SET, _encryption_set(settings, written)
     yield from _identities(settings, made)
+
+
+def _cluster(settings: Settings, name: str, group: str) -> Generator[tuple[str, Properties], Created | None, None]:
+    """It is in a network of Azure's, and admits an office."""
+    yield GROUP, {"resourceGroupName": group, "location": settings.region}
+    system = {"name": "system", "mode": "System", "count": 2, "vmSize": "Standard_D4s_v5", "osType": "Linux"}
+    yield (
+        CLUSTER,
+        {
+            "resourceGroupName": group,
+            "resourceName": name,
+            "location": settings.region,
+            "dnsPrefix": "company",
+            "sku": {"name": "Base", "tier": "Standard"},
+            "identity": {"type": "SystemAssigned"},
+            "aadProfile": {"managed": True, "adminGroupObjectIDs": [str(uuid.UUID(int=1, version=4))]},
+            "disableLocalAccounts": True,
+            "apiServerAccessProfile": {"authorizedIPRanges": ["203.0.113.0/24"]},
+            "oidcIssuerProfile": {"enabled": True},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+            "agentPoolProfiles": [system],
+        },
+    )
 
 
 def _encryption_set(settings: Settings, written: re.Match[str]) -> Properties:

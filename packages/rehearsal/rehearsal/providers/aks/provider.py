@@ -40,6 +40,15 @@ SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT_APPLICATION: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 
+# Of a preview, which has no machines: the port "discard".
+_NOWHERE: Final = {
+    "ca_pem_base64": base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode(),
+    "host": "127.0.0.1:9",
+    "nowhere": "127.0.0.1:9",
+    "inside": False,
+}
+
+
 def get_client_config(cloud: azure.Subscription, args: Properties) -> Properties:
     """``authorization.getClientConfig``: the configured subscription and a caller of its own."""
     return {
@@ -88,6 +97,8 @@ def user_credentials(cloud: azure.Subscription, args: Properties) -> Properties:
             "(aadProfile.managed) only, whose kubeconfig holds no secret"
         )
     endpoint = cloud.store.get("endpoint", endpoint_path(cluster))
+    if endpoint is None and cloud.fleet is None:
+        endpoint = Record(endpoint_path(cluster), "endpoint", {}, _NOWHERE)
     if endpoint is None:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
     content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)

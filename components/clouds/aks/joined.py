@@ -1,0 +1,592 @@
+"""GPU pools on an AKS cluster that somebody else made: what Azure says of it, and its pools. Each is an agent pool, or
+with node auto-provisioning a NodePool with an AKSNodeClass.
+
+Nothing of the cluster is a resource of the stack. Where nodes are, and how many pods they have, is as in the pools that
+are there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, cast
+
+import pulumi
+import yaml
+
+from components.clouds import node_pools
+from components.clouds.aks import auto_provisioning, autoscaling, pools
+from components.clouds.aks.cluster import kubeconfig
+from components.clouds.aks.context import PoolsContext
+from components.clouds.aks.running_pools import CLUSTER, NOT_THERE, JoinedPools
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
+from components.clouds.deployed import Deployed
+from components.settings import Problem, Settings
+from components.settings.limits.aks.pools import FIRST_FOR_AMD
+from facts import catalog
+from facts.catalog.aks.naming import pool_name
+from facts.catalog.aks.nodes import MAX_PODS
+from facts.concepts import durations
+from facts.concepts.kubeconfig import kubeconfig as document
+from facts.concepts.pool import POOL_LABEL, Pool
+
+_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserCredentials"
+_AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
+_NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
+_NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
+_NAME: Final = "existingCluster.name"
+_AUTOSCALER: Final = "autoscaling.autoscaler"
+_OLDEST: Final = (1, 30)
+"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
+# What users quote of answers without rights: https://github.com/Azure/azure-cli/issues/9585
+_FORBIDDEN: Final = re.compile(r"Status=403 |AuthorizationFailed")
+# https://learn.microsoft.com/azure/aks/faq: the group of the nodes
+_NODES_GROUP: Final = "mc_"
+# https://learn.microsoft.com/rest/api/aks/managed-clusters/get#managedcluster (provisioningState, powerState)
+_NOT_USABLE: Final[Mapping[str, tuple[str, str]]] = {
+    "Creating": ("is being made", "Try again when its provisioningState is Succeeded"),
+    "Deleting": ("is being deleted", "Choose another cluster"),
+    "Starting": ("is being started", "Try again when its provisioningState is Succeeded"),
+    "Stopping": ("is being stopped", "Ask its owner to start it: az aks start"),
+}
+_STOPPED: Final = ("is stopped", "Ask its owner to start it: az aks start")
+_QUIET: Final = ("Succeeded", "Failed", "Canceled")
+# Azure's own, where the profile is silent: https://learn.microsoft.com/azure/aks/cluster-autoscaler
+_PROFILE: Final[Mapping[str, str]] = {
+    "expander": "random",
+    "maxNodeProvisionTime": "15m",
+    "scaleDownDelayAfterAdd": "10m",
+    "scaleDownUnneededTime": "10m",
+}
+_UNDERSTOOD_MINUTES: Final = 10
+"""How long an idle node may stay without a word: Azure's own, which the page names."""
+
+# What the gate reads of the cluster, in the provider's words, without what changes by itself and by this stack.
+_PLAIN: Final = ("diskEncryptionSetID", "disableLocalAccounts", "location")
+_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "apiServerAccessProfile": ("authorizedIPRanges", "enablePrivateCluster"),
+    "autoScalerProfile": ("scaleDownUnneededTime",),
+    "networkProfile": ("networkDataplane", "networkPlugin", "networkPluginMode", "networkPolicy"),
+    "nodeProvisioningProfile": ("defaultNodePools", "mode"),
+    "sku": ("name",),
+}
+_OF_POOLS: Final = (
+    "enableAutoScaling",
+    "enableEncryptionAtHost",
+    "enableNodePublicIP",
+    "mode",
+    "name",
+    "nodeLabels",
+    "nodeTaints",
+    "osType",
+    "scaleSetPriority",
+    "vmSize",
+)
+
+
+async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource) -> ClusterLookup:
+    """What Azure says of ``existingCluster`` in its resource group, in the provider's subscription."""
+    name, group = settings.cluster_name, _group(settings)
+    place = {"resourceGroupName": group, "resourceName": name}
+    try:
+        answer = await _ask(CLUSTER, place, parent)
+    except Exception as error:  # the SDK raises no type of its own
+        missing = NOT_THERE in str(error)
+        problem = _not_there(settings, name) if missing else _not_read(name, str(error))
+        return ClusterLookup(
+            name=name, location="", version="", kubeconfig="", authority="", problems=(problem,), missing=missing
+        )
+    problems = [*_problems(settings, name, answer)]
+    kubeconfigs: list[str] = []
+    authority = ""
+    # A cluster that can have no pools refuses their objects, too, for no other reason.
+    if not any(problem.path in (_NAME, "region") for problem in problems):
+        try:
+            credentials = await _ask(_CREDENTIALS, place, parent)
+            authority, kubeconfigs = _kubeconfigs(name, answer, credentials)
+        except Exception as error:  # the same, and an answer without a kubeconfig
+            right = "Microsoft.ContainerService/managedClusters/listClusterUserCredential/action"
+            text = f"Azure gives no kubeconfig of '{name}': {error}"
+            problems.append(Problem(_NAME, text, f"Ask its owner for {right}, or what Azure says"))
+    return _view(settings, name, answer, own, problems, authority, kubeconfigs)
+
+
+def _group(settings: Settings) -> str:
+    existing = settings.existing_cluster
+    assert existing is not None
+    assert existing.resource_group is not None, "settings refuse a cluster without one"
+    return existing.resource_group
+
+
+async def _ask(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    answer = await pulumi.runtime.invoke_async(token, dict(arguments), pulumi.InvokeOptions(parent=parent))
+    return cast("Mapping[str, Any]", answer)
+
+
+def _not_there(settings: Settings, name: str) -> Problem:
+    group, lists = _group(settings), f"az aks list --subscription {settings.project} -o table lists all"
+    text = f"there is no cluster '{name}' in resource group '{group}' of subscription {settings.project}"
+    if group.lower().startswith(_NODES_GROUP):
+        return Problem(
+            "existingCluster.resourceGroup", text, f"Write the cluster's group, not that of its nodes: {lists}"
+        )
+    return Problem(_NAME, text, f"Correct the name, resourceGroup or azure-native:subscriptionId: {lists}")
+
+
+def _not_read(name: str, said: str) -> Problem:
+    rights = "Microsoft.ContainerService/managedClusters/read"
+    remedy = f"Ask its owner for {rights}" if _FORBIDDEN.search(said) else "Correct what Azure says, or your login"
+    return Problem(_NAME, f"'{name}' cannot be looked up: {said}", remedy)
+
+
+def _kubeconfigs(name: str, answer: Mapping[str, Any], credentials: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The CA, and the kubeconfigs by each address, the first to try first.
+
+    A cluster without Entra ID gives its users a client certificate: https://learn.microsoft.com/azure/aks/control-kubeconfig-access.
+    A private one may have a public name for the same private address: https://learn.microsoft.com/azure/aks/private-clusters
+    """
+    given = yaml.safe_load(base64.b64decode(credentials["kubeconfigs"][0]["value"]))
+    cluster, user = given["clusters"][0]["cluster"], given["users"][0]["user"]
+    authority, servers = str(cluster["certificate-authority-data"]), [str(cluster["server"])]
+    access = answer.get("apiServerAccessProfile") or {}
+    if access.get("enablePrivateCluster") and access.get("enablePrivateClusterPublicFQDN") and answer.get("fqdn"):
+        servers.append(f"https://{answer['fqdn']}:443")
+    certificate = {key: user[key] for key in ("client-certificate-data", "client-key-data") if user.get(key)}
+    return authority, [
+        kubeconfig(name, server, authority)
+        if "exec" in user
+        else document(name, {"server": server, "certificate-authority-data": authority}, certificate)
+        for server in dict.fromkeys(servers)
+    ]
+
+
+def _view(
+    settings: Settings,
+    name: str,
+    answer: Mapping[str, Any],
+    own: Collection[str],
+    problems: Sequence[Problem],
+    authority: str,
+    kubeconfigs: Sequence[str],
+) -> ClusterLookup:
+    group, there = _group(settings), {str(pool["name"]): pool for pool in _pools(answer)}
+    ours = {pool.name: there[short] for pool in settings.gpu_pools if (short := pool_name(pool.name)) in there}
+    others = _others(answer, own)
+    issuer = answer.get("oidcIssuerProfile") or {}
+    network = {
+        "resourceGroup": group,
+        "nodeResourceGroup": answer.get("nodeResourceGroup"),
+        "oidcIssuerUrl": issuer.get("issuerURL"),
+    }
+    kubelet = ((answer.get("identityProfile") or {}).get("kubeletidentity") or {}).get("resourceId")
+    return ClusterLookup(
+        name=name,
+        location=f"resourceGroups/{group.lower()}",
+        version=_version(answer),
+        kubeconfig=next(iter(kubeconfigs), ""),
+        other_kubeconfigs=tuple(kubeconfigs[1:]),
+        authority=authority,
+        node_identity=str(kubelet or ""),
+        network={key: str(value) for key, value in network.items() if value},
+        pools=tuple(ours),
+        leftovers={
+            name_here: f"az aks nodepool delete --resource-group {group} --cluster-name {name} --name {pool['name']}"
+            for name_here, pool in ours.items()
+            if (pool.get("nodeLabels") or {}).get(POOL_LABEL) == name_here
+        },
+        nodes={**_taken_over(others), "cilium": _has_cilium(answer)},
+        properties=_properties(name, answer, others),
+        problems=tuple(problems),
+        notes=tuple(_notes(settings, name, answer, others)),
+    )
+
+
+def _pools(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return answer.get("agentPoolProfiles") or ()
+
+
+def _others(answer: Mapping[str, Any], own: Collection[str]) -> list[Mapping[str, Any]]:
+    names = {*own, *map(pool_name, own)}
+    return [pool for pool in _pools(answer) if pool["name"] not in names]
+
+
+def _version(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("currentKubernetesVersion") or answer.get("kubernetesVersion") or "")
+
+
+def _has_cilium(answer: Mapping[str, Any]) -> bool:
+    return (answer.get("networkProfile") or {}).get("networkDataplane") == "cilium"
+
+
+def _provisions(answer: Mapping[str, Any]) -> bool:
+    return (answer.get("nodeProvisioningProfile") or {}).get("mode") == "Auto"
+
+
+def _taken_over(others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What new pools have as those that are there, without what these do not have.
+
+    All or none of the pools have a subnet: https://learn.microsoft.com/azure/aks/node-pool-unique-subnet. Where pods
+    have addresses of it, each node takes as many as it may have pods. Encryption at host works in the subscription if a
+    pool has it: https://learn.microsoft.com/azure/aks/enable-host-encryption
+    """
+    first = next(iter(_of_users(others) or others), {})
+    most = min((int(pool["maxPods"]) for pool in others if pool.get("maxPods")), default=MAX_PODS)
+    network = {key: first[key] for key in ("podIPAllocationMode", "podSubnetID", "vnetSubnetID") if first.get(key)}
+    return {
+        **network,
+        "maxPods": min(most, MAX_PODS),
+        "enableEncryptionAtHost": any(pool.get("enableEncryptionAtHost") for pool in others),
+    }
+
+
+def _of_users(others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The pools that are not for system pods alone, as GPU pools are."""
+    return [pool for pool in others if pool.get("mode") != "System"]
+
+
+def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    state = str(answer.get("provisioningState"))
+    if refusal := _NOT_USABLE.get(state, _STOPPED if _power(answer) == "Stopped" else None):
+        yield Problem(_NAME, f"'{name}' {refusal[0]}", refusal[1])
+        return
+    if (answer.get("sku") or {}).get("name") == "Automatic":
+        text = f"'{name}' is an AKS Automatic cluster: Azure makes its nodes for pods, and nobody else adds pools"
+        yield Problem(_NAME, text, f"Apply these objects instead\n{_manifests(settings, answer)}")
+        return
+    version = _version(answer)
+    match = re.match(r"(\d+)\.(\d+)", version)
+    minor = (int(match[1]), int(match[2])) if match is not None else _OLDEST
+    if minor < _OLDEST:
+        text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
+        yield Problem(_NAME, text, "Ask its owner to upgrade it")
+    region = str(answer.get("location") or "").replace(" ", "").lower()
+    if region != settings.region:
+        yield Problem("region", f"'{name}' is in {region}, not in {settings.region}", f"Write region: {region}")
+    for pool in settings.gpu_pools:
+        if not pool.gpus.of_nvidia and minor < (1, FIRST_FOR_AMD):
+            text = f"'{name}' has Kubernetes {version}, and {pool.gpus.type} needs 1.{FIRST_FOR_AMD} or newer"
+            yield Problem(f"{pool.declared_at}.gpu", text, "Ask its owner to upgrade it, or leave the pool out")
+    provisioned = settings.autoscaler == auto_provisioning.NAME
+    if _provisions(answer) and not provisioned:
+        # https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning
+        text = f"'{name}' has node auto-provisioning, beside which Azure allows no pool with the cluster autoscaler"
+        yield Problem(_AUTOSCALER, text, f"Write autoscaling: {{autoscaler: {auto_provisioning.NAME}}}")
+    elif provisioned and not _provisions(answer):
+        yield Problem(
+            _AUTOSCALER, f"'{name}' has no node auto-provisioning", "Leave it out, for the cluster autoscaler"
+        )
+    if not provisioned:
+        yield from _of_agent_pools(settings, name, answer)
+
+
+def _power(answer: Mapping[str, Any]) -> str:
+    return str((answer.get("powerState") or {}).get("code"))
+
+
+def _of_agent_pools(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/create-node-pools#limitations,
+    https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups"""
+    balancer = str((answer.get("networkProfile") or {}).get("loadBalancerSku") or "standard")
+    if balancer.lower() == "basic" or any(pool.get("type") == "AvailabilitySet" for pool in _pools(answer)):
+        text = f"'{name}' has availability sets or a Basic load balancer, with which Azure adds no pool"
+        yield Problem(_NAME, text, "Ask its owner to migrate it, or make a cluster of the stack's own beside it")
+    identity = str((answer.get("identity") or {}).get("type"))
+    for pool in settings.gpu_pools:
+        if pool.scaling.reservation is not None and identity != "UserAssigned":
+            text = f"'{name}' has an identity of Azure's, which may use no capacity reservation"
+            remedy = (
+                "Leave it out, or ask its owner for a user-assigned identity that is Contributor of the reservation"
+            )
+            yield Problem(f"{pool.declared_at}.reservation", text, remedy)
+
+
+def _manifests(settings: Settings, answer: Mapping[str, Any]) -> str:
+    """https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools"""
+    made = []
+    for declared in settings.gpu_pools:
+        pool = replace(declared, raw={})  # inputs of agent pools
+        made.append(auto_provisioning.node_class(pool, subnet=None, tags=dict(settings.labels)))
+        minutes = pool.scaling.unneeded_minutes or min(settings.known.choices.unneeded_minutes.values())
+        made.append(
+            auto_provisioning.node_pool(
+                settings, pool, _weights(settings)[pool.name], cilium=_has_cilium(answer), unneeded_minutes=minutes
+            )
+        )
+    return "\n---\n".join(map(json.dumps, made))
+
+
+def _weights(settings: Settings) -> Mapping[str, int]:
+    return node_pools.weights(settings.gpu_pools)
+
+
+def _properties(name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answer in the words of ``azure-native:containerservice:ManagedCluster``, as far as rules use it.
+
+    Without sizes of autoscaled pools: no preview shows a change that nobody made.
+    """
+    blocks = {
+        block: {key: answer[block][key] for key in keys if answer[block].get(key) is not None}
+        for block, keys in _BLOCKS.items()
+        if answer.get(block)
+    }
+    kms = (answer.get("securityProfile") or {}).get("azureKeyVaultKms")
+    return {
+        "resourceName": name,
+        **{key: answer[key] for key in _PLAIN if answer.get(key) is not None},
+        **blocks,
+        **({} if kms is None else {"securityProfile": {"azureKeyVaultKms": dict(kms)}}),
+        "agentPoolProfiles": [_pool_properties(pool) for pool in others],
+    }
+
+
+def _pool_properties(pool: Mapping[str, Any]) -> dict[str, Any]:
+    size = ("minCount", "maxCount") if pool.get("enableAutoScaling") else ("count",)
+    return {key: pool[key] for key in (*_OF_POOLS, *size) if pool.get(key) is not None}
+
+
+def _notes(
+    settings: Settings, name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    subnets = dict.fromkeys(
+        str(pool["vnetSubnetID"]) for pool in _of_users(others) or others if pool.get("vnetSubnetID")
+    )
+    if len({each.lower() for each in subnets}) > 1:
+        yield (
+            f"node pools of '{name}' are in several subnets; the new ones are in {next(iter(subnets))}. For another "
+            "one write raw: {vnetSubnetID: …} of the pool"
+        )
+    if (state := str(answer.get("provisioningState") or "Succeeded")) not in _QUIET:
+        yield f"'{name}' is {state}: until it is done, Azure refuses pools, and the update fails"
+    security, issuer = answer.get("securityProfile") or {}, answer.get("oidcIssuerProfile") or {}
+    if not ((security.get("workloadIdentity") or {}).get("enabled") and issuer.get("enabled")):
+        yield (
+            f"'{name}' has no workload identity, so pods get no identity of their own, only that of the nodes: "
+            "https://learn.microsoft.com/azure/aks/workload-identity-overview"
+        )
+    if (answer.get("aiToolchainOperatorProfile") or {}).get("enabled"):
+        yield f"the AI toolchain operator of '{name}' makes GPU nodes past the limits and prices of this stack"
+    if settings.autoscaler == auto_provisioning.NAME:
+        return
+    if reserved := [pool.name for pool in settings.gpu_pools if pool.scaling.reservation is not None]:
+        yield f"for {', '.join(reserved)} the identity of '{name}' must be Contributor of the reservation's group"
+    yield from _upgrades(name, answer)
+    yield from _of_profile(settings, name, {**_PROFILE, **_known(answer.get("autoScalerProfile"))})
+
+
+def _known(block: Mapping[str, Any] | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (block or {}).items() if value is not None}
+
+
+def _upgrades(name: str, answer: Mapping[str, Any]) -> Iterator[str]:
+    """https://learn.microsoft.com/azure/aks/auto-upgrade-cluster, https://learn.microsoft.com/azure/aks/auto-upgrade-node-os-image"""
+    profile = _known(answer.get("autoUpgradeProfile"))
+    versions, images = profile.get("upgradeChannel", "none"), profile.get("nodeOSUpgradeChannel", "NodeImage")
+    by_itself = [
+        *([f"versions ({versions})"] if versions != "none" else []),
+        *([f"node images ({images})"] if images in ("NodeImage", "SecurityPatch") else []),
+    ]
+    if by_itself:
+        yield (
+            f"'{name}' upgrades {' and '.join(by_itself)} of all pools by itself: a job that runs then gets 30 "
+            "minutes, or goes on on a cordoned node if a PodDisruptionBudget protects it. Ask its owner for the window"
+        )
+
+
+def _of_profile(settings: Settings, name: str, profile: Mapping[str, str]) -> Iterator[str]:
+    """What the owner's autoscaler does to nodes of these pools: https://learn.microsoft.com/azure/aks/cluster-autoscaler"""
+    idle, pause = profile["scaleDownUnneededTime"], profile["scaleDownDelayAfterAdd"]
+    if max(_minutes(idle), _minutes(pause)) > _UNDERSTOOD_MINUTES:
+        yield (
+            f"idle nodes stay for {idle}, and for {pause} after any node was added (scale-down-unneeded-time and "
+            f"scale-down-delay-after-add of '{name}'): they cost as long"
+        )
+    needed = autoscaling.provision_minutes(settings)
+    if _minutes(profile["maxNodeProvisionTime"]) < needed:
+        yield (
+            f"the autoscaler of '{name}' gives a node up after {profile['maxNodeProvisionTime']} "
+            f"(max-node-provision-time), and GPU machines may take {needed}m: it would start others instead"
+        )
+    if profile["expander"] != "priority" and len(settings.gpu_pools) > 1:
+        yield (
+            f"the autoscaler of '{name}' has the expander {profile['expander']}: for a pod that selects no pool it may "
+            "start any that has room, also a larger one. gpu submit selects one"
+        )
+
+
+def _minutes(text: str) -> float:
+    return (durations.seconds(text) or 0.0) / 60
+
+
+class JoinedAks(JoinedCluster):
+    """Pools on the cluster; agent pools take their place and settings of what was looked up."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        found: pulumi.Output[ClusterLookup],
+        view: pulumi.Output[ClusterLookup],
+        deployed: Deployed,
+    ) -> None:
+        self._settings, self._found, self._view = settings, found, view
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Azure runs the autoscaler, or node auto-provisioning."""
+        if self._settings.autoscaler == auto_provisioning.NAME:
+            return _Provisioned(self._settings, self._found, objects)
+        context = PoolsContext(
+            settings=self._settings,
+            name=self._view.apply(lambda known: known.name),
+            group=self._view.apply(lambda known: known.network["resourceGroup"]),
+            running_pools=JoinedPools(self._found, objects.parent),
+            theirs=self._view.apply(lambda known: known.nodes),
+        )
+        return _AgentPools(context)
+
+
+class _AgentPools(NodePools):
+    """Each pool waits for the one before: AKS refuses an operation on a pool while another of the cluster runs
+    (https://github.com/Azure/AKS/issues/4522)."""
+
+    def __init__(self, context: PoolsContext) -> None:
+        self._context = context
+        self._last: list[pulumi.Resource] = []
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """One GPU pool."""
+        declared = pools.agent_pool(self._context, name, pool, self._last, opts)
+        self._last = [declared]
+        return declared
+
+
+class _Provisioned(NodePools):
+    """Objects of the cluster, whose Karpenter Azure runs."""
+
+    def __init__(self, settings: Settings, found: pulumi.Output[ClusterLookup], objects: AdminObjects) -> None:
+        self._settings, self._found, self._objects = settings, found, objects.objects
+        self._weights = _weights(settings)
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """A NodePool with an AKSNodeClass of its own. Karpenter ends the nodes of a NodePool before it is gone."""
+        assert opts.parent is not None
+        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
+        made_of = auto_provisioning.node_class(pool, subnet=None, tags={})
+        made_of = {**made_of, "spec": self._found.apply(partial(self._class_spec, pool))}
+        node_class = self._objects.declare(f"{name}-class", made_of, opts.parent, *after, owns_cloud_resources=True)
+        manifest = auto_provisioning.node_pool(self._settings, pool, self._weights[pool.name], cilium=False)
+        manifest = {**manifest, "spec": self._found.apply(partial(self._pool_spec, pool))}
+        return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
+
+    def _class_spec(self, pool: Pool, known: ClusterLookup) -> Any:
+        nodes = known.nodes
+        if not nodes:  # the cluster refuses the pools
+            return {}
+        return auto_provisioning.node_class(
+            pool,
+            subnet=nodes.get("vnetSubnetID"),
+            tags=dict(self._settings.labels),
+            max_pods=nodes["maxPods"],
+            encryption_at_host=nodes["enableEncryptionAtHost"],
+        )["spec"]
+
+    def _pool_spec(self, pool: Pool, known: ClusterLookup) -> Any:
+        cilium = bool(known.nodes.get("cilium"))
+        return auto_provisioning.node_pool(self._settings, pool, self._weights[pool.name], cilium=cilium)["spec"]
+
+
+def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
+    """The provider keeps the place of an agent pool among its inputs. A NodePool is an object: its UID says whose it
+    is."""
+    return state.get("name") == pool_name(pool.name)
+
+
+def _node_labels(pool: Pool) -> dict[str, str]:
+    """Labels that nodes have by themselves: https://learn.microsoft.com/azure/aks/use-labels. Those of node
+    auto-provisioning are in no agent pool, so that those of others are not theirs either."""
+    labels = {
+        "agentpool": pool_name(pool.name),
+        "kubernetes.azure.com/agentpool": pool_name(pool.name),
+        "kubernetes.azure.com/role": "agent",
+        "kubernetes.io/arch": pool.arch,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": pool.nodes.machine_type,
+    }
+    if pool.gpus.of_nvidia:
+        labels |= dict.fromkeys(("accelerator", "kubernetes.azure.com/accelerator"), "nvidia")
+    if pool.scaling.spot:
+        labels["kubernetes.azure.com/scalesetpriority"] = "spot"
+    return {**labels, **pools.without_operator(pool)}
+
+
+def _of_others(pool: Pool) -> bool:
+    """Whether driver and device plugin are those of others: https://learn.microsoft.com/azure/aks/use-nvidia-gpu"""
+    return pool.gpus.of_nvidia and pool.gpus.drivers == "none"
+
+
+def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
+    """A node has one device plugin: that of the program, or that of others."""
+    if not pool.gpus.of_nvidia or _of_others(pool):
+        return None
+    text = f"{plugin} would offer the GPUs of {pool.name}, as the program's own device plugin does"
+    remedy = "To use it, write drivers: none. To keep it away, write taints that it does not tolerate"
+    return Problem(f"{pool.declared_at}.drivers", text, remedy)
+
+
+def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
+    """Those of AKS, for whose pods nodes have room already."""
+    known = catalog.of("aks").nodes
+    names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
+    return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
+
+
+def _listed_notes(lists: Lists) -> Iterator[str]:
+    """NodePools of others that may start GPU machines, for GPU pods that select no pool."""
+    others = [each for each in lists.get(_NODE_POOLS, ()) if _may_have_gpus(each)]
+    if others:
+        listed = ", ".join(f"{each['metadata']['name']} (weight {each['spec'].get('weight') or 0})" for each in others)
+        yield (
+            f"NodePools of others may start GPU machines for GPU pods that select no pool: {listed}. Karpenter tries "
+            "the largest weight first, and theirs have their own limits and idle times"
+        )
+
+
+def _may_have_gpus(node_pool: Mapping[str, Any]) -> bool:
+    """Whether it is of others, and no requirement leaves GPU machines out.
+
+    https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools#sku-selectors-with-well-known-labels
+    """
+    template = node_pool["spec"]["template"]
+    if POOL_LABEL in ((template.get("metadata") or {}).get("labels") or {}):
+        return False
+    for each in (template.get("spec") or {}).get("requirements") or ():
+        key, operator, values = str(each["key"]), each.get("operator"), [str(one) for one in each.get("values") or ()]
+        if operator != "In":
+            continue
+        if key.endswith("/sku-family") and not any(one.upper().startswith("N") for one in values):
+            return False
+        if key == "node.kubernetes.io/instance-type" and not any("_n" in one.lower() for one in values):
+            return False
+        if key.endswith("/sku-gpu-count") and values == ["0"]:
+            return False
+    return True
+
+
+_AGENT_POOLS: Final = Joining(
+    look=look,
+    cluster=JoinedAks,
+    has_pool=_has_pool,
+    pool_tokens=(_AGENT_POOL, _NODE_POOL),
+    own_daemon=_is_own_daemon,
+    node_labels=_node_labels,
+    other_plugin=_other_plugin,
+    needs_plugin=_of_others,
+    needs_driver=_of_others,
+)
+JOINING: Final[Mapping[str, Joining]] = {
+    "managed": _AGENT_POOLS,
+    auto_provisioning.NAME: replace(_AGENT_POOLS, lists=(_NODE_POOLS,), listed_notes=_listed_notes),
+}
+"""By autoscaler."""
