@@ -353,7 +353,7 @@ class Cloud:
     - ``adds_gpu_toleration``: whether the API server adds the ``nvidia.com/gpu`` toleration to pods that request a GPU
     - ``admits_strangers``: whether the group ``system:authenticated`` is more than the cluster's users: any account of
       the cloud
-    - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node that is less than half used
+    - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node of which at most half is in use
     - ``cluster``: declares network, identity of the nodes and control plane as children of the last argument
     - ``gpu_daemons``: DaemonSets that make the GPUs of pools usable; none where the cloud does it
     - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus

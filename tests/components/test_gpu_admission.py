@@ -290,7 +290,7 @@ def test_a_pod_without_the_shared_memory_of_mps_is_warned(submit: Submit) -> Non
             asking(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
             id="the pool it selects",
         ),
-        pytest.param(asking(2, kind="Job", tolerations=[TOLERATE_4]), id="half of a node's GPUs"),
+        pytest.param(asking(3, kind="Job", tolerations=[TOLERATE_4]), id="more than half of a node's GPUs"),
         pytest.param(
             asking(
                 1,
@@ -574,12 +574,23 @@ def test_a_pod_that_cannot_use_the_preferred_pool_is_warned(submit: Submit) -> N
 
 @real
 @pytest.mark.parametrize(
-    ("kind", "where"), [("Job", "in spec.template"), ("CronJob", "in spec.jobTemplate.spec.template")]
+    ("submitted", "part", "where"),
+    [
+        (asking(1, kind="Job", tolerations=[TOLERATE_SPOT], selector=P4), "1 GPU per pod, of the 4", "spec"),
+        (asking(2, kind="Job", tolerations=[TOLERATE_4]), "2 GPUs per pod, of the 4", "spec"),
+        (
+            asking(1, kind="CronJob", tolerations=[TOLERATE_SPOT], selector=P4),
+            "1 GPU per pod, of the 4",
+            "spec.jobTemplate.spec",
+        ),
+    ],
 )
-def test_a_job_on_part_of_a_node_is_warned_about_eviction(submit: Submit, kind: str, where: str) -> None:
-    (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
-    assert "requests 1 GPU per pod, of the 4 of a node of pool p4-1" in warning
-    line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
+def test_a_job_on_at_most_half_a_node_is_warned_about_eviction(
+    submit: Submit, submitted: dict[str, Any], part: str, where: str
+) -> None:
+    (warning,) = submit(submitted).warnings
+    assert f"requests {part} of a node of pool " in warning
+    line = warning.replace('\\"', '"').rstrip('"').partition(f"in {where}.template.metadata add annotations: ")[2]
     assert yaml.safe_load(line) == NOT_EVICTED
 
 

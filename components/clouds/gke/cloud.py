@@ -63,7 +63,7 @@ CLOUD: Final = Cloud(
     adds_gpu_toleration=True,
     # Every Google account: https://docs.cloud.google.com/kubernetes-engine/docs/best-practices/rbac
     admits_strangers=True,
-    # A node that is less than half used is drained if its pods fit elsewhere:
+    # A node of which at most half is in use is drained if its pods fit elsewhere:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
     ends_running_pods=True,
     cluster=GkeCluster,

@@ -26,7 +26,7 @@ _OPTIONS: Final = f"{NODE_TEMPLATE}/autoscaling-options/"
 UNNEEDED: Final = f"{_OPTIONS}scaledownunneededtime"
 
 # The autoscaler's threshold for GPUs does not hold for nodes of other makers. Theirs is of CPU and memory: by default
-# it drains a node with running pods that request less than half. At 0 some releases would never remove a node.
+# it drains a node with running pods that request at most half. At 0 some releases would never remove a node.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
 _ONLY_IDLE: Final = {
     f"{_OPTIONS}scaledownutilizationthreshold": "0.00001",
