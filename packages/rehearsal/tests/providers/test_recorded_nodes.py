@@ -58,6 +58,7 @@ TOLERATED: Final[Mapping[str, Mapping[str, float]]] = {
 """The share by which a simulated node may have less than a real one. It never has more: what runs in a rehearsal must
 fit in the cloud."""
 
+MACHINE_KEYS: Final = ("vmSize", "instanceTypes", "nodeConfig.machineType")
 FOLDER: Final = Path(__file__).parent
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     cloud: yaml.safe_load((FOLDER / cloud / "recorded_nodes.yaml").read_text("utf-8")) for cloud in OWN_PREFIXES
@@ -71,8 +72,8 @@ ROWS: Final = [
 
 @pytest.mark.parametrize(("cloud", "row"), ROWS)
 def test_a_simulated_node_is_like_the_recorded_one(cloud: str, row: Mapping[str, Any], tmp_path: Path) -> None:
-    node, pods = _simulated(cloud, row, tmp_path)
-    found = dict(_differences(cloud, row, node, pods))
+    node, pods = simulated(cloud, row, tmp_path)
+    found = dict(differences(cloud, row, node, pods))
     listed = row.get("differences") or {}
     assert {what: how for what, how in found.items() if what not in listed} == {}
     assert listed.keys() <= found.keys(), "a listed difference is none"
@@ -81,8 +82,9 @@ def test_a_simulated_node_is_like_the_recorded_one(cloud: str, row: Mapping[str,
 @pytest.mark.parametrize("cloud", TABLES)
 def test_the_catalogue_knows_the_machines_that_are_compared(cloud: str) -> None:
     """By the keys of each cloud."""
-    keys = ("vmSize", "instanceTypes", "nodeConfig.machineType")
-    declared = [row["with"][key] for row in TABLES[cloud]["compared"].values() for key in keys if key in row["with"]]
+    declared = [
+        row["with"][key] for row in TABLES[cloud]["compared"].values() for key in MACHINE_KEYS if key in row["with"]
+    ]
     machines = {each for value in declared for each in ([value] if isinstance(value, str) else value)}
     assert catalog.of(cloud).nodes.recorded == machines
 
@@ -102,7 +104,7 @@ def test_a_recording_says_where_it_is_from() -> None:
             assert row["source"], name
 
 
-def _simulated(cloud: str, row: Mapping[str, Any], path: Path) -> tuple[Properties, list[Properties]]:
+def simulated(cloud: str, row: Mapping[str, Any], path: Path) -> tuple[Properties, list[Properties]]:
     """The Node, and the objects with the cluster's system pods."""
     account, group = _MADE[cloud](row, path)
     try:
@@ -145,9 +147,10 @@ def _amazon(row: Mapping[str, Any], path: Path) -> tuple[Account, SimulatedNodeG
 _MADE: Final = {"gke": _google, "aks": _microsoft, "eks": _amazon}
 
 
-def _differences(
+def differences(
     cloud: str, row: Mapping[str, Any], node: Properties, objects: list[Properties]
 ) -> Iterator[tuple[str, str]]:
+    """Each field of a recorded node that is another on the simulated one."""
     labels, recorded = node["metadata"]["labels"], row.get("labels") or {}
     for key, value in recorded.items():
         if key not in labels or (value is not None and labels[key] != value):

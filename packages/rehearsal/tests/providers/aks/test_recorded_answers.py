@@ -55,17 +55,18 @@ DIFFERENCES: Final = {
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda each: each["name"])
 def test_the_answers_are_those_of_azure(recorded: dict[str, Any], azure: aks.Microsoft) -> None:
     assert recorded["licence"] == "MIT"
-    different = dict(_differences(recorded["answer"], _answer(recorded, azure), ""))
+    different = dict(differences(recorded["answer"], answer(recorded, azure), ""))
     assert {path: how for path, how in different.items() if path not in DIFFERENCES} == {}
 
 
 def test_no_exception_is_superfluous(tmp_path: Path) -> None:
     accounts = ((each, aks.Microsoft(tmp_path / each["name"])) for each in RECORDED)
-    different = {path for each, azure in accounts for path, _ in _differences(each["answer"], _answer(each, azure), "")}
+    different = {path for each, azure in accounts for path, _ in differences(each["answer"], answer(each, azure), "")}
     assert different == {*DIFFERENCES}
 
 
-def _answer(recorded: dict[str, Any], azure: aks.Microsoft) -> Properties:
+def answer(recorded: dict[str, Any], azure: aks.Microsoft) -> Properties:
+    """The simulated answer to the recorded request."""
     inputs = {key: value for key, value in recorded["inputs"].items() if value not in (None, "", {}, [])}
     if recorded["type"] == aks.POOL:
         azure.create(GROUP, {"resourceGroupName": "gpu-dev", "location": "westus2"})
@@ -86,15 +87,16 @@ def _with_machine(pool: Properties) -> Properties:
     return {**pool, "vmSize": _MACHINES.get(size, "Standard_D4ds_v5") if size else None}
 
 
-def _differences(real: Any, simulated: Any, path: str) -> Iterator[tuple[str, str]]:
+def differences(real: Any, simulated: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Each field of a recorded answer that is another in the simulated one."""
     if path in _OWN and real and simulated:
         return
     if isinstance(real, dict) and isinstance(simulated, dict):
         for key, value in real.items():
-            yield from _differences(value, simulated.get(key), f"{path}.{key}".lstrip("."))
+            yield from differences(value, simulated.get(key), f"{path}.{key}".lstrip("."))
     elif isinstance(real, list) and isinstance(simulated, list) and len(real) == len(simulated):
         for one, other in zip(real, simulated, strict=True):
-            yield from _differences(one, other, path)
+            yield from differences(one, other, path)
     elif real != simulated and not (_is_empty(real) and _is_empty(simulated)):
         yield path, f"real {real}, simulated {simulated}"
 
