@@ -13,8 +13,8 @@ Terraform's (https://registry.terraform.io/browse/providers) or the API's:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from facts.concepts.unknown import at, coalesce
 from policies.readers.resource import Declared
@@ -68,24 +68,42 @@ _OWN_NAME: Final[Mapping[str, str]] = {
 }
 
 
-def _spelled(type_token: str, body: Iterable[str]) -> Spelling:
+def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
     names = _OLD if type_token.startswith("azure:") else _NAMES.get(type_token, {})
 
     def spelled(declared: Declared) -> Iterable[Declared]:
         foreign = _PLURALS if _TERRAFORMS.search(declared.type) else ()
-        fields = of_terraform(at(declared.properties, *body), _LISTS, foreign)
+        own = at(declared.properties, *path)
+        if "forProvider" in path and "upbound.io/" in declared.type:
+            own = _filled(own, at(declared.properties, *path[:-1], "initProvider"))
+        fields = of_terraform(own, _LISTS, foreign)
         if isinstance(fields, Mapping):
             values = {
-                name: coalesce(fields.get(name), *(at(fields, *path) for path in paths))
-                for name, paths in _REFERENCES.items()
+                field: coalesce(fields.get(field), *(at(fields, *place) for place in places))
+                for field, places in _REFERENCES.items()
             }
-            own = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
-            values |= {_OWN_NAME[type_token]: own} if type_token in _OWN_NAME else {}
+            name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
+            values |= {_OWN_NAME[type_token]: name} if type_token in _OWN_NAME else {}
             region = coalesce(fields.get("region"), at(declared.properties, "metadata", "annotations", _ACKS_REGION))
             known = {name: value for name, value in (*values.items(), ("region", region)) if value is not None}
             yield respelled(declared, type_token, {**fields, **known}, names)
 
     return spelled
+
+
+def _filled(own: Any, initial: Any) -> Any:
+    """What Crossplane creates: ``initProvider`` gives what ``forProvider`` leaves out, in lists by position.
+
+    https://docs.crossplane.io/latest/managed-resources/managed-resources/#initprovider,
+    https://github.com/crossplane/upjet/blob/main/pkg/pipeline/templates/terraformed.go.tmpl (``GetMergedParameters``)
+    """
+    if own is None:
+        return initial
+    if isinstance(own, Mapping) and isinstance(initial, Mapping):
+        return {**initial, **{key: _filled(part, initial.get(key)) for key, part in own.items()}}
+    if isinstance(own, (list, tuple)) and isinstance(initial, (list, tuple)):
+        return [*map(_filled, own, initial), *own[len(initial) :]]
+    return own
 
 
 def _ack_template(declared: Declared) -> Iterable[Declared]:
