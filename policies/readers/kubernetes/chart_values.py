@@ -116,7 +116,8 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
     if not asks(value):
         yield from ((path if key == "tolerations" else (*path, key), each) for key, each in _spelled(value))
     for key, part in value.items():
-        if not any(word.search(str(key)) for word in _WORDS.values()):
+        # An operator's `affinity` may have tolerations and a selector of its own.
+        if not any(word.search(str(key)) for word in _WORDS.values()) or at(part, "tolerations") is not None:
             yield from _placements(part, (*path, str(key)))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from facts.concepts.declared import PodScaler, Workload
+from facts.concepts.declared import PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
 from policies.readers.kubernetes.chart_values import placed
@@ -22,13 +22,14 @@ from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
     gpu_resource_of,
-    gpus_of,
+    gpus_of_kind,
     keeps_room,
     tolerations_of,
 )
 from policies.readers.registry import is_taken
-from policies.readers.resource import Declared, Item, Program, Properties, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Properties, Reader, Referrer, matches
 from policies.readers.spelling import Spelling, manifests
+from policies.readers.tables import rows
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -84,8 +85,7 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         kind = declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
-        if _PLACING.fullmatch(f"{group}/{kind}"):
-            yield from _placed_anywhere(body, declared)
+        yield from _placed_anywhere(body, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         for workload in embedded_workloads(pods_of(body), kind, declared):
@@ -93,22 +93,25 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         yield from _scaler(declared)
 
 
-# Their pods are made by an operator that adds the containers, and are no DaemonSet's:
-# https://argo-workflows.readthedocs.io/en/latest/fields/, https://prometheus-operator.dev/docs/api-reference/api/,
-# https://tekton.dev/docs/pipelines/podtemplates/, https://kserve.github.io/website/docs/reference/crd-api,
-# https://strimzi.io/docs/operators/latest/configuring
-_PLACING: Final = re.compile(
-    r"argoproj\.io/\w*Workflow\w*|monitoring\.coreos\.com/(?:Alertmanager|Prometheus|ThanosRuler)|tekton\.dev/(?:Pipeline|Task)\w*"
-    r"|serving\.kserve\.io/\w+|kafka\.strimzi\.io/\w+"
+# Kinds whose operator adds the containers, and whether their pods may ask for GPUs.
+_PLACING: Final = {row["kind"]: row["gpus"] for row in rows("readers/kubernetes", "placing")}
+_UNKNOWN_KIND: Final = UnknownReason(
+    "the gate does not know whether the pods of this kind belong to a DaemonSet",
+    "Name the taints that it needs to tolerate. Exempt a DaemonSet by name.",
 )
 
 
 def _placed_anywhere(body: Any, declared: Declared) -> Iterator[Workload]:
-    """Pods that tolerate all taints, whatever they request."""
-    for pods in placed(body, declared.object_name, declared.namespace, declared.urn):
+    """Pods that are placed where no container stands. Of most kinds only those that tolerate all taints count:
+    whatever they request, these are on GPU nodes."""
+    own = f"{declared.group}/{declared.kind}"
+    gpus = next((answer for pattern, answer in _PLACING.items() if matches(own, pattern)), None)
+    for pods in placed(body, declared.kind, declared.namespace, declared.urn):
         tolerations = () if pods.tolerations is UNKNOWN else pods.tolerations
-        if any(each.key is None and each.operator == "Exists" for each in tolerations):
-            yield replace(pods, kind=declared.kind, unknown_reason=None)
+        if gpus == "never" or any(each.key is None and each.operator == "Exists" for each in tolerations):
+            name = declared.object_name + pods.name.removeprefix(declared.kind)
+            reason = _UNKNOWN_KIND if gpus is None else None
+            yield replace(pods, name=name, kind=declared.kind, unknown_reason=reason)
 
 
 def _scaler(declared: Declared) -> Iterator[PodScaler]:
@@ -245,7 +248,7 @@ def object_in(manifest: Any, declared: Declared) -> Declared | None:
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     for pod_at in _pods(body, (), {}):
-        gpus = gpus_of(pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
+        gpus = gpus_of_kind(kind, pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
         placement = pod_at.pod if pod_at.whole else pod_at.placement
         missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
         yield Workload(

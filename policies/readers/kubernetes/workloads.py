@@ -62,6 +62,8 @@ _PLUGINS: Final = {"rocm/k8s-device-plugin": "amd", "neuron-device-plugin": "aws
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
 _GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron", "amd.com/")
+# A slice of a GPU, its share by time under the plugin's name for it, or a core of Neuron.
+_GPU_PART: Final = re.compile(r"nvidia\.com/(?:mig-|gpu\.)|aws\.amazon\.com/neuroncore")
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.|neuron")
 _GPU_DRIVER: Final = re.compile(r"\bgpu\b|neuron|nvidia|amd\.com", re.IGNORECASE)
 _CLAIM_VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
@@ -88,7 +90,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         name=declared.object_name,
         namespace=declared.namespace,
         kind=kind,
-        gpus=gpus_of(pod, declared.references),
+        gpus=gpus_of_kind(kind, pod, declared.references),
         gpu_resource=gpu_resource_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=known_texts(at(pod, "nodeSelector")),
@@ -310,6 +312,25 @@ def gpus_of(pod: Any, claims: Sequence[Declared] = ()) -> Maybe[int]:
     claimed = [_claimed(request, claims) for claim in found for request in _requests(claim)]
     known = [count for count in claimed if count is not UNKNOWN]
     return UNKNOWN if len(known) < len(claimed) else max(together, largest) + sum(known)
+
+
+def gpus_of_kind(kind: str, pod: Any, claims: Sequence[Declared] = ()) -> Maybe[int]:
+    """``gpus_of``; for a DaemonSet a part of a GPU counts as one, because no job can have the whole GPU then."""
+    gpus = gpus_of(pod, claims)
+    asked = (
+        at(container, "resources", section)
+        for containers in ("containers", "initContainers")
+        for container in items(at(pod, containers))
+        for section in ("limits", "requests")
+    )
+    parts_asked = (
+        whole(count, default=0)
+        for resources in asked
+        if kind == "DaemonSet" and isinstance(resources, Mapping)
+        for name, count in resources.items()
+        if _GPU_PART.match(str(name))
+    )
+    return 1 if gpus is UNKNOWN and any(count is not UNKNOWN and count for count in parts_asked) else gpus
 
 
 def _requests(claim: Declared) -> list[Any]:
