@@ -20,6 +20,8 @@ _CLUSTERS: Final = ("Cluster", "KubernetesCluster", "ManagedCluster")
 # https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/service/nlb
 _CONTROLLER: Final = ("service.beta.kubernetes.io/aws-load-balancer-type", ("external", "nlb-ip"))
 _SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-scheme"
+# https://pkg.go.dev/k8s.io/api/core/v1#AnnotationLoadBalancerSourceRangesKey, the field's old name
+_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 # https://tailscale.com/kb/1439/kubernetes-operator-cluster-ingress#exposing-a-service-to-the-public-internet-using-ingress
 _FUNNEL: Final = "tailscale.com/funnel"
 
@@ -151,11 +153,21 @@ def of_values(chart: str, values: Any, release: str, resource: str) -> Iterator[
         title = f"Helm release '{release}' (values.{'.'.join(path)})"
         notes = coalesce(at(service, "annotations"), at(service, "serviceAnnotations"))
         yield Exposure("network", title, _public(notes, service, ()), resource)
+    for path, addresses in _addresses(values, ()):
+        title = f"Helm release '{release}' (values.{'.'.join(path)})"
+        yield Exposure("addresses", title, UNKNOWN if addresses is UNKNOWN else True, resource)
     for path, ingress in _ingresses(values, ()):
         notes = at(ingress, "annotations")
         name = coalesce(at(ingress, "ingressClassName"), at(ingress, "className"), at(notes, _CLASS))
         if (public := _of_ingress(name, notes, ())) is True:
             yield Exposure("network", f"Helm release '{release}' (values.{'.'.join(path)})", public, resource)
+
+
+def _addresses(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, part in value.items() if isinstance(value, Mapping) and at(value, "enabled") is not False else ():
+        if key == "externalIPs" and (part is UNKNOWN or items(part)):
+            yield (*path, key), part
+        yield from _addresses(part, (*path, str(key)))
 
 
 def _ingresses(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -179,7 +191,10 @@ def _services(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def _public(annotations: Any, spec: Any, clusters: Iterable[Declared]) -> Maybe[bool]:
-    ranges = items(at(spec, "loadBalancerSourceRanges"))
+    annotated = at(annotations, _RANGES)
+    ranges = items(at(spec, "loadBalancerSourceRanges")) or (
+        [each.strip() for each in annotated.split(",")] if isinstance(annotated, str) else items(annotated)
+    )
     if ranges and (reached := open_to_internet(ranges)) is not True:
         return reached
     values = {row["annotation"]: at(annotations, row["annotation"]) for row in _INTERNAL}
