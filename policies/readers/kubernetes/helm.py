@@ -32,6 +32,7 @@ _TOLERATIONS: Final = {
     "gpu-present": Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),
 }
 _CHARTS: Final = rows("readers/kubernetes", "gpu_charts")
+_COUNTED: Final = rows("readers/kubernetes", "counted_gpus")
 # Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
 _AUTOSCALERS: Final = {
     "cluster-autoscaler": autoscalers.of_cluster_autoscaler_chart,
@@ -92,7 +93,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
                 annotations = at(values, *place, "annotations")
                 yield from role_of_account(declared, annotations, space, scaler.service_account)
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
-    yield from (workload for workload in embedded_workloads(values, "Release", asking) if workload.gpus != 0)
+    for body in (values, _counted(chart, values)):
+        yield from (workload for workload in embedded_workloads(body, "Release", asking) if workload.gpus != 0)
     if chart not in _AUTOSCALERS:
         read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
@@ -102,6 +104,22 @@ def read_release(declared: Declared) -> Iterable[Item]:
     yield from of_values(chart, values, release, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _counted(chart: str, values: Any) -> Mapping[str, Any]:
+    """The pods of a chart that has a number of its own for GPUs, with the request that the chart makes of it."""
+    pods: dict[str, Any] = {}
+    for row in (row for row in _COUNTED if row["chart"] == chart):
+        listed = items(at(values, *row["pods"].split("."))) if row["pods"] else [values]
+        if not row["switch"] or at(values, *row["switch"].split(".")) is True:
+            least = 1 if row["switch"] else 0
+            pods[row["pods"] or chart] = [
+                {"replicaCount": 1, **each, "resources": {"limits": {GPU_RESOURCE: coalesce(count, least)}}}
+                for each in listed
+                if isinstance(each, Mapping)
+                for count in (at(each, *row["gpus"].split(".")),)
+            ]
+    return pods
 
 
 def _rendered(inputs: Mapping[str, Any]) -> Sequence[Any]:

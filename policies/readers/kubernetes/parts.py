@@ -22,7 +22,12 @@ _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 # https://github.com/kubernetes/kubernetes/tree/master/build/pause
 _PAUSE_IMAGE: Final = re.compile(r"(?:^|/)pause(?:-\w+)?(?:[:@]|$)")
-_WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{5,}|\d+[dh]\b)|\btail -f /dev/null")
+_WAITS: Final = re.compile(
+    r"\bsleep (?:inf\b|infinity\b|\d{5,}|\d+[dh]\b)|\btail -f /dev/null"
+    r"|\b(?:while (?:true|:|\[ 1 \])|until false); ?do (?:sleep|wait) ?[\w.]*; ?done"
+    r"|\bsleep\((?:\d{5,}|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf)|\bsignal\.pause\(\)|\bEvent\(\)\.wait\(\)"
+    r"|\bwhile (?:True|1):\s*(?:time\.)?sleep\("
+)
 """Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses."""
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
