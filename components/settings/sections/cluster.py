@@ -14,6 +14,12 @@ from components.settings.fields.types import Cidr, Flag, Section, context, match
 from facts.concepts.addresses import open_to_internet
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
+# Of clusters on all clouds; others would be parts of an API's path. https://docs.aws.amazon.com/eks/latest/APIReference/
+# API_CreateCluster.html has the most: 100 characters, also _.
+_CLUSTER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_LOCATION: Final = re.compile(r"[a-z][a-z0-9-]*")
+_OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_IDENTITY: Final = re.compile(r"(?!.*\.\.)[^\s?#%]+")
 _RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
 _EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
 
@@ -190,19 +196,26 @@ class Network(Section):
 class ExistingCluster(Section):
     """A cluster that somebody else made, to which the stack adds its GPU pools."""
 
-    name: Annotated[StrictStr, Field(min_length=1)] = Field(description="the cluster's name in the cloud")
+    name: Annotated[StrictStr, matching(_CLUSTER, "is no name of a cluster", "Write the name that the cloud lists")] = (
+        Field(description="the cluster's name in the cloud")
+    )
     resource_group: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None,
         description="only on AKS, and required there: the resource group that the cluster is in, not the one of its "
         "nodes (`az aks list -o table`)",
     )
-    node_identity: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+    node_identity: (
+        Annotated[StrictStr, matching(_IDENTITY, "is no identity", "Write the identity as the cloud lists it")] | None
+    ) = Field(
         default=None,
         description="identity of the pools' nodes; on GKE the e-mail address of a service account, on EKS with "
         "cluster-autoscaler the ARN of the role of one of the cluster's managed node groups. Default: that of "
         "the cluster's other nodes",
     )
-    location: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+    location: (
+        Annotated[StrictStr, matching(_LOCATION, "is no region or zone", "Write the location that the cloud lists")]
+        | None
+    ) = Field(
         default=None,
         description="where its control plane is, if two clusters of a region have the name; on GKE the region or a "
         "zone. Default: looked up",
@@ -222,7 +235,9 @@ class ExistingCluster(Section):
         description="only on EKS with cluster-autoscaler: IDs of the security groups of the pools' nodes. Default: "
         "those of the cluster's managed node groups",
     )
-    node_class: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+    node_class: (
+        Annotated[StrictStr, matching(_OBJECT, "is no name of an object", "Write the name that kubectl lists")] | None
+    ) = Field(
         default=None,
         description="only on EKS with Karpenter, and required there: the EC2NodeClass of the cluster's Karpenter whose "
         "role, subnets, security groups, images and kubelet settings the pools' nodes take over (`kubectl get "

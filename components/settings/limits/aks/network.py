@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
@@ -10,6 +11,8 @@ from components.settings.fields.problems import Problem
 from components.settings.pools.settings import Settings
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVATE_DNS_ZONE
 
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules (subnets)
+_SUBNET: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?")
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 
@@ -33,6 +36,13 @@ def existing(settings: Settings) -> Iterator[Problem]:
             "all pools use one subnet, which spans all zones",
             f"Write the name of one: subnets: [{used.subnets[0]}]",
         )
+    for number, name in enumerate(used.subnets):
+        if not _SUBNET.fullmatch(name):
+            yield Problem(
+                f"network.existing.subnets[{number}]",
+                f"'{name}' is no name of a subnet",
+                "Write the name that the virtual network lists",
+            )
     zone = used.private_dns_zone
     if zone is not None and zone != NO_DNS_ZONE:
         suffix = f"privatelink.{settings.region}.azmk8s.io"

@@ -156,11 +156,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         message="AKS runs the control plane in Azure's own network: its addresses cannot be chosen",
         remedy="Leave it out",
     ),
-    Refused(
-        keys=("existingCluster.subnets", "existingCluster.securityGroups"),
-        message="AKS's pools are in the subnet of the node pools that are there, whose security groups it has",
-        remedy="Leave it out",
-    ),
     # https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
     Refused(
         keys=("network.serviceCidr",),
