@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -254,11 +254,13 @@ def unneeded(used: Used, nodes: Sequence[Used], packing: Packing | None, budgets
     moving = [pod for pod in counted.pods if moves(pod)]
     if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in moving):
         return False
-    if not moving:
-        return True
-    others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
     free: dict[str, Amounts] = {}
-    return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
+    return all(_place(pod, _takers(nodes, used), free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
+
+
+def _takers(nodes: Sequence[Used], used: Used) -> Iterator[Used]:
+    """The other nodes that take pods, one by one: most pods fit on one of the first."""
+    return (each for each in nodes if each is not used and not each.node["spec"].get("unschedulable"))
 
 
 def evict(api: Api, pod: Object, **options: Any) -> None:
@@ -313,7 +315,7 @@ def _on_disk(volume: Mapping[str, Any]) -> bool:
     return "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
 
 
-def _place(pod: Object, others: Sequence[Used], free: dict[str, Amounts]) -> bool:
+def _place(pod: Object, others: Iterable[Used], free: dict[str, Amounts]) -> bool:
     """Whether the pod fits on one of the nodes; if so, that has less ``free`` (by name, of those that took a pod)."""
     asked = {**requests(pod), "pods": Decimal(1)}
     for each in others:
