@@ -7,6 +7,7 @@ the classes, ``tests/components/test_provider_schema.py`` checks every property,
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import string
 from collections.abc import Mapping, Sequence
@@ -217,7 +218,13 @@ def object_token(manifest: Inputs) -> ObjectToken:
 def documents(file: Path, /, **values: object) -> list[Any]:
     """The YAML documents of a file. ``${name}`` in a text stands for the text ``name`` of ``values``; a text that is
     nothing else stands for the value itself, of any type."""
-    return [_filled(each, values) for each in yaml.load_all(file.read_text(encoding="utf-8"), _LOADER)]
+    return [_filled(each, values) for each in _parsed(file)]
+
+
+@functools.cache
+def _parsed(file: Path) -> list[Any]:
+    """A file of the program, which only ``_filled`` sees: it makes mappings and lists of its own."""
+    return list(yaml.load_all(file.read_text(encoding="utf-8"), _LOADER))
 
 
 def _filled(part: Any, values: Mapping[str, object]) -> Any:

@@ -145,3 +145,13 @@ def test_a_name_without_a_value_stops_the_program(file: Path) -> None:
 def test_a_value_is_not_yaml(file: Path) -> None:
     first, _ = documents(file, cluster="${flags}: [", flags="a: b")
     assert (first["name"], first["flags"]) == ("${flags}: [", "a: b")
+
+
+def test_what_was_made_of_a_file_may_be_changed(tmp_path: Path) -> None:
+    """The next one starts from the file again, which is read once."""
+    file = tmp_path / "object.yaml"
+    file.write_text("{kind: A, args: [x], metadata: {labels: {}}}")
+    (first,) = documents(file)
+    first["args"].append("y")
+    first["metadata"]["labels"]["a"] = "b"
+    assert documents(file) == [{"kind": "A", "args": ["x"], "metadata": {"labels": {}}}]
