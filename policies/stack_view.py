@@ -73,5 +73,6 @@ class StackView:
         """The violations of one rule; ``elsewhere``: pools of the cluster that another program declares; ``prices``
         replace the list prices of node groups."""
         if rule.scope == "stack":
-            return rule.check(prices.applied(replace(self.stack, elsewhere=elsewhere)), limits)
+            stack = replace(self.stack, elsewhere=elsewhere) if elsewhere else self.stack
+            return rule.check(prices.applied(stack), limits)
         return [violation for resource in self.linked for violation in resource.violations(rule, limits)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from facts.concepts.autoscaler import Autoscaler, IdleTime, ScalingGroup
@@ -419,11 +420,16 @@ class Stack:
     @classmethod
     def of(cls, items: Sequence[Item]) -> Stack:
         """The stack of these ``items``, each in the first field of its type."""
-        names = {get_args(hint)[0]: name for name, hint in reversed(get_type_hints(cls).items())}
         fields: dict[str, Any] = {
-            name: tuple(item for item in items if isinstance(item, kind)) for kind, name in names.items()
+            name: tuple(item for item in items if isinstance(item, kind)) for kind, name in _fields().items()
         }
         return cls(**fields)
+
+
+@cache
+def _fields() -> dict[type, str]:
+    """Type → the first field of a ``Stack`` for it."""
+    return {get_args(hint)[0]: name for name, hint in reversed(get_type_hints(Stack).items())}
 
 
 @dataclass(frozen=True)
