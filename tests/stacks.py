@@ -14,6 +14,7 @@ import yaml
 
 from components.settings import Settings, from_stack_file
 from tests import recorder
+from tests.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[1]
 # libyaml's, where PyYAML was built with it: hundreds of files are written.
@@ -57,7 +58,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 @functools.cache
 def run_program(file: Path) -> recorder.Recording:
     """What ``__main__.py`` registers for a stack file, recorded once per file."""
-    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+    return run_with(read_yaml(file)["config"], stack_name(file))
 
 
 @functools.cache
@@ -84,7 +85,7 @@ def run_with(
 
 def run_with_fault(file: Path, inject: Callable[[Callable[[], None]], None]) -> recorder.Recording:
     """What is registered when ``inject`` runs the program."""
-    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file), lambda: inject(_program))
+    return run_with(read_yaml(file)["config"], stack_name(file), lambda: inject(_program))
 
 
 def _program() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from gpu.why import of_job
 from packages.gpu.tests.test_why import JOB, event, pod
+from tests.yaml_file import read_yaml
 
-CASES: Final[list[dict[str, Any]]] = yaml.safe_load(Path(__file__).with_name("recorded_reasons.yaml").read_text())
+CASES: Final[list[dict[str, Any]]] = read_yaml(Path(__file__).with_name("recorded_reasons.yaml"))
 Answer = tuple[str, str | None, bool | None]
 
 

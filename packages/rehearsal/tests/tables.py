@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from facts.concepts.unknown import UNKNOWN
+from tests.yaml_file import LOADER
 
 
-class Loader(yaml.SafeLoader):
+class Loader(LOADER):
     """Reads the tags, too."""
 
 

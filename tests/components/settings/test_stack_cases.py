@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import BaseModel
 
 from components.settings import SettingsError, from_stack_file, limits, load
@@ -22,8 +21,9 @@ from components.settings.fields.problems import models_in
 from components.settings.sections.stack_file import StackFile
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
+from tests.yaml_file import read_yaml
 
-FILES = {one.stem: yaml.safe_load(one.read_text()) for one in sorted((Path(__file__).parent / "stack_cases").glob("*"))}
+FILES = {one.stem: read_yaml(one) for one in sorted((Path(__file__).parent / "stack_cases").glob("*"))}
 
 
 def with_changes(base: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:

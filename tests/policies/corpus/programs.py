@@ -29,11 +29,12 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case, Resource
+from tests.yaml_file import LOADER
 
 _FOLDER: Final = Path(__file__).parent
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(LOADER):
     pass
 
 

@@ -22,6 +22,9 @@ from rehearsal.providers.rules import Check, ServerRule, declared_rule, no_check
 
 CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
+# Written in C: every preview waits for it.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 @dataclass(frozen=True)
 class Pending(Generic[CloudT]):
@@ -304,8 +307,7 @@ def recorded_types(cloud: str) -> dict[str, bool]:
 
 
 def _read(file: Path) -> Any:
-    # Written in C: every preview waits for it.
-    return yaml.load(file.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.load(file.read_text("utf-8"), Loader=_LOADER)
 
 
 def _reference(text: str) -> Reference:
@@ -336,4 +338,4 @@ def manifests(folder: Path, *names: str) -> list[dict[str, Any]]:
 
 @cache
 def _documents(file: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(file.read_text("utf-8")) if document]
+    return [document for document in yaml.load_all(file.read_text("utf-8"), Loader=_LOADER) if document]

@@ -24,8 +24,9 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from rehearsal.tools.own_autoscaler import own_autoscaler
+from tests.yaml_file import read_yaml
 
-TABLE: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("test_situations.yaml").read_text("utf-8"))
+TABLE: Final[Mapping[str, Any]] = read_yaml(Path(__file__).with_name("test_situations.yaml"))
 GROWS: Final = {f"s{number}": each for number, each in enumerate(TABLE["grows"])}
 RECORDED: Final = Path(__file__).with_name("recorded_situations.yaml")
 QUIET_SECONDS: Final = 5.0

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from packages.rehearsal.tests.fleet.facts import Running
 from packages.rehearsal.tests.fleet.situations import (
@@ -30,9 +29,10 @@ from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded
 from rehearsal.fleet.scale_up_events import not_triggered, states
+from tests.yaml_file import read_yaml
 
 TABLE = beside(__file__)
-REAL = yaml.safe_load(RECORDED.read_text("utf-8"))["grows"]
+REAL = read_yaml(RECORDED)["grows"]
 ALL = [each for kind in ("grows", "empties", "elsewhere") for each in TABLE[kind]]
 REHEARSAL = Path(__file__).parents[2]
 PAGE = (REHEARSAL / "docs" / "autoscaler.md").read_text("utf-8")

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
-import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties, ProviderError
 from rehearsal.providers.cloud import Store
 from rehearsal.providers.simulated_provider import SimulatedProvider
+from tests.yaml_file import read_yaml
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Examples:
     """The ``account.yaml`` of a cloud's folder: its ``inputs``, by name, and its ``steps``."""
 
     def __init__(self, folder: Path) -> None:
-        content = yaml.safe_load((folder / "account.yaml").read_text())
+        content = read_yaml(folder / "account.yaml")
         self._inputs: dict[str, Properties] = content["inputs"]
         self.steps = tuple(map(_step, content["steps"]))
 

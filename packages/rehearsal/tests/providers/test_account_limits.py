@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from components.settings import from_stack_file
 from components.settings.quotas import quotas
@@ -28,6 +27,7 @@ from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
 from tests.components.specs import changed
 from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT
+from tests.yaml_file import read_yaml
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,7 @@ class Case:
 
 ACCOUNTS: dict[str, type[Account]] = {"gke": google.Google, "eks": amazon.Amazon, "aks": azure.Microsoft}
 CASES = [
-    Case(account=ACCOUNTS[row["cloud"]], **row)
-    for row in yaml.safe_load(Path(__file__).with_name("account_limits.yaml").read_text())
+    Case(account=ACCOUNTS[row["cloud"]], **row) for row in read_yaml(Path(__file__).with_name("account_limits.yaml"))
 ]
 every_cloud = pytest.mark.parametrize("case", CASES, ids=lambda case: case.cloud)
 

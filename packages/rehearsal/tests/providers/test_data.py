@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
@@ -19,6 +18,7 @@ from rehearsal.checks import leftover_checks
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.cloud import project_number
 from tests.components.workloads.stacks import only
+from tests.yaml_file import read_yaml
 
 GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
 STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
@@ -31,7 +31,7 @@ def expiring(**selection: Any) -> str:
 
 
 CLOUDS: dict[str, type[Account]] = {"gke": GKE, "eks": EKS, "aks": AKS}
-CASES = yaml.safe_load(Path(__file__).with_name("data_refused.yaml").read_text())
+CASES = read_yaml(Path(__file__).with_name("data_refused.yaml"))
 
 
 def account(cloud: type[Account], directory: Path) -> Account:

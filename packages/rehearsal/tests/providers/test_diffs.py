@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN
@@ -23,13 +22,12 @@ from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as gke
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.base import Properties
+from tests.yaml_file import read_yaml
 
 ROWS = [
     pytest.param(cloud, examples, row, id=f"{row['type'].rpartition(':')[2]}-{number}")
     for cloud, examples in ((google.Google, google.EXAMPLES), (azure.Microsoft, azure.EXAMPLES), (Amazon, None))
-    for number, row in enumerate(
-        yaml.safe_load((Path(__file__).parent / cloud.provider_type.cloud_name / "diffs.yaml").read_text())
-    )
+    for number, row in enumerate(read_yaml(Path(__file__).parent / cloud.provider_type.cloud_name / "diffs.yaml"))
 ]
 
 
@@ -47,7 +45,7 @@ CLOUDS: Mapping[str, tuple[Any, Any]] = {"gke": (gke, gke.Google), "aks": (aks, 
 CASES = [
     pytest.param(cloud, case, id=f"{cloud}: {sentence}-{number}")
     for cloud in CLOUDS
-    for sentence, cases in yaml.safe_load((Path(__file__).parent / cloud / "machines.yaml").read_text()).items()
+    for sentence, cases in read_yaml(Path(__file__).parent / cloud / "machines.yaml").items()
     for number, case in enumerate(cases)
 ]
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from facts import catalog
 from facts.concepts.kubernetes import pod_requests, quantity
@@ -35,6 +34,7 @@ from rehearsal.fleet.nodes import PREFIX, ClusterFacts, NodeTemplate
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.resources.groups import declared_groups
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.yaml_file import read_yaml
 
 KINDS: Final = ("per cluster", "older", "refused", "no request", "two sources")
 """Why a difference may remain: the cluster, its provider, a driver or the kubelet fills it in; it is of an API that is
@@ -61,7 +61,7 @@ fit in the cloud."""
 MACHINE_KEYS: Final = ("vmSize", "instanceTypes", "nodeConfig.machineType")
 FOLDER: Final = Path(__file__).parent
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
-    cloud: yaml.safe_load((FOLDER / cloud / "recorded_nodes.yaml").read_text("utf-8")) for cloud in OWN_PREFIXES
+    cloud: read_yaml(FOLDER / cloud / "recorded_nodes.yaml") for cloud in OWN_PREFIXES
 }
 ROWS: Final = [
     pytest.param(cloud, row, id=f"{cloud}: {name}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from facts.catalog import of
 from facts.concepts.unknown import UNKNOWN
@@ -17,14 +16,13 @@ from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import Store
 from rehearsal.providers.rules import ServerRule, broken
+from tests.yaml_file import read_yaml
 
 CLOUDS: tuple[type[Account], ...] = (google.Google, azure.Microsoft)
 TYPES: list[tuple[type[Account], str, Properties]] = [
     (cloud, token, entry)
     for cloud in CLOUDS
-    for token, entry in yaml.safe_load(
-        (Path(__file__).parent / cloud.provider_type.cloud_name / "rules.yaml").read_text()
-    ).items()
+    for token, entry in read_yaml(Path(__file__).parent / cloud.provider_type.cloud_name / "rules.yaml").items()
 ]
 REFUSED = [
     pytest.param(cloud, token, rule, changed(entry["inputs"], row), also, id=f"{rule}-{number}")

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.gke.cloud import TABLE, region_of
+from tests.yaml_file import read_yaml
 
-_SENDS: Final = yaml.safe_load((Path(__file__).parent / "sends.yaml").read_text("utf-8"))
+_SENDS: Final = read_yaml(Path(__file__).parent / "sends.yaml")
 _INPUTS: Final = "$inputs"
 _MAPS: Final = ("labels", "resourceLabels", "metadata")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pulumi._types import output_type_types
-from pulumi_gcp.container import GetClusterResult
 
 from packages.rehearsal.tests.providers.gke.account import CLUSTER, POOL, PROJECT, ZONE, Google, cpu_pool, gpu_pool
 from rehearsal.providers.base import ProviderError
@@ -53,6 +52,9 @@ def otherwise(answer: Any, declared: Any, where: str = "") -> Iterator[str]:
 
 
 def test_the_answer_has_the_names_and_forms_of_the_sdk(google: Google) -> None:
+    # Here, as it takes seconds: only the worker that runs this test waits for it.
+    from pulumi_gcp.container import GetClusterResult
+
     assert [*otherwise(google.provider.invoke(LOOK_UP, THERE), GetClusterResult)] == []
 
 
