@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from asyncio import events
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -251,9 +252,45 @@ def run_on(
     preview: bool = False,
 ) -> None:
     """Run ``program`` as a stack of ``monitor``'s. Raises what it raises."""
-    # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
-    with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
+    # Which line declared a resource takes the SDK more than half of a run to find out, and what it writes for its own
+    # developers a sixth of the rest; no test asks.
+    with (
+        ThreadPoolExecutor(1) as apart,
+        mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace),
+        mock.patch.object(pulumi.log, "debug", _nothing),
+    ):
         apart.submit(_run, monitor, program, project, stack, config, secrets, preview).result()
+
+
+def _nothing(*_: Any, **__: Any) -> None: ...
+
+
+class _AtOnce(asyncio.SelectorEventLoop):
+    """Has the mock engine's answer at once: the SDK asks for it in another thread, as an engine's takes its time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._engines = asyncio.new_event_loop()
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """``func`` is called here and now, whatever the ``executor``."""
+        answer: asyncio.Future[Any] = self.create_future()
+        # As in that thread, no loop runs: the mock engine runs one, and must not go on with the program meanwhile.
+        events._set_running_loop(None)
+        asyncio.set_event_loop(self._engines)
+        try:
+            answer.set_result(func(*args))
+        except Exception as error:
+            answer.set_exception(error)
+        finally:
+            asyncio.set_event_loop(self)
+            events._set_running_loop(self)
+        return answer
+
+    def close(self) -> None:
+        """Close both loops."""
+        self._engines.close()
+        super().close()
 
 
 def refusal(run: Callable[[], Recording]) -> str:
@@ -294,7 +331,7 @@ def _run(
     secrets: Collection[str],
     preview: bool,
 ) -> None:
-    loop = asyncio.new_event_loop()
+    loop = _AtOnce()
     asyncio.set_event_loop(loop)
     try:
         # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
@@ -304,10 +341,10 @@ def _run(
         loop.run_until_complete(run_in_stack(program))
     finally:
         pulumi.runtime.set_all_config({})
-        # A failed program sends nothing more, but its threads wait for answers, which the next one would get.
+        # A failed program sends nothing more.
         for task in asyncio.all_tasks(loop):
             task.cancel()
-        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
         asyncio.set_event_loop(None)
 
