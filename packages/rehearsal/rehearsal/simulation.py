@@ -70,10 +70,11 @@ class NodeShape:
 class Packing:
     """When an autoscaler empties a node that is in use, if the pods fit on other nodes.
 
-    ``gpus_below`` is the share of a node's ``devices`` in use, if it has some; ``others_below`` the share of another's
-    CPU or memory, of what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of ``kube-system``, and those
-    with a local volume on disk, keep their node unless they are moved as well. No node goes for ``delay_minutes`` after
-    a node was added to any group, or ``delay_by_group`` to its own.
+    ``gpus_below`` is the share of a node's ``devices`` in use, if it has some, up to which it goes; ``others_below``
+    the share of another's CPU or memory, of what pods of DaemonSets leave if it ``ignores_daemon_sets``. Pods of
+    ``kube-system`` that are not older than ``system_pods_minutes`` (``None``: of any age), and those with a local
+    volume on disk keep their node unless they are moved as well. No node goes for ``delay_minutes`` after a node was
+    added to any group, or ``delay_by_group`` to its own.
     """
 
     gpus_below: float
@@ -86,6 +87,8 @@ class Packing:
     # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/config/flags/flags.go
     delay_minutes: float = 10
     delay_by_group: bool = False
+    # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/simulator/drainability/rules/system/rule.go
+    system_pods_minutes: float | None = 60
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class SimulatedNodeGroup:
     autoscaler or a reclaim removes. An ``atomic`` group has all its nodes or none: they start together, and end when
     none is needed or one of them ends. ``autoscaler_flags`` (``--name=value``) are declared by the stack, where it runs
     the autoscaler: a real one gets them. One that ``plans_whole`` takes the whole machine for what an empty group
-    offers to pods; the simulated one never does.
+    offers to pods, until it has seen a node.
     """
 
     name: str
@@ -139,6 +142,12 @@ class SimulatedNodeGroup:
     def gpus(self) -> int:
         """GPUs that a node really has, before a device plugin shares each out: the autoscaler may expect others."""
         return self.machine.gpus if self.offered_gpus is None else self.offered_gpus
+
+    @property
+    def planned_machine(self) -> NodeShape:
+        """What the autoscaler plans with while there is no node."""
+        whole = self.plans_whole and not self.scaling.min_nodes
+        return replace(self.machine, reserved_milli_cpu=0, reserved_memory_mib=0) if whole else self.machine
 
     def not_scaled(self, because: str) -> SimulatedNodeGroup:
         """The group with the size that it has, which no autoscaler may change."""

@@ -17,6 +17,7 @@ from rehearsal.fleet.cluster_autoscaler import ClusterAutoscalerProcess
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.idle_time import IdleTimeWatcher
+from rehearsal.fleet.node_pools import weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.proportional import Proportional, targets
@@ -109,7 +110,7 @@ class Controllers:
             self.watch_nodes()
         if group.scaling.autoscaled and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(Packer, self._groups.template)
-            self._start(ScaleUpEvents, self._groups.templates)
+            self._start(ScaleUpEvents, self._groups.templates, self._know)
         if group.atomic and isinstance(self._autoscaler, KarpenterSupervisor):
             self._start(SliceWatcher, self._groups.templates)
         if group.not_scaled_because:
@@ -148,6 +149,13 @@ class Controllers:
         """Remove the nodes of the cloud's own Karpenter, which is closed."""
         if self._provisioned is not None:
             remove_nodes(self._api)
+
+    def _know(self, name: str) -> None:
+        """Have the autoscaler plan with a group's nodes as they are."""
+        if isinstance(autoscaler := self._autoscaler, KarpenterSupervisor):
+            template = self._groups.know(name)
+            scaled = (each.group for each in self._groups.templates() if each.group.scaling.autoscaled)
+            autoscaler.scale(template, weights(scaled), new=False)
 
     def _karpenter(self, own: ManagedKarpenter | None = None) -> KarpenterSupervisor:
         folder, zone_labels = self._run_dir / "autoscaler", self._groups.cluster.zone_labels

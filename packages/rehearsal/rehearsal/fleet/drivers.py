@@ -11,6 +11,9 @@ The group names the kind of DaemonSet (``gpus_advertised_by``):
 
 EFA devices are there once AWS's plugin is Ready on the node.
 
+A cluster-autoscaler waits for the GPUs of a node that has its cloud's label for them, but not for ever; it takes any
+other node for one without GPUs. So does Karpenter, which stands for it, as soon as its NodeClaim does not offer any.
+
 Only a pod that would really do it counts (``gpu_software.py``). One that only has such a name
 (its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
 If none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node gives the reason. GPUs that a node
@@ -41,7 +44,8 @@ from rehearsal.fleet.gpu_software import (
     replicas,
     runs_efa_plugin,
 )
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_PLUGIN, GPUS, GROUP_LABEL, LATE_TAINT
+from rehearsal.fleet.node_pools import claim_path, claims_of
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_PLUGIN, GPU_LABELS, GPUS, GROUP_LABEL, LATE_TAINT
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 
@@ -56,6 +60,13 @@ _LONG_PATIENCE_SECONDS: Final = 30.0
 _REGISTRATION_SECONDS: Final = 2.0
 """A Ready plugin discovers GPUs before it registers them: until then its node is Ready without GPUs, and an autoscaler
 that does not expect them would start another (https://github.com/kubernetes/autoscaler/issues/1949)."""
+
+_STARTUP_SECONDS: Final = 15.0
+"""``--max-node-startup-time``, a minute to a second, and how many such nodes end all attempts to grow:
+https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/config/flags/flags.go"""
+_MOST_UNREADY: Final = 3
+_GPUS: Final = ("nvidia.com/gpu", "amd.com/gpu")
+"""AWS's chips are awaited all the same, although it knows no label for them."""
 
 _STARTING: Final = ("karpenter.sh/", LATE_TAINT["key"])
 """Taints of nodes that their autoscaler has not initialised yet; it removes them."""
@@ -138,6 +149,7 @@ class Drivers(PollingThread):
         self._waiting_since: dict[str, float] = {}
         self._served_since: dict[str, float] = {}
         self._missing: dict[str, MissingDriver] = {}
+        self._given_up: dict[str, str] = {}
 
     def look(self) -> None:
         """Update nodes that wait for GPUs, and forget deleted ones."""
@@ -149,6 +161,7 @@ class Drivers(PollingThread):
             node["metadata"]["name"]: self._waiting_since.get(node["metadata"]["name"], now) for node in nodes
         }
         self._served_since = {name: since for name, since in self._served_since.items() if name in self._waiting_since}
+        self._given_up = {name: group for name, group in self._given_up.items() if name in self._waiting_since}
         if nodes:
             daemon_sets = self._api.list("/apis/apps/v1/daemonsets")
             for name in sorted({_advertiser(node) for node in nodes}):
@@ -176,6 +189,7 @@ class Drivers(PollingThread):
         config_map = functools.cache(self._config_map)
         for node in nodes:
             name = node["metadata"]["name"]
+            self._give_up(node)
             kind = next((each for each in kinds if name not in pods[each]), kinds[-1])
             pod = pods[kind].get(name)
             problem = None
@@ -210,6 +224,22 @@ class Drivers(PollingThread):
 
     def _config_map(self, namespace: str, name: str) -> Object | None:
         return self._api.find(resource_path("v1", "configmaps", name, namespace))
+
+    def _give_up(self, node: Object) -> None:
+        """Have no GPUs expected of a node that does not look as if it had some, or whose own never come."""
+        name, labels = node["metadata"]["name"], node["metadata"]["labels"]
+        group = labels.get(GROUP_LABEL, "")
+        known = any(label in labels for label in GPU_LABELS)
+        late = name in self._missing and time.monotonic() - self._waiting_since[name] > _STARTUP_SECONDS
+        stopped = [*self._given_up.values()].count(group) >= _MOST_UNREADY
+        if name in self._given_up or (known and (stopped or not late)):
+            return
+        for claim in claims_of(self._api, labelSelector=f"{GROUP_LABEL}={group}") if group else ():
+            status = claim.get("status") or {}
+            if status.get("nodeName") == name:
+                path = f"{claim_path(claim['metadata']['name'])}/status"
+                self._api.merge_if_there(path, {"status": {"allocatable": dict.fromkeys(_GPUS)}})
+        self._given_up[name] = group
 
     def _complain(self, node: Object, kind: _Kind, reason: str) -> None:
         name = node["metadata"]["name"]

@@ -27,7 +27,7 @@ from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet import group_nodes, machine_nodes
 from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.machine_types import CAPACITY_TYPE, allocatable, capacity, capacity_type
-from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate
+from rehearsal.fleet.nodes import GPU_LABELS, GROUP_LABEL, ZONE, NodeTemplate
 
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 SERVICE: Final[str] = _TABLE["service"]
@@ -37,10 +37,6 @@ METHODS: Final[Mapping[str, tuple[str, str]]] = _TABLE["methods"]
 _RUNNING: Final = 1
 ONLY_EMPTY: Final = 0.001
 """Utilisation of a GPU node with less than one GPU in use."""
-
-_GPU_LABELS: Final = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator", "accelerator")
-"""The label of GPU nodes on each cloud, the constant ``GPULabel`` of its provider:
-https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider"""
 
 
 def _classes() -> dict[str, Any]:
@@ -94,8 +90,7 @@ def new_node(template: NodeTemplate, zone: str) -> Object:
 def planned_node(template: NodeTemplate) -> Object:
     """The node that the autoscaler plans with while there is none."""
     group = replace(template.group, late_labels={}, late_taints=())
-    whole = capacity(group.machine)
-    sizes = {"capacity": whole, "allocatable": whole if group.plans_whole else allocatable(group.machine)}
+    sizes = {"capacity": capacity(group.machine), "allocatable": allocatable(group.planned_machine)}
     status = {name: size.resources() for name, size in sizes.items()}
     return {**new_node(replace(template, group=group), group.nodes.zones[0]), "status": status}
 
@@ -186,7 +181,7 @@ class NodeGroupServer:
     def _gpus(self) -> tuple[str, list[str]]:
         """The label of nodes with GPUs, and its values."""
         labels = [each.planned_labels for each in self._served().values()]
-        key = next((key for key in _GPU_LABELS if any(key in each for each in labels)), _GPU_LABELS[0])
+        key = next((key for key in GPU_LABELS if any(key in each for each in labels)), GPU_LABELS[0])
         return key, sorted({each[key] for each in labels if key in each})
 
     def _group_of_node(self, request: Any) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ class Groups:
         self._templates: dict[str, NodeTemplate] = {}
         self._settled: set[str] = set()
         self._with_history: set[str] = set()
+        self._known: set[str] = set()
         self._missing_drivers: tuple[MissingDriver, ...] = ()
 
     def template(self, name: str) -> NodeTemplate | None:
@@ -87,7 +88,7 @@ class Groups:
     def declare(self, group: SimulatedNodeGroup) -> NodeTemplate:
         """Add the group, or replace the one with its name; it is not settled."""
         self._settled.discard(group.name)
-        template = self._templates[group.name] = NodeTemplate(group, self.cluster)
+        template = self._templates[group.name] = NodeTemplate(self._as_known(group), self.cluster)
         self.write()
         return template
 
@@ -97,8 +98,16 @@ class Groups:
             return False
         self._settled.discard(name)
         self._with_history.discard(name)
+        self._known.discard(name)
         self.write()
         return True
+
+    def know(self, name: str) -> NodeTemplate:
+        """The group's template, now that its autoscaler knows a node of it."""
+        self._known.add(name)
+        group = self._as_known(self._templates[name].group)
+        template = self._templates[name] = NodeTemplate(group, self.cluster)
+        return template
 
     def settle(self, group: SimulatedNodeGroup) -> None:
         """Mark the group as settled, unless it has changed in the meantime."""
@@ -132,4 +141,7 @@ class Groups:
 
     def _is(self, group: SimulatedNodeGroup) -> bool:
         template = self._templates.get(group.name)
-        return template is not None and template.group == group
+        return template is not None and template.group == self._as_known(group)
+
+    def _as_known(self, group: SimulatedNodeGroup) -> SimulatedNodeGroup:
+        return replace(group, plans_whole=False) if group.name in self._known else group

@@ -115,8 +115,8 @@ _Machine = tuple[str, NodeShape]
 
 
 def _machine(group: SimulatedNodeGroup) -> _Machine:
-    """What is one type: the cloud's machine type with what is attached to it."""
-    return group.nodes.machine_type, group.machine
+    """What is one type: the cloud's machine type with what is attached to it, as the autoscaler plans with it."""
+    return group.nodes.machine_type, group.planned_machine
 
 
 def capacity_type(group: SimulatedNodeGroup) -> str:

@@ -39,6 +39,10 @@ BETA_LABELS: Final = {
 """Deprecated labels that kubelets and the clouds' controllers still set and older manifests select: those that they
 repeat."""
 
+GPU_LABELS: Final = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator", "accelerator")
+"""The label by which cluster-autoscaler knows a GPU node on each cloud, the constant ``GPULabel`` of its provider:
+https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider"""
+
 LATE_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
 """Taint of a new node until it has the labels and taints that its autoscaler does not use for planning."""
 

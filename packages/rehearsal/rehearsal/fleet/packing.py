@@ -2,33 +2,34 @@
 
 Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
 node goes if it was unneeded for its group's time, and no node was added lately. Unneeded is a node whose utilisation is
-below a threshold and whose pods all fit on other nodes. Utilisation is the share of its allocatable resources that pods
-request; on nodes with NVIDIA's GPUs only these count. A pod prevents it that has no controller of Kubernetes' own, is
-annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the nodes, removes none
-by itself (``node_pools``): this thread chooses nodes, and Karpenter drains them, one at a time, or some empty ones
+not above a threshold and whose pods all fit on other nodes. Utilisation is the share of its allocatable resources that
+pods request; on nodes with NVIDIA's GPUs only these count. A pod prevents it that has no controller of Kubernetes' own,
+is annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the nodes, removes
+none by itself (``node_pools``): this thread chooses nodes, and Karpenter drains them, one at a time, or some empty ones
 together. A minute of the cloud's is a second.
-
-Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
 
 from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
 from facts.concepts.kubernetes import RESOURCES, SAFE_TO_EVICT, pod_requests, quantity
-from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
+from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path, report_event
 from rehearsal.cluster.threads import Informer, PollingThread
+from rehearsal.fleet.neighbours import Neighbours, Term, avoided
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
-from rehearsal.fleet.pod_placement import matches, refusal
+from rehearsal.fleet.pod_placement import refusal, selects
 from rehearsal.simulation import Packing
+from rehearsal.tools.own_autoscaler import NAME
 
 _POLL_SECONDS: Final = 1.0
 _UNNEEDED_MINUTES: Final = 10
@@ -46,8 +47,8 @@ _DEFAULTS: Final = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=F
 _NODES: Final = "/api/v1/nodes"
 _PODS: Final = "/api/v1/pods"
 _REQUESTED: Final = ("cpu", "memory", *RESOURCES.values())
-_MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
 _SYSTEM: Final = "kube-system"
+_VOLUMES: Final = "/api/v1/persistentvolumes"
 _BUDGETS: Final = f"/apis/policy/v1/namespaces/{_SYSTEM}/poddisruptionbudgets"
 _ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/"
 _REPLICATED: Final = frozenset({"Job", "ReplicaSet", "ReplicationController", "StatefulSet"})
@@ -55,6 +56,8 @@ LEAST_PRIORITY: Final = -10
 """Pods below it are expendable: ``--expendable-pods-priority-cutoff``."""
 
 Amounts = Mapping[str, Decimal]
+Volumes = Mapping[tuple[str, str], Object]
+"""(namespace, name) of a claim → the PersistentVolume that is bound to it."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +96,23 @@ class Used:
         name: str = self.node["metadata"]["name"]
         return name
 
+    @cached_property
+    def avoided(self) -> Sequence[tuple[Object, Term]]:
+        """Its pods that keep others away."""
+        return avoided(self.pods)
+
     def below(self, packing: Packing) -> bool:
-        """Whether its utilisation is below the threshold: of the devices that the autoscaler knows, if it has some,
+        """Whether its utilisation is not above the threshold: of the devices that the autoscaler knows, if it has some,
         else of CPU or memory, whichever is higher.
 
-        https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/simulator/utilization/info.go
+        https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
         """
         devices = [each for each in packing.devices if self.offered[each]]
         counted = devices or ["cpu", "memory"]
         aside = [requests(pod) for pod in self.pods if packing.ignores_daemon_sets and not moves(pod)]
         whole = {key: self.offered[key] - sum((each[key] for each in aside), Decimal()) for key in counted}
         use = max(1 - self.free[key] / whole[key] if whole[key] else Decimal(1) for key in counted)
-        return use < Decimal(str(packing.gpus_below if devices else packing.others_below))
+        return use <= Decimal(str(packing.gpus_below if devices else packing.others_below))
 
 
 class Packer(PollingThread):
@@ -122,6 +130,7 @@ class Packer(PollingThread):
         self._grown: dict[str, float] = {}
         self._known: set[str] = set()
         self._budgets: list[Object] = []
+        self._volumes: Volumes = {}
 
     def run(self) -> None:
         """The thread's loop; its informers run as long."""
@@ -143,6 +152,7 @@ class Packer(PollingThread):
         nodes = used_nodes(listed, self._pods.items(), cordoned=True, before=self._used)
         self._used = {each.name: each for each in nodes}
         self._budgets = self._api.list(_BUDGETS)
+        self._volumes = by_claim(self._api.list(_VOLUMES))
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
         due = [each for each in nodes if self._is_due(each, now)]
@@ -163,12 +173,22 @@ class Packer(PollingThread):
             # A pod was placed before the taint was there.
             self._api.merge_if_there(path, {"spec": {"taints": taints}})
             return
+        self._tell(used.node, "marked the node as toBeDeleted/unschedulable")
+        for pod in filter(moves, used.pods):
+            self._tell(pod, "deleting pod for node scale down")
         for claim in self._claims.items():
             if claim.get("status", {}).get("nodeName") == used.name:
                 self._api.delete(claim_path(claim["metadata"]["name"]))
         if not used.empty:
             # Its pods may move to the other nodes.
             self._unneeded.clear()
+        self._tell(used.node, "nodes removed by cluster autoscaler")
+
+    def _tell(self, about: Object, text: str) -> None:
+        """An event with the words of
+        https://github.com/kubernetes/autoscaler/tree/cluster-autoscaler-1.36.1/cluster-autoscaler/core/scaledown/actuation.
+        """
+        report_event(self._api, about, "ScaleDown", text, type="Normal", source=NAME)
 
     def _note_growth(self, nodes: Sequence[Object], now: float) -> None:
         """Remember when each group got its newest node."""
@@ -194,7 +214,7 @@ class Packer(PollingThread):
             return False
         group = template.group
         scaled = group.scaling.autoscaled and not group.atomic
-        return scaled and unneeded(used, nodes, group.packing, self._budgets)
+        return scaled and unneeded(used, nodes, group.packing, self._budgets, self._volumes)
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server, which knows the disruption budgets, would evict every pod."""
@@ -239,7 +259,13 @@ def usable(node: Object, cordoned: bool = False) -> bool:
     return not going and condition(node, "Ready")
 
 
-def unneeded(used: Used, nodes: Sequence[Used], packing: Packing | None, budgets: Sequence[Object] = ()) -> bool:
+def unneeded(
+    used: Used,
+    nodes: Sequence[Used],
+    packing: Packing | None,
+    budgets: Sequence[Object] = (),
+    volumes: Volumes = MappingProxyType({}),
+) -> bool:
     """Whether nobody needs a node: it is underused, and its pods may be evicted and fit on others of the ``nodes``.
 
     Without ``packing`` it only has to be empty. ``budgets``: the PodDisruptionBudgets of ``kube-system``.
@@ -254,13 +280,19 @@ def unneeded(used: Used, nodes: Sequence[Used], packing: Packing | None, budgets
     moving = [pod for pod in counted.pods if moves(pod)]
     if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in moving):
         return False
-    free: dict[str, Amounts] = {}
-    return all(_place(pod, _takers(nodes, used), free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
+    if not moving:
+        return True
+    others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
+    # The node itself is there until its pods are gone: where a spread is asked for, it counts as one without pods.
+    around = Neighbours([(used.node, (), ()), *((each.node, each.pods, each.avoided) for each in others)])
+    by_cpu, free = sorted(moving, key=lambda pod: -requests(pod)["cpu"]), dict[str, Amounts]()
+    return all(_place(pod, others, free, around, volumes) for pod in by_cpu)
 
 
-def _takers(nodes: Sequence[Used], used: Used) -> Iterator[Used]:
-    """The other nodes that take pods, one by one: most pods fit on one of the first."""
-    return (each for each in nodes if each is not used and not each.node["spec"].get("unschedulable"))
+def by_claim(volumes: Sequence[Object]) -> Volumes:
+    """PersistentVolumes by what they are bound to."""
+    bound = ((each["spec"].get("claimRef") or {}, each) for each in volumes)
+    return {(claim["namespace"], claim["name"]): volume for claim, volume in bound if claim}
 
 
 def evict(api: Api, pod: Object, **options: Any) -> None:
@@ -282,19 +314,17 @@ def keeps_node(pod: Object, packing: Packing, budgets: Sequence[Object]) -> bool
     annotation = annotations.get(SAFE_TO_EVICT)
     if annotation is not None:
         return bool(annotation != "true")
-    affinity = spec.get("affinity") or {}
     evictable = annotations.get(f"{_ANNOTATION}safe-to-evict-local-volumes", "").split(",")
     volumes = [volume for volume in spec.get("volumes") or [] if volume["name"] not in evictable]
     owners = metadata.get("ownerReferences", [])
     return (
         not any(owner.get("controller") and owner["kind"] in _REPLICATED for owner in owners)
-        or bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity") or spec.get("topologySpreadConstraints"))
-        or any(volume.keys() - _MOVABLE_VOLUMES for volume in volumes)
         or (not packing.moves_local_storage and any(_on_disk(volume) for volume in volumes))
         or (
             not packing.moves_system_pods
             and metadata["namespace"] == _SYSTEM
-            and not any(_protects(budget, metadata.get("labels") or {}) for budget in budgets)
+            and not _older(metadata, packing.system_pods_minutes)
+            and not any(selects(each["spec"].get("selector") or {}, metadata.get("labels") or {}) for each in budgets)
         )
     )
 
@@ -305,22 +335,47 @@ def requests(pod: Object) -> Amounts:
     return {key: amounts.get(key, Decimal()) for key in _REQUESTED}
 
 
-def _protects(budget: Object, labels: Mapping[str, str]) -> bool:
-    selector = budget["spec"].get("selector") or {}
-    expressions = [matches(each, labels) for each in selector.get("matchExpressions") or []]
-    return all(expressions) and (selector.get("matchLabels") or {}).items() <= labels.items()
+def _older(metadata: Mapping[str, Any], minutes: float | None) -> bool:
+    if minutes is None or "creationTimestamp" not in metadata:
+        return False
+    made = datetime.fromisoformat(metadata["creationTimestamp"].replace("Z", "+00:00"))
+    # A minute of the cloud's is a second here.
+    return time.time() - made.timestamp() > minutes
 
 
 def _on_disk(volume: Mapping[str, Any]) -> bool:
-    return "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
+    return "hostPath" in volume or ("emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory")
 
 
-def _place(pod: Object, others: Iterable[Used], free: dict[str, Amounts]) -> bool:
-    """Whether the pod fits on one of the nodes; if so, that has less ``free`` (by name, of those that took a pod)."""
-    asked = {**requests(pod), "pods": Decimal(1)}
+def _place(pod: Object, others: Sequence[Used], free: dict[str, Amounts], around: Neighbours, volumes: Volumes) -> bool:
+    """Whether the pod fits on one of the nodes; if so, it is there from now on: for ``free`` (by name, of those that
+    took a pod) and for ``around``."""
+    asked, disks = {**requests(pod), "pods": Decimal(1)}, [volumes.get(claim) for claim in _claims(pod)]
     for each in others:
         left = free.get(each.name, each.free)
-        if all(left[key] >= asked[key] for key in asked) and refusal(pod["spec"], each.node) is None:
+        if (
+            all(left[key] >= asked[key] for key in asked)
+            and refusal(pod["spec"], each.node) is None
+            and all(disk is not None and _reaches(disk, each.node) for disk in disks)
+            and around.allow(pod, each.node)
+        ):
             free[each.name] = {key: left[key] - asked[key] for key in asked}
+            around.add(pod, each.node)
             return True
     return False
+
+
+def _claims(pod: Object) -> Iterator[tuple[str, str]]:
+    """The claims of its volumes."""
+    for volume in pod["spec"].get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield pod["metadata"]["namespace"], volume["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in volume:
+            yield pod["metadata"]["namespace"], f"{pod['metadata']['name']}-{volume['name']}"
+
+
+def _reaches(disk: Object, node: Object) -> bool:
+    """Whether a volume can be attached to the node."""
+    required = (disk["spec"].get("nodeAffinity") or {}).get("required") or {}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return refusal({"affinity": affinity, "tolerations": [{"operator": "Exists"}]}, node) is None

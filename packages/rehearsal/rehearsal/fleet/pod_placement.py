@@ -83,6 +83,14 @@ def matches(expression: Spec, labels: Mapping[str, str]) -> bool:
     raise ValueError(f"node affinity has an unknown operator: {expression['operator']}")
 
 
+def selects(selector: Spec, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects labels; an empty one selects all."""
+    expressions = selector.get("matchExpressions") or ()
+    return (selector.get("matchLabels") or {}).items() <= labels.items() and all(
+        matches(each, labels) for each in expressions
+    )
+
+
 def _text_of(expression: Spec) -> str:
     values = expression.get("values", [])
     return f"{expression['key']} {expression['operator']}" + (f" [{', '.join(values)}]" if values else "")

@@ -4,13 +4,15 @@ Karpenter, which stands for it, says nothing. The words and their order are thos
 https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
 and of the scheduler's filters. Of volumes and other pods only Karpenter knows: a pod for which it starts nothing,
 although a group fits, hears after some seconds that these are the reason.
+
+It also notices when a group's nodes have less for pods than the autoscaler takes them to have.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
@@ -90,6 +92,25 @@ def not_triggered(pod_spec: Mapping[str, Any], groups: Sequence[GroupState], oth
     return f"pod didn't trigger scale-up: {', '.join(words)}"
 
 
+def smaller(
+    templates: Iterable[NodeTemplate], there: Collection[str], waiting: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The groups that are planned with more than their nodes have for pods, if one of ``waiting`` (specs) waits for
+    that although they are ``there`` (ids)."""
+    found = []
+    for template in templates:
+        known = replace(template, group=replace(template.group, plans_whole=False))
+        if template.group.scaling.autoscaled and template.group.planned_machine != template.group.machine:
+            pairs = zip(states([template], {}), states([known], {}), strict=True)
+            if any(
+                planned.id in there and not planned.reasons(spec) and actual.reasons(spec)
+                for planned, actual in pairs
+                for spec in waiting
+            ):
+                found.append(template.group.name)
+    return found
+
+
 def other_reason(pod_spec: Mapping[str, Any]) -> str:
     """What else may keep a pod off an empty node: volumes, other pods; empty if nothing does.
 
@@ -106,12 +127,16 @@ def other_reason(pod_spec: Mapping[str, Any]) -> str:
 
 
 class ScaleUpEvents(PollingThread):
-    """Looks every second; ``templates`` are those of all groups."""
+    """Looks every second; ``templates`` are those of all groups. ``know`` is called with the name of a group whose
+    nodes turn out to be smaller than planned while a pod waits for one."""
 
-    def __init__(self, api: Api, templates: Callable[[], Iterable[NodeTemplate]]) -> None:
+    def __init__(
+        self, api: Api, templates: Callable[[], Iterable[NodeTemplate]], know: Callable[[str], None] = lambda name: None
+    ) -> None:
         super().__init__("scale-up-events", _POLL_SECONDS)
         self._api = api
         self._templates = templates
+        self._know = know
         self._claims = Informer("scale-up-events-claims", api, claim_path())
         self._sizes: dict[str, int] = {}
         self._last: dict[str, str] = {}
@@ -143,6 +168,9 @@ class ScaleUpEvents(PollingThread):
         empty = [pool["metadata"]["name"] for pool in pools_of(self._api) if pool["spec"]["limits"].get("nodes") == "0"]
         agents = [each["spec"]["template"]["spec"] for each in self._api.list("/apis/apps/v1/daemonsets")]
         groups = states(self._templates(), sizes, agents, empty)
+        there = {claim["metadata"]["labels"][_POOL] for claim in claims if condition(claim, "Initialized")}
+        for name in smaller(self._templates(), there, [pod["spec"] for pod in waiting.values()]):
+            self._know(name)
         starting = {claim["metadata"]["labels"][_POOL] for claim in claims if not condition(claim, "Initialized")}
         for pod in [*waiting.values()][:_MOST_PODS]:
             self._tell(pod, groups, grown, starting)

@@ -1,8 +1,9 @@
 """Plays the situations of ``test_situations.yaml`` in which groups grow, at once on one cluster, each with groups and
 pods of its own.
 
-``python -m packages.rehearsal.tests.fleet.situations`` plays them with the program that ``CLUSTER_AUTOSCALER`` names,
-and writes what it did and said into ``recorded_situations.yaml``.
+``python -m packages.rehearsal.tests.fleet.situations`` plays these and those of ``emptying.py`` with the program that
+``CLUSTER_AUTOSCALER`` names, and writes what it did and said into ``recorded_situations.yaml``; a word ``grows`` or
+``empties`` behind it plays those alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.kubernetes import Taint
+from packages.rehearsal.tests.fleet.emptying import emptied, outcome_of_row, plays
 from packages.rehearsal.tests.fleet.facts import Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import PODS, daemon_set, eventually, gpu_group, group_of, nodes, pod
 from rehearsal.cluster.api import Api, Object
@@ -28,6 +30,7 @@ from tests.yaml_file import read_yaml
 
 TABLE: Final[Mapping[str, Any]] = read_yaml(Path(__file__).with_name("test_situations.yaml"))
 GROWS: Final = {f"s{number}": each for number, each in enumerate(TABLE["grows"])}
+EMPTIES: Final = {f"e{number}": each for number, each in enumerate(TABLE["empties"])}
 RECORDED: Final = Path(__file__).with_name("recorded_situations.yaml")
 QUIET_SECONDS: Final = 5.0
 PRIORITIES: Final = {"expendable": -20, "low": -1}
@@ -140,20 +143,36 @@ def _quiet(api: Api) -> bool:
 
 def _runs(api: Api, lane: str) -> bool:
     each = GROWS[lane]
+    if "in_vain" in each:
+        return True
     expected = each.get("nodes") or {}
     grown = all(len(nodes(api, f"{lane}-{name}")) >= count for name, count in expected.items())
     return grown and all(group_of(api, f"{lane}-{name}") is not None for name in each.get("runs", ()))
 
 
-def main() -> None:
+def _grown() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, played(Path(folder), patience=_ENOUGH_SECONDS) as running:
+        return {each["situation"]: outcome(running.api, lane) for lane, each in GROWS.items()}
+
+
+def _emptied() -> dict[str, Any]:
+    found = dict[str, Any]()
+    for rows in plays(EMPTIES):
+        with tempfile.TemporaryDirectory() as folder, emptied(Path(folder), rows) as running:
+            found |= {lane: outcome_of_row(running.api, lane) for lane in rows}
+    return {each["situation"]: found[lane] for lane, each in EMPTIES.items()}
+
+
+def main(kinds: Sequence[str]) -> None:
     """Record."""
     program = own_autoscaler()
     if program is None:
         sys.exit("name a program in CLUSTER_AUTOSCALER")
-    with tempfile.TemporaryDirectory() as folder, played(Path(folder), patience=_ENOUGH_SECONDS) as running:
-        lanes = {each["situation"]: outcome(running.api, lane) for lane, each in GROWS.items()}
-    RECORDED.write_text(yaml.safe_dump({"version": program.version, "grows": lanes}, sort_keys=False, width=120))
+    recorded: dict[str, Any] = yaml.safe_load(RECORDED.read_text("utf-8"))
+    recorded["version"] = program.version
+    recorded |= {kind: {"grows": _grown, "empties": _emptied}[kind]() for kind in kinds or ("grows", "empties")}
+    RECORDED.write_text(yaml.safe_dump(recorded, sort_keys=False, width=120))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -143,6 +143,21 @@ def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(runni
     running.api.delete(installer)
 
 
+def test_a_group_that_is_planned_whole_grows_in_vain_until_its_nodes_are_known(running: Running) -> None:
+    """The machine has 4 cores, of which pods get less; real sizes end it: nobody starts and removes nodes for ever."""
+    api = running.api
+    running.fleet.apply_group(gpu_group("whole", plans_whole=True))
+    large = pod("large", gpus=1)
+    large["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "3950m"}
+    api.create(PODS, large)
+    eventually("a node that is too small", lambda: nodes(api, "whole"))
+    eventually("the reason", lambda: any("Insufficient cpu" in reason for reason in not_triggered(api)))
+    eventually("empty again", lambda: not nodes(api, "whole"))
+    api.create(PODS, pod("small", gpus=1, seconds=1))
+    eventually("another pod starts", lambda: group_of(api, "small") == "whole")
+    api.delete(f"{PODS}/large")
+
+
 def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler_expects(running: Running) -> None:
     api = running.api
     config = {"sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}}}

@@ -259,6 +259,66 @@ def test_a_node_whose_cloud_installs_neither_needs_both_driver_and_plugin(
 
 
 NEURON = "aws.amazon.com/neuron"
+LABEL = {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
+
+
+class Expected:
+    """Nodes of a group that wait for what no DaemonSet gives them, and what their NodeClaims offer."""
+
+    def __init__(self, count: int, labels: Mapping[str, str]) -> None:
+        annotations = {"rehearsal.gpucluster.dev/driver": "missing", "rehearsal.gpucluster.dev/gpus": "1"}
+        annotations["rehearsal.gpucluster.dev/gpus-advertised-by"] = "daemonset"
+        labels = {"rehearsal.gpucluster.dev/group": "t4", **labels}
+        status = {"conditions": [{"type": "Ready", "status": "True"}]}
+        names = [f"n{number}" for number in range(count)]
+        self.nodes = [
+            {"metadata": {"name": name, "uid": name, "labels": labels, "annotations": annotations}, "spec": {}}
+            | {"status": status}
+            for name in names
+        ]
+        self.offers = {name: {"cpu": "4", "nvidia.com/gpu": "1", NEURON: "1"} for name in names}
+
+    def list(self, path: str, **query: Any) -> list[Object]:
+        return self.nodes if path.endswith("nodes") else []
+
+    def find(self, path: str, **query: Any) -> Object:
+        assert (path, query) == (
+            "/apis/karpenter.sh/v1/nodeclaims",
+            {"labelSelector": "rehearsal.gpucluster.dev/group=t4"},
+        )
+        return {
+            "items": [
+                {"metadata": {"name": f"claim-{name}"}, "status": {"nodeName": name, "allocatable": offer}}
+                for name, offer in self.offers.items()
+            ]
+        }
+
+    def merge_if_there(self, path: str, body: Any) -> None:
+        name = path.removeprefix("/apis/karpenter.sh/v1/nodeclaims/claim-").removesuffix("/status")
+        self.offers[name] = {
+            key: value for key, value in self.offers[name].items() if key not in body["status"]["allocatable"]
+        }
+
+    def create(self, path: str, body: Object) -> None:
+        """An event."""
+
+
+@pytest.mark.parametrize(
+    ("labels", "seconds", "without"),
+    [({}, 0, 5), (LABEL, 14, 0), (LABEL, 16, 3), ({"accelerator": "nvidia"}, 16, 3)],
+)
+def test_what_an_autoscaler_expects_of_nodes_without_gpus(
+    labels: Mapping[str, str], seconds: int, without: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a node without its cloud's label for one without GPUs, and awaits another for 15 minutes; four that are
+    not ready end its attempts. AWS's chips have no label, and are awaited."""
+    api: Any = Expected(5, labels)
+    drivers = Drivers(api, lambda _: None)
+    for now in (0.0, float(seconds), float(seconds)):
+        monkeypatch.setattr("rehearsal.fleet.drivers.time.monotonic", lambda now=now: now)
+        drivers.look()
+    assert sum("nvidia.com/gpu" not in offer for offer in api.offers.values()) == without
+    assert all(offer["cpu"] == "4" and offer[NEURON] == "1" for offer in api.offers.values())
 
 
 def test_only_aws_s_plugin_offers_its_chips() -> None:

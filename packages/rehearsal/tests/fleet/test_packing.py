@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from facts.concepts.kubernetes import pod_requests
+from packages.rehearsal.tests.fleet.emptying import PACKING
 from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import (
     GPU_TAINT,
@@ -29,7 +30,6 @@ from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.packing import Packer, Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 
-PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
 HELD = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 OWNER = {"kind": "Job", "controller": True}
 
@@ -39,14 +39,16 @@ def node(name: str, gpus: int = 0, **fields: Any) -> Object:
     ready = [{"type": "Ready", "status": "True"}]
     spec = {"taints": [GPU_TAINT.manifest] if gpus else [], **fields}
     status = {"allocatable": allocatable, "conditions": ready}
-    return {"metadata": {"name": name, "labels": {"on": name}}, "spec": spec, "status": status}
+    labels = {"on": name, "kubernetes.io/hostname": name}
+    return {"metadata": {"name": name, "uid": name, "labels": labels}, "spec": spec, "status": status}
 
 
 def running(gpus: int = 0, cpu: str = "100m", **fields: Any) -> Object:
     """A pod of a Job."""
     metadata = {"namespace": "default", "ownerReferences": [OWNER], **fields.pop("metadata", {})}
     asked = {"requests": {"cpu": cpu}, **({"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {})}
-    spec = {"containers": [{"resources": asked}], "tolerations": TOLERATIONS, **fields}
+    container = {"resources": asked, "ports": fields.pop("ports", [])}
+    spec = {"containers": [container], "tolerations": TOLERATIONS, **fields}
     return {"metadata": metadata, "spec": spec}
 
 
@@ -58,11 +60,11 @@ def emptied(pods: list[Object], gpus: int = 4, packing: Packing = PACKING, **oth
 
 
 @cases
-def test_a_gpu_node_less_than_half_in_use_is_emptied_if_its_pods_may_go(pods: list[Any], expected: bool) -> None:
+def test_a_gpu_node_at_most_half_in_use_is_emptied_if_its_pods_may_go(pods: list[Any], expected: bool) -> None:
     assert emptied([running(**pod) for pod in pods]) is expected
 
 
-@pytest.mark.parametrize(("cpu", "expected"), [("100m", True), ("1900m", True), ("2", False), ("3", False)])
+@pytest.mark.parametrize(("cpu", "expected"), [("100m", True), ("2", True), ("2001m", False), ("3", False)])
 def test_a_node_without_gpus_counts_what_is_scarcer(cpu: str, expected: bool) -> None:
     assert emptied([running(cpu=cpu)], gpus=0) is expected
 
@@ -153,6 +155,24 @@ def test_an_idle_node_out_of_service_goes_and_takes_nobodys_pods(
     assert api.deleted == gone
 
 
+def test_the_pods_of_a_node_that_goes_hear_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
+    api.nodes = [started("used", "t4"), started("other", "t4")]
+    api.pods = [
+        running(1, nodeName="used", metadata={"name": "a", "uid": "a"}),
+        running(3, nodeName="other", metadata={"name": "b", "uid": "b"}),
+    ]
+    for api.second in (0, 10):
+        packer.look()
+    assert api.deleted == ["claim-used"]
+    said = ("cluster-autoscaler", "Normal", "ScaleDown")
+    assert api.events == [
+        (*said, "Node", "marked the node as toBeDeleted/unschedulable"),
+        (*said, "Pod", "deleting pod for node scale down"),
+        (*said, "Node", "nodes removed by cluster autoscaler"),
+    ]
+
+
 def test_a_node_that_waits_for_its_devices_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
     api.nodes = [started("idle", "t4")]
@@ -213,6 +233,7 @@ class Idle:
         self.late: list[Object] = []
         self.deleted: list[str] = []
         self.taints: list[list[Object]] = []
+        self.events: list[tuple[str, ...]] = []
 
     def list(self, path: str, **query: str) -> list[Object]:
         if path == "/api/v1/nodes":
@@ -225,6 +246,9 @@ class Idle:
 
     def create(self, path: str, body: Object) -> None:
         """Every eviction is allowed."""
+        if body["kind"] == "Event":
+            about, name = body["involvedObject"], body["source"]["component"]
+            self.events.append((name, body["type"], body["reason"], about["kind"], body["message"]))
 
     def merge_if_there(self, path: str, body: Object) -> None:
         self.taints.append(body["spec"]["taints"])

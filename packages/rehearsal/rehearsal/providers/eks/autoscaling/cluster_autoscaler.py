@@ -84,6 +84,9 @@ def parse(command_line: Sequence[str], image: str = "") -> Flags:
     def on(switch: str, default: str) -> bool:
         return _switch(switch, _last(values, switch, default))
 
+    def minutes(flag: str, default: str) -> float:
+        return (durations.seconds(_last(values, flag, default)) or 0.0) / 60
+
     expanders = tuple(_last(values, "expander", _DEFAULT_EXPANDER).split(","))
     for expander in expanders:
         if expander not in EXPANDERS:
@@ -100,8 +103,9 @@ def parse(command_line: Sequence[str], image: str = "") -> Flags:
             moves_system_pods=not on("skip-nodes-with-system-pods", "true"),
             moves_local_storage=not on("skip-nodes-with-local-storage", "true"),
             ignores_daemon_sets=on("ignore-daemonsets-utilization", "false"),
-            delay_minutes=(durations.seconds(_last(values, "scale-down-delay-after-add", "10m")) or 0.0) / 60,
+            delay_minutes=minutes("scale-down-delay-after-add", "10m"),
             delay_by_group=on("scale-down-delay-type-local", "false"),
+            system_pods_minutes=minutes("blocking-system-pod-distruption-timeout", "1h"),
         ),
         written=tuple(f"--{name}={value}" for name, each in values.items() for value in each),
     )
@@ -275,6 +279,8 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and gpus != base.machine.gpus
         else base.offered_gpus,
+        # Without these it plans with the whole machine.
+        plans_whole=not {"cpu", "memory"} <= resources.keys(),
         late_labels={key: value for key, value in base.nodes.labels.items() if key not in known},
         late_taints=tuple(taint for taint in base.nodes.taints if taint not in planned),
     )

@@ -118,6 +118,14 @@ def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
     assert view({**TEMPLATE_TAGS, f"{TEMPLATE}resources/ephemeral-storage": "90Gi"}).machine.disk_mib == whole > 0
 
 
+@pytest.mark.parametrize(("tagged", "whole"), [((), True), (("cpu",), True), (("cpu", "memory"), False)])
+def test_an_empty_group_without_tags_for_cpu_and_memory_is_planned_as_a_whole_machine(
+    tagged: tuple[str, ...], whole: bool
+) -> None:
+    machine = view({**TEMPLATE_TAGS, **{f"{TEMPLATE}resources/{each}": "1" for each in tagged}}).planned_machine
+    assert ((machine.reserved_milli_cpu, machine.reserved_memory_mib) == (0, 0)) is whole
+
+
 OWN_TAG = {"StringEquals": {f"aws:ResourceTag/{OWN}": "owned"}}
 
 
