@@ -87,7 +87,7 @@ def outcome(api: Api, lane: str) -> dict[str, Any]:
     return {
         "nodes": {name: len(nodes(api, f"{lane}-{name}")) for name in each["groups"]},
         "runs": {name: place.removeprefix(f"{lane}-") for name, place in places.items() if place},
-        "said": {name: text for name, text in said.items() if places[name] is None},
+        "said": {name: text for name, text in said.items() if name in places and places[name] is None},
     }
 
 

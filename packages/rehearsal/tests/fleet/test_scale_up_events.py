@@ -50,6 +50,15 @@ def watching(monkeypatch: pytest.MonkeyPatch, api: Waiting, claims: list[Object]
     return events
 
 
+def test_a_pod_of_a_daemon_set_hears_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Waiting(nodeSelector={"on": "no node"})
+    watching(monkeypatch, api, []).look()
+    assert [reason for reason, _ in api.events] == ["NotTriggerScaleUp"]
+    api.pods[0]["metadata"] |= {"uid": "agent", "ownerReferences": [{"kind": "DaemonSet", "controller": True}]}
+    watching(monkeypatch, api, []).look()
+    assert len(api.events) == 1
+
+
 def test_a_pod_hears_which_group_grew_and_once_that_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     api, claims = Waiting(), list[Object]()
     events = watching(monkeypatch, api, claims)
