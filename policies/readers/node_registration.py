@@ -1,4 +1,4 @@
-"""The taints and labels that a machine's boot data makes its kubelet register with.
+"""The taints and labels that a machine's boot data makes its kubelet register with, and how often it offers each GPU.
 
 Reads what clouds pass to a machine (cloud-init scripts and MIME documents, EKS ``NodeConfig``, kubeadm's
 ``JoinConfiguration``, Bottlerocket's TOML), plain or in base64, with or without gzip.
@@ -17,9 +17,10 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.declared import UnknownReason
+from facts.concepts.declared import GpuSharing, UnknownReason
 from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce
+from policies.readers.resource import Declared, Item
 from policies.readers.taints import parse_taint, taints_of
 
 # The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
@@ -219,3 +220,23 @@ def decoded(data: str) -> str | None:
         return raw.decode()
     except (UnicodeDecodeError, OSError, EOFError):
         return None
+
+
+# Bottlerocket's own device plugin, by the boot data of a group's template or a node class:
+# https://bottlerocket.dev/en/os/latest/#/api/settings/kubelet-device-plugins/
+_SLICING: Final = re.compile(r"^[^#\n]*device-sharing-strategy\"?\s*=\s*[\"']time-slicing[\"']", re.MULTILINE)
+_SLICES: Final = re.compile(r"time-slicing\"?(?:\]|\.)[^\[]*?\breplicas\"?\s*=\s*(\d+)")
+_DEFAULT_SLICES: Final = 2
+
+
+def shared_by_boot_data(group: Declared) -> Iterable[Item]:
+    """How often the machines of a group offer each GPU, by the boot data of what it refers to."""
+    for each in group.references:
+        sources = (each.properties.get("userData"), each.properties.get("userDataBase64"))
+        data = coalesce(*sources, at(each.properties, "spec", "userData"))
+        boot = decoded(data) if isinstance(data, str) else None
+        if boot is not None and _SLICING.search(boot):
+            written = _SLICES.search(boot)
+            replicas = _DEFAULT_SLICES if written is None else int(written[1])
+            if replicas > 1:
+                yield GpuSharing(f"{group.kind} '{group.name}'", replicas, group.urn)

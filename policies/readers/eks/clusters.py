@@ -26,7 +26,7 @@ from policies.readers.eks.template import (
     typed,
     with_registered,
 )
-from policies.readers.kubernetes.parts import shared_by_boot_data
+from policies.readers.node_registration import shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 

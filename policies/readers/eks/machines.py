@@ -32,8 +32,7 @@ from policies.readers.eks.template import (
     unknown_reasons_for,
     with_image,
 )
-from policies.readers.kubernetes.parts import shared_by_boot_data
-from policies.readers.node_registration import NOTHING
+from policies.readers.node_registration import NOTHING, shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")

@@ -48,7 +48,7 @@ from policies.readers.kubernetes.machine_labels import (
     amazon_machines,
     short_label,
 )
-from policies.readers.kubernetes.parts import shared_by_boot_data
+from policies.readers.node_registration import shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import taints_of
 from policies.readers.unknown_reasons import unlisted

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import DisruptionBudget, GpuSharing
+from facts.concepts.declared import DisruptionBudget
 from facts.concepts.kubernetes import SAFE_TO_EVICT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, known_texts, text, whole
-from policies.readers.node_registration import decoded
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text, whole
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:
@@ -137,23 +136,3 @@ def _counts(value: Any, sharing: bool) -> Iterator[Maybe[int]]:
             yield from _counts(part, sharing)
     elif isinstance(value, str) and "nvidia.com/" in value and (shared := _SHARED_TEXT.search(value)):
         yield from (int(count) for count in _REPLICAS_TEXT.findall(value, shared.start()))
-
-
-# Bottlerocket's own device plugin, by the boot data of a group's template or a node class:
-# https://bottlerocket.dev/en/os/latest/#/api/settings/kubelet-device-plugins/
-_SLICING: Final = re.compile(r"^[^#\n]*device-sharing-strategy\"?\s*=\s*[\"']time-slicing[\"']", re.MULTILINE)
-_SLICES: Final = re.compile(r"time-slicing\"?(?:\]|\.)[^\[]*?\breplicas\"?\s*=\s*(\d+)")
-_DEFAULT_SLICES: Final = 2
-
-
-def shared_by_boot_data(group: Declared) -> Iterable[Item]:
-    """How often the machines of a group offer each GPU, by the boot data of what it refers to."""
-    for each in group.references:
-        sources = (each.properties.get("userData"), each.properties.get("userDataBase64"))
-        data = coalesce(*sources, at(each.properties, "spec", "userData"))
-        boot = decoded(data) if isinstance(data, str) else None
-        if boot is not None and _SLICING.search(boot):
-            written = _SLICES.search(boot)
-            replicas = _DEFAULT_SLICES if written is None else int(written[1])
-            if replicas > 1:
-                yield GpuSharing(f"{group.kind} '{group.name}'", replicas, group.urn)
