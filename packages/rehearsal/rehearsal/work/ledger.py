@@ -60,8 +60,8 @@ def compared(
         if life is None:
             wrong.append(f"{node.name} was no node")
             continue
-        # One whose end the run could not know yet has it at the next run.
-        end = noted.get(uid, until) if node.final or life.deleted is None else node.end
+        # What was noted after the run began counts until then; an end that is not final comes with the next run.
+        end = min(noted.get(uid, until), until) if node.final or life.deleted is None else node.end
         seconds, stamped = node.end - node.start, end - _moment(life.stamped)
         lived = (now if life.deleted is None else life.deleted) - life.created
         price = prices[node.pool] / 3600

@@ -33,8 +33,9 @@ def problems(node: Any = None, life: Any = None, noted: int | None = 100, days: 
         ({"end": BEGAN + 150, "final": False}, {"deleted": None}, None),
         # Its end was noted after the last run, which had seen it before.
         ({"end": BEGAN + 95, "final": False}, {}, 100),
+        ({"end": BEGAN + 150}, {"deleted": 154.9}, 151),
     ],
-    ids=["gone", "there", "noted later"],
+    ids=["gone", "there", "noted later", "noted during the last run"],
 )
 def test_nothing_differs_from_the_api_servers_clock(node: Any, life: Any, noted: int | None) -> None:
     assert problems(node, life, noted) == []
