@@ -385,7 +385,7 @@ def test_their_node_pools_for_gpu_machines_are_reported(
     ("keys", "says"),
     [
         ({"existingCluster": {"name": "research"}}, "existingCluster.resourceGroup: missing"),
-        ({"existingCluster": {"name": "/subscriptions/s", "resourceGroup": "g"}}, "Write the name alone"),
+        ({"existingCluster": {"name": "/subscriptions/s", "resourceGroup": "g"}}, "is no name of a cluster"),
         ({"existingCluster": {"name": "r", "resourceGroup": "/resourceGroups/g"}}, "Write the name alone"),
         ({"existingCluster": {"name": "r", "resourceGroup": "g", "nodeIdentity": "x"}}, "kubelet identity"),
         ({"existingCluster": {"name": "r", "resourceGroup": "g", "nodeClass": "x"}}, "not those of a class"),

@@ -17,6 +17,12 @@ _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
 # Of clusters on all clouds; others would be parts of an API's path. https://docs.aws.amazon.com/eks/latest/APIReference/
 # API_CreateCluster.html has the most: 100 characters, also _.
 _CLUSTER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftresources
+_GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
+_NO_GROUP: Final = (
+    "is no name of a resource group",
+    "Write the name alone, which follows /resourceGroups/ in the cluster's ID",
+)
 _LOCATION: Final = re.compile(r"[a-z][a-z0-9-]*")
 _OBJECT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _IDENTITY: Final = re.compile(r"(?!.*\.\.)[^\s?#%]+")
@@ -199,7 +205,7 @@ class ExistingCluster(Section):
     name: Annotated[StrictStr, matching(_CLUSTER, "is no name of a cluster", "Write the name that the cloud lists")] = (
         Field(description="the cluster's name in the cloud")
     )
-    resource_group: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+    resource_group: Annotated[StrictStr, matching(_GROUP, *_NO_GROUP)] | None = Field(
         default=None,
         description="only on AKS, and required there: the resource group that the cluster is in, not the one of its "
         "nodes (`az aks list -o table`)",

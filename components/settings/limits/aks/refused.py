@@ -215,18 +215,6 @@ FORMS: Final[tuple[Form, ...]] = (
         remedy="Use 1 to 63 letters, digits, '-' and '_', with a letter or digit at both ends",
     ),
     Form(
-        keys=("existingCluster.resourceGroup",),
-        written=re.compile(r"[-\w.()]{0,89}[-\w()]"),
-        is_not="the name of a resource group",
-        remedy="Write the name alone, which follows /resourceGroups/ in the cluster's ID",
-    ),
-    Form(
-        keys=("existingCluster.name",),
-        written=re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]"),
-        is_not="the name of an AKS cluster",
-        remedy="Write the name alone, the last part of the cluster's ID",
-    ),
-    Form(
         keys=("access[].who",),
         written=GUID,
         is_not="the object ID of an Entra group",
