@@ -49,5 +49,5 @@ class Context(PoolsContext):
     """The same of a cluster that the stack makes: its ``control_plane``, and the identity of its ``nodes``."""
 
     control_plane: CustomResource[aks.ManagedClusterOutputs]
-    subnet: pulumi.Input[str]
     nodes: Identity
+    subnet: pulumi.Input[str] = ""

@@ -40,7 +40,7 @@ _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 _NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 _NAME: Final = "existingCluster.name"
 _AUTOSCALER: Final = "autoscaling.autoscaler"
-_OLDEST: Final = (1, 30)
+_OLDEST: Final[tuple[int, int]] = (1, 30)
 """Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
 # What users quote of answers without rights: https://github.com/Azure/azure-cli/issues/9585
 _FORBIDDEN: Final = re.compile(r"Status=403 |AuthorizationFailed")
@@ -259,15 +259,15 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
         return
     version = _version(answer)
     match = re.match(r"(\d+)\.(\d+)", version)
-    minor = (int(match[1]), int(match[2])) if match is not None else _OLDEST
-    if minor < _OLDEST:
+    major, minor = (int(match[1]), int(match[2])) if match is not None else _OLDEST
+    if (major, minor) < _OLDEST:
         text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
         yield Problem(_NAME, text, "Ask its owner to upgrade it")
     region = str(answer.get("location") or "").replace(" ", "").lower()
     if region != settings.region:
         yield Problem("region", f"'{name}' is in {region}, not in {settings.region}", f"Write region: {region}")
     for pool in settings.gpu_pools:
-        if not pool.gpus.of_nvidia and minor < (1, FIRST_FOR_AMD):
+        if not pool.gpus.of_nvidia and minor < FIRST_FOR_AMD:
             text = f"'{name}' has Kubernetes {version}, and {pool.gpus.type} needs 1.{FIRST_FOR_AMD} or newer"
             yield Problem(f"{pool.declared_at}.gpu", text, "Ask its owner to upgrade it, or leave the pool out")
     provisioned = settings.autoscaler == auto_provisioning.NAME

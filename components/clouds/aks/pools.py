@@ -139,7 +139,8 @@ def _inputs(context: PoolsContext, pool: Pool, running: RunningPool) -> aks.Agen
     if context.theirs is not None:
         own = {key: value for key, value in inputs.items() if key not in TAKEN_OVER}
         inputs = cast("aks.AgentPool", {**own, **_taken_over(context.theirs, pool)})
-        inputs["nodeLabels"] = {**without_operator(pool), **inputs["nodeLabels"]}
+        own_labels = {**pool.nodes.labels, **(_SPOT_LABELS if pool.scaling.spot else {})}
+        inputs["nodeLabels"] = {**without_operator(pool), **own_labels}
     return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
 
 
