@@ -12,13 +12,13 @@ _GROUPS: Final = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGr
 _NAMES: Final = tuple(f"{kind}Name" for kind in _KINDS.split())
 """The input that names a resource, where several are there the most specific first."""
 
-_KUBECONFIG: Final = {
+KUBECONFIG: Final = {
     "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}],
     "users": [{"name": "u", "user": {"exec": {"command": "kubelogin", "args": ["--login", "devicecode"]}}}],
 }
 
 
-def credentials(kubeconfig: Mapping[str, Any] = _KUBECONFIG) -> dict[str, Any]:
+def credentials(kubeconfig: Mapping[str, Any] = KUBECONFIG) -> dict[str, Any]:
     """The answer with a kubeconfig, by default one of a cluster with Entra ID."""
     return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(json.dumps(kubeconfig).encode()).decode()}]}
 

@@ -273,7 +273,8 @@ class _AtOnce(asyncio.SelectorEventLoop):
         self._engines = asyncio.new_event_loop()
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """``func`` is called here and now, whatever the ``executor``."""
+        """``func`` is called here and now."""
+        assert executor is None, "the SDK names no executor"
         answer: asyncio.Future[Any] = self.create_future()
         # As in that thread, no loop runs: the mock engine runs one, and must not go on with the program meanwhile.
         events._set_running_loop(None)

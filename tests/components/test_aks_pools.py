@@ -279,7 +279,7 @@ def test_the_kubeconfig_logs_in_by_the_azure_cli(server: ApiServer) -> None:
 
 def test_a_cluster_without_entra_id_is_reached_with_the_certificate_that_it_gives(server: ApiServer) -> None:
     certificate = {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}
-    given = {**aks_answers._KUBECONFIG, "users": [{"name": "u", "user": {**certificate, "token": "0a"}}]}
+    given = {**aks_answers.KUBECONFIG, "users": [{"name": "u", "user": {**certificate, "token": "0a"}}]}
     with mock.patch.dict(aks_answers.CALLS, {CREDENTIALS: aks_answers.credentials(given)}):
         program = update()
     assert user_of(program)[0] == certificate

@@ -387,6 +387,7 @@ ANY_TEAM = {"key": TEAMS_LABEL, "operator": "Exists"}
 def test_pools_for_teams_are_closed_to_daemon_sets_of_others(
     submit: Submit, manifest: dict[str, Any], status: int
 ) -> None:
+    assert submit.controller is not None
     assert submit.controller(manifest).status == status
 
 

@@ -149,7 +149,7 @@ class LedgerCluster:
         price = next(
             each["hourly_usd"] for each in self.pools if each["name"] == metadata["labels"]["gpucluster.dev/pool"]
         )
-        since = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
+        since = datetime.fromisoformat(metadata["creationTimestamp"].replace("Z", "+00:00")).timestamp()
         return float((self.now - since) / 3600 * (price or 0.0))
 
     def run(self) -> None:
