@@ -172,6 +172,8 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[Resources]) 
     if pool.nodes.image_streaming and known.nodes.streaming_mib is not None:
         taken = max(known.nodes.streaming_mib(machine) for machine in machines if machine is not None)
         requested.append(Resources(milli_cpu=0, memory_mib=taken))
+    confidential = (known.nodes.confidential_mib(each, settings.raw, pool.raw) for each in machines if each is not None)
+    requested.append(Resources(milli_cpu=0, memory_mib=max(confidential)))
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),
         memory_mib=max(0, min(each.memory_mib for each in free) - sum(each.memory_mib for each in requested)),

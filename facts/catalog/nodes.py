@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from facts.catalog import tables
 from facts.catalog.model import Machine, Resources, SystemPod
@@ -29,6 +30,8 @@ class CloudNodes:
     """The MiB that a node leaves for pods at most, where some leave more than ``allocatable``."""
     streaming_mib: Callable[[Machine], int] | None = None
     """The MiB of these that image streaming takes, where a pool may have it."""
+    confidential_mib: Callable[[Machine, Mapping[str, Any], Mapping[str, Any]], int] = lambda machine, *raw: 0
+    """Machine, raw inputs of the stack and of a pool → the MiB of these that confidential computing takes."""
     disk_mib: Callable[[Image, int], int] | None = None
     """Image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known."""
     pod_addresses: int

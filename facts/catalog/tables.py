@@ -24,7 +24,7 @@ table                  columns
 ``fees.csv``           fee, usd, hours (that it is for), dated (ISO), source: what is paid for by the hour, used or not
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
 ``oldest_versions``    need (of a pool), version (of GKE) that has it first; on GKE only (``.csv``)
-``kernel_memory.csv``  arch, physical, reserved (bytes): what the kernel takes of a machine's memory; on GKE only
+``kernel_memory.csv``  arch, confidential, physical, reserved (bytes): what the kernel takes; on GKE only
 ``arm_families.csv``   family: of machine types whose CPUs are Arm; those of all others are x86
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
 ``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on

@@ -91,6 +91,19 @@ def test_image_streaming_takes_memory(size: int, machine_type: str, taken: int) 
     assert offered[0] - offered[1] == taken
 
 
+@pytest.mark.parametrize("raw", [{}, {"confidentialNodes": {"enabled": True}}], ids=["of the pool", "of the cluster"])
+def test_confidential_nodes_leave_less_memory(raw: dict[str, Any]) -> None:
+    offered = []
+    for of_pool in ({}, {"nodeConfig": {"confidentialNodes": {"enabled": True}}}):
+        entry = {"name": "one", "gpu": "nvidia-h100-80gb", "machineType": "a3-highgpu-1g", "maxNodes": 1}
+        settings = load_stack("gke", gpuPools=[{**entry, "capacity": "spot", "raw": of_pool}], raw=raw)
+        (pool,) = offer(settings, settings.gpu_pools, (), {}).pools
+        offered.append(pool.memory_mib or 0)
+    # The machine has 234 GiB. Of 128 GiB the kernel takes 971 MiB more, of 256 GiB 1163.
+    assert offered[0] - offered[1] == (0 if raw else 1131)
+    assert offered[0] == 222_735 - (1131 if raw else 0)
+
+
 def test_a_pod_that_asks_for_all_that_is_offered_gets_a_node_of_node_auto_provisioning() -> None:
     pool = {"name": "t4", "gpu": "nvidia-t4", "machineType": "Standard_NC4as_T4_v3", "capacity": "spot", "maxNodes": 1}
     offered = {}

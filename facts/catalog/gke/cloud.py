@@ -10,7 +10,7 @@ from facts.catalog.account import CloudAccount, CredentialPlugin
 from facts.catalog.choices import Choices
 from facts.catalog.cloud import CloudCatalog
 from facts.catalog.gke.machines import GkeMachines, is_custom
-from facts.catalog.gke.nodes import allocatable, disk_mib, streaming_mib, system_replicas
+from facts.catalog.gke.nodes import allocatable, confidential_mib, disk_mib, streaming_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
 from facts.catalog.labels import Labels
@@ -87,6 +87,7 @@ CATALOG: Final = CloudCatalog(
         images=("cos", "ubuntu"),
         allocatable=allocatable,
         streaming_mib=streaming_mib,
+        confidential_mib=confidential_mib,
         disk_mib=disk_mib,
         # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
         pod_addresses=256,

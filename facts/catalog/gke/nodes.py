@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from facts.catalog import tables
 from facts.catalog.model import Machine, Resources, tiered
 from facts.concepts.parts import Image
 from facts.concepts.pool import Pool
+from facts.concepts.unknown import at
 
 # CPU: shares of successive cores. Memory: shares of successive MiB.
 _CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
 _MEMORY_TIERS: Final = ((4000, 0.25), (4000, 0.20), (8000, 0.10), (112000, 0.06), (float("inf"), 0.02))
 _KERNEL_MEMORY: Final = {
-    arch: [
+    key: [
         (int(row["physical"]) / 1024**2, int(row["reserved"]) / 1024**2)
         for row in tables.rows("gke", "kernel_memory")
-        if row["arch"] == arch
+        if (row["arch"], row["confidential"] == "yes") == key
     ]
-    for arch in ("amd64", "arm64")
+    for key in (("amd64", False), ("amd64", True), ("arm64", False))
 }
-"""MiB of a machine and what its kernel and firmware take of them, by size."""
+"""By architecture, and whether with confidential computing: MiB of a machine and what its kernel and firmware take of
+them, by size."""
 _SHARED_CORE_RESERVED_MILLI: Final = 1060
 _SMALL_MACHINE_RESERVED_MIB: Final = 255
 _EVICTION_MIB: Final = 100
@@ -40,14 +43,14 @@ _DISK_FREE: Final = 0.9
 
 def allocatable(machine: Machine) -> Resources:
     """A machine less what its kernel takes, and what GKE reserves for the system and for eviction. Confidential nodes
-    have less."""
+    have less (``confidential_mib``)."""
     shared_e2 = machine.shared_core and machine.family == "e2"
     cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * tiered(machine.vcpus, _CPU_TIERS)
     mib = 1024 * machine.memory_gib
     memory = _reserved_mib(mib) + _EVICTION_MIB
     return Resources(
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
-        memory_mib=max(0, int(mib - _kernel_mib(mib, machine.arch) - memory)),
+        memory_mib=max(0, int(mib - _kernel_mib(mib, (machine.arch, False)) - memory)),
     )
 
 
@@ -60,9 +63,19 @@ def streaming_mib(machine: Machine) -> int:
     return math.ceil(_STREAMING_SHARE * _reserved_mib(1024 * machine.memory_gib))
 
 
-def _kernel_mib(mib: float, arch: str) -> float:
+def confidential_mib(machine: Machine, *raw: Mapping[str, Any]) -> int:
+    """What the kernel takes more if one of these inputs, of the cluster or of a node pool, asks for confidential nodes:
+    https://cloud.google.com/kubernetes-engine/docs/how-to/confidential-gke-nodes"""
+    asked = [at(each, *path, "confidentialNodes", "enabled") for each in raw for path in ((), ("nodeConfig",))]
+    key, mib = (machine.arch, True), 1024 * machine.memory_gib
+    if True not in asked or key not in _KERNEL_MEMORY:
+        return 0
+    return math.ceil(_kernel_mib(mib, key) - _kernel_mib(mib, (machine.arch, False)))
+
+
+def _kernel_mib(mib: float, key: tuple[str, bool]) -> float:
     """What kernel and firmware take of a machine, on the line through the two measured sizes that are next to its."""
-    measured = _KERNEL_MEMORY[arch]
+    measured = _KERNEL_MEMORY[key]
     place = min(max(1, bisect_left(measured, (mib,))), len(measured) - 1)
     (smaller, low), (larger, high) = measured[place - 1], measured[place]
     return low + (mib - smaller) * (high - low) / (larger - smaller)

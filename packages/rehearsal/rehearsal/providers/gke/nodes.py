@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.catalog.gke.nodes import allocatable, disk_mib, streaming_mib
+from facts.catalog.gke.nodes import allocatable, confidential_mib, disk_mib, streaming_mib
 from facts.catalog.model import Machine
 from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.parts import Nodes, Scaling
@@ -237,7 +237,8 @@ def node_group(
     usd = cloud.hourly_usd(machine, region_of(zones[0]), spot=spot)
     chips = gpus.count if gpus and gpus.resource == TPU_RESOURCE else 0
     free, pods = allocatable(machine), max_pods(cluster, pool)
-    streaming = streaming_mib(machine) if at(config, "gcfsConfig.enabled") else 0
+    taken = streaming_mib(machine) if at(config, "gcfsConfig.enabled") else 0
+    taken += confidential_mib(machine, cluster, pool)
     one_node = _ONE_NODE.get(chips, "") + ("x1" if machine.type.startswith("tpu7x-") else "")
     topology = at(pool, "placementPolicy.tpuTopology") or one_node
     atomic = bool(chips) and slice_nodes(topology, chips) > 1
@@ -251,7 +252,7 @@ def node_group(
             gpu_name=gpus.accelerator if gpus else "",
             gpu_resource=gpus.resource if gpus else GPU_RESOURCE,
             reserved_milli_cpu=1000 * machine.vcpus - free.milli_cpu + (_MANY_PODS_MILLI_CPU if pods > MAX_PODS else 0),
-            reserved_memory_mib=int(1024 * machine.memory_gib) - free.memory_mib + streaming,
+            reserved_memory_mib=int(1024 * machine.memory_gib) - free.memory_mib + taken,
             max_pods=pods,
             disk_mib=disk_mib("cos", int(at(config, "bootDisk.sizeGb") or config.get("diskSizeGb") or _DISK_GB)),
         ),
