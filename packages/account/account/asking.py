@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from account.rows import ShownRow
+from components.settings import Settings
 
 DENIED: Final = "you may not ask"
 """Why a question has no answer, where the caller has no right to it."""
@@ -14,6 +15,14 @@ DENIED: Final = "you may not ask"
 
 class AccountError(Exception):
     """Nothing could be asked; the message says what to do."""
+
+
+def of_own_clusters(settings: Settings) -> None:
+    """Raises AccountError for a stack whose cluster somebody else made, where that is not asked about yet."""
+    if settings.existing_cluster is not None:
+        problem = "its cluster is there, and only accounts of clusters that the program makes are asked"
+        remedy = "`make plan` looks at that cluster, read-only, and lists the rights that you lack"
+        raise AccountError(f"stack {settings.stack}: {problem}. {remedy}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,17 +1,18 @@
-"""Stacks whose machines no cloud account has: both questions about accounts say so."""
+"""Stacks of which no cloud account is asked: the commands say so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from account.asking import AccountError
-from account.command import account_of
+from account.command import CLOUDS, account_of
 from account.left import leftovers_of
 from components.settings import Settings, from_stack_file
-from tests.stacks import EXISTING, OWN_MACHINES
+from tests.stacks import EXISTING, GROUPS_ALONE_ON_EKS, OWN_MACHINES, POOLS_ALONE_ON_AKS, POOLS_ALONE_ON_EKS
 
 
 @pytest.mark.parametrize("ask", [account_of, leftovers_of])
@@ -19,3 +20,13 @@ from tests.stacks import EXISTING, OWN_MACHINES
 def test_machines_of_ones_own_are_in_no_account(file: Path, ask: Callable[[Settings], object]) -> None:
     with pytest.raises(AccountError, match="no cloud account has its machines"):
         ask(from_stack_file(file))
+
+
+@pytest.mark.parametrize(
+    "file", [POOLS_ALONE_ON_EKS, GROUPS_ALONE_ON_EKS, POOLS_ALONE_ON_AKS], ids=lambda file: file.stem
+)
+def test_on_a_cluster_of_others_nobody_asks_for_the_rights_to_make_one(file: Path) -> None:
+    settings = from_stack_file(file)
+    opened = import_module(f"{CLOUDS}.{settings.cloud}.questions").opened
+    with pytest.raises(AccountError, match="its cluster is there"):
+        opened(settings)

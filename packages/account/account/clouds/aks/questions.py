@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion
+from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion, of_own_clusters
 from account.clouds.aks import rights
 from account.rows import ShownRow
 from account.shared_rows import (
@@ -311,6 +311,7 @@ class AzureSubscription:
 
 def opened(settings: Settings) -> AzureSubscription:
     """The subscription of the stack, as the user of this shell. Raises AccountError."""
+    of_own_clusters(settings)
     return AzureSubscription(settings)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion
+from account.asking import DENIED, AccountError, AccountFacts, AccountQuestion, of_own_clusters
 from account.clouds.eks import rights
 from account.rows import ShownRow
 from account.shared_rows import machine_rows, machine_types, overlap_row, quota_row, quota_title, rights_row
@@ -308,6 +308,7 @@ class AwsAccount:
 
 def opened(settings: Settings) -> AwsAccount:
     """The account of the user's environment. Raises AccountError."""
+    of_own_clusters(settings)
     return AwsAccount(settings)
 
 
