@@ -432,7 +432,14 @@ class GoogleProject:
 
     def _rights_on(self, target: rights.GrantTarget) -> Iterator[ShownRow]:
         row = {"id": f"rights:{target.name}", "title": f"the deployer has the rights on {target.on} {target.name}"}
-        missing = self._missing(target.permissions, lambda some: self._test(target, some))
+        try:
+            missing = self._missing(target.permissions, lambda some: self._test(target, some))
+        except GoogleRefusal as refusal:
+            if refusal.status != _NOT_FOUND:
+                raise
+            remedy = "correct its name in the stack file, or create it"
+            yield ShownRow(**row, result="failed", detail="it is not there", remedy=remedy)
+            return
         needed = rights.TABLE.needed(self._settings, target.on)
         remedy = target.grant.format(member="MEMBER", role=target.role)
         yield rights_row(row, needed, missing, f"permissions, tested on the {target.on}", remedy)
@@ -448,6 +455,7 @@ class GoogleProject:
             "key": f"https://cloudkms.googleapis.com/v1/{name}:testIamPermissions",
             "registry": f"https://artifactregistry.googleapis.com/v1/{name}:testIamPermissions",
             "secret": f"https://secretmanager.googleapis.com/v1/projects/{project}/secrets/{name}:testIamPermissions",
+            "service account": f"https://iam.googleapis.com/v1/{_account(name)}:testIamPermissions",
         }[target.on]
         return rest.ask(self._session, url, body={"permissions": [*permissions]})
 
@@ -474,6 +482,14 @@ def _listed_type(custom: str) -> str:
     """A type with a fixed name of the series of a custom type, whose own name leaves out N1's."""
     series = custom.partition("-")[0]
     return f"{'n1' if series == 'custom' else series}-standard-2"
+
+
+def _account(address: str) -> str:
+    """The full name of a service account. With ``-`` for its project Google answers 403 if there is none:
+    https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get"""
+    domain = address.partition("@")[2]
+    project, end, _ = domain.partition(".iam.gserviceaccount.com")
+    return f"projects/{project if end and '.' not in project else '-'}/serviceAccounts/{address}"
 
 
 def _left_over(row: Mapping[str, str], found: Sequence[str], delete: str) -> ShownRow:

@@ -48,6 +48,13 @@ def subnets(settings: Settings) -> tuple[str, ...]:
     return (f"projects/{project}/regions/{settings.region}/subnetworks/{existing.subnets[0]}",)
 
 
+def node_accounts(settings: Settings) -> tuple[str, ...]:
+    """The service account that the stack file names for the nodes, which may be of another project."""
+    existing = settings.existing_cluster
+    named = (settings.security.node_identity, None if existing is None else existing.node_identity)
+    return tuple(filter(None, named))
+
+
 def streaming_projects(settings: Settings) -> tuple[str, ...]:
     """Other projects, from whose registries nodes stream images."""
     if not any(pool.nodes.image_streaming for pool in settings.gpu_pools):
@@ -60,6 +67,8 @@ _WHEN: Final[Mapping[str, Callable[[Settings], object]]] = {
     "always": lambda settings: True,
     "cluster": lambda settings: settings.existing_cluster is None,
     "node-account": lambda settings: settings.existing_cluster is None and settings.security.node_identity is None,
+    "named-account": node_accounts,
+    "other-accounts": lambda settings: not node_accounts(settings),
     "network": lambda settings: settings.existing_cluster is None and settings.network.existing is None,
     "existing-network": subnets,
     "workload-policy": lambda settings: _TPU7X in used(settings),
@@ -93,6 +102,11 @@ def targets(settings: Settings) -> Iterator[GrantTarget]:
         "streaming project": (streaming_projects, project_binding, "project"),
         "subnet": (subnets, project_binding, "network.existing"),
         "key": (keys, "gcloud kms keys add-iam-policy-binding {name}", "security.kmsKey"),
+        "service account": (
+            node_accounts,
+            "gcloud iam service-accounts add-iam-policy-binding {name} --condition None",
+            "security.nodeIdentity",
+        ),
         "registry": (
             lambda settings: settings.workloads.pull_from,
             "gcloud artifacts repositories add-iam-policy-binding {name}",

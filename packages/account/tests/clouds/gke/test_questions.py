@@ -87,6 +87,7 @@ TESTS = (
     "storage.buckets.testIamPermissions",
     "secretmanager.projects.secrets.testIamPermissions",
 )
+TEST_OF_ACCOUNT = "iam.projects.serviceAccounts.testIamPermissions"
 ROOMY: Mapping[str, Answer] = {
     "cloudbilling.projects.getBillingInfo": {"billingEnabled": True, "billingAccountName": "billingAccounts/0"},
     "serviceusage.services.batchGet": enabled(),
@@ -106,12 +107,13 @@ ROOMY: Mapping[str, Answer] = {
     "compute.subnetworks.aggregatedList": {},
     "compute.subnetworks.get": SUBNET,
     "cloudkms.projects.locations.keyRings.cryptoKeys.get": {"primary": {"state": "ENABLED"}},
-    **dict.fromkeys(TESTS, held()),
+    **dict.fromkeys((*TESTS, TEST_OF_ACCOUNT), held()),
 }
 
 
 OF_DEV = {*ROOMY} - {
     *TESTS[1:],
+    TEST_OF_ACCOUNT,
     "compute.subnetworks.get",
     "cloudkms.projects.locations.keyRings.cryptoKeys.get",
     "serviceusage.services.consumerQuotaMetrics.get",
@@ -353,6 +355,41 @@ def test_rights_on_what_others_own_are_tested_there(method: str) -> None:
     assert refused
     assert rows["rights"].result == "shown"
     assert all(row.remedy.startswith("gcloud ") and "--role roles/" in row.remedy for row in refused)
+
+
+@pytest.mark.parametrize("method", TESTS[1:])
+def test_what_the_stack_file_names_and_nobody_has_is_a_problem(method: str) -> None:
+    settings = settings_of(COMPANY if method in TESTS[1:4] else RESEARCH)
+    rows = rows_with(settings, {method: MISSING})
+    missing = [row for row in rows.values() if row.id.startswith("rights:") and row.result == "failed"]
+    assert missing
+    assert {(row.detail, row.remedy) for row in missing} == {
+        ("it is not there", "correct its name in the stack file, or create it")
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (held(), ""),
+        (held("iam.serviceAccounts.actAs"), "1 are missing: iam.serviceAccounts.actAs (NodePool)"),
+        (MISSING, "it is not there"),
+    ],
+)
+def test_the_service_account_that_the_stack_file_names_for_nodes_is_asked_for_where_it_is(
+    answer: Answer, words: str
+) -> None:
+    """Without the right Google refuses the cluster, when its network exists already."""
+    address = "gpu-nodes@identities.iam.gserviceaccount.com"
+    settings = settings_with(security={"nodeIdentity": address})
+    fake = FakeGoogle({**ROOMY, TESTS[0]: held("iam.serviceAccounts.actAs"), TEST_OF_ACCOUNT: answer})
+    project = GoogleProject(settings, fake)
+    rows = {row.id: row for row in answers(project.questions(), project.unanswered)}
+    row = rows[f"rights:{address}"]
+    assert rows["rights"].result == "shown", "it need not be of the project"
+    assert (row.result, words in row.detail) == ("failed" if words else "shown", True)
+    (sent,) = (each for each in fake.sent if each.method == TEST_OF_ACCOUNT)
+    assert dict(sent.path) == {"projectsId": "identities", "serviceAccountsId": address}
 
 
 @pytest.mark.parametrize(("state", "result"), [("ENABLED", "shown"), ("DISABLED", "failed"), (None, "failed")])
