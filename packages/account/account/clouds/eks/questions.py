@@ -285,10 +285,10 @@ class AwsAccount:
             yield ShownRow(**row, result="not shown", detail=detail)
             return
         needed = rights.actions(self._settings)
-        missing = [*self._missing(principal, [*needed])]
+        missing = sorted({*self._missing(principal)})
         self.facts.missing_rights = missing
-        remedy = "attach the policies of the file below; a policy that is limited to single resources counts as missing"
-        yield rights_row(row, needed, missing, "actions, simulated for any resource", remedy)
+        remedy = "attach the policies of the file below; a policy that limits more than they do counts as missing"
+        yield rights_row(row, needed, missing, "actions, simulated", remedy)
 
     def _principal(self) -> str | None:
         session = _ROLE_SESSION.fullmatch(self.arn)
@@ -296,14 +296,20 @@ class AwsAccount:
             return str(self._client("iam").get_role(RoleName=session["role"])["Role"]["Arn"])
         return self.arn if ":user/" in self.arn or ":role/" in self.arn else None
 
-    def _missing(self, principal: str, needed: Sequence[str]) -> Iterator[str]:
+    def _missing(self, principal: str) -> Iterator[str]:
         pages = self._client("iam").get_paginator("simulate_principal_policy")
-        for start in range(0, len(needed), _ACTIONS_AT_ONCE):
-            some = [*needed[start : start + _ACTIONS_AT_ONCE]]
-            for page in pages.paginate(PolicySourceArn=principal, ActionNames=some):
-                for result in page["EvaluationResults"]:
-                    if result["EvalDecision"] != "allowed":
-                        yield str(result["EvalActionName"])
+        for needed, resource, values in rights.requests(self._settings, self.partition, self.id):
+            context = [
+                {"ContextKeyName": key, "ContextKeyType": "string", "ContextKeyValues": [value]}
+                for key, value in values.items()
+            ]
+            for start in range(0, len(needed), _ACTIONS_AT_ONCE):
+                some = [*needed[start : start + _ACTIONS_AT_ONCE]]
+                asked = {"ActionNames": some, "ResourceArns": [resource], "ContextEntries": context}
+                for page in pages.paginate(PolicySourceArn=principal, **asked):
+                    for result in page["EvaluationResults"]:
+                        if result["EvalDecision"] != "allowed":
+                            yield str(result["EvalActionName"])
 
 
 def opened(settings: Settings) -> AwsAccount:

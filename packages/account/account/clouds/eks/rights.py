@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,6 +63,31 @@ def role_arns(settings: Settings, partition: str, account: str) -> str:
     """The pattern of the stack's roles."""
     path = settings.security.role_path or "/"
     return f"arn:{partition}:iam::{account}:role{path}{settings.cluster_name[:_SHORTEST]}*"
+
+
+def requests(
+    settings: Settings, partition: str, account: str
+) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, str]]]:
+    """Actions, an example of a resource on which the stack calls them, and values of condition keys that it sends.
+
+    All but those on roles are on any resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsidentityandaccessmanagementiam.html
+    """
+    name = f"{settings.cluster_name[:_SHORTEST]}-nodes"
+    role = role_arns(settings, partition, account).replace("*", "-nodes")
+    profile = f"arn:{partition}:iam::{account}:instance-profile{settings.security.role_path or '/'}{name}"
+    boundary = settings.security.permissions_boundary
+    of_iam = [action for action in actions(settings) if action.startswith("iam:")]
+    on_profiles = tuple(action for action in of_iam if "InstanceProfile" in action and not action.endswith("ForRole"))
+    others = (_PASS, _SERVICE_ROLE, *on_profiles)
+    on_roles = tuple(action for action in of_iam if action not in others)
+    yield tuple(action for action in actions(settings) if action not in of_iam), "*", {}
+    yield on_roles, role, {} if boundary is None else {"iam:PermissionsBoundary": boundary}
+    if on_profiles:
+        yield on_profiles, profile, {}
+    for service in PASSED_TO:
+        yield (_PASS,), role, {"iam:PassedToService": service}
+    own = f"arn:{partition}:iam::{account}:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"
+    yield (_SERVICE_ROLE,), own, {"iam:AWSServiceName": "eks.amazonaws.com"}
 
 
 def documents(settings: Settings, partition: str, account: str) -> list[dict[str, Any]]:

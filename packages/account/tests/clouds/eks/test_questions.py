@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def limit(value: float) -> Answer:
     return {"Quota": {"Value": value}}
 
 
-def simulated(*missing: str) -> Answer:
+def simulated(*missing: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     def answer(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         decisions = {name: "implicitDeny" if name in missing else "allowed" for name in parameters["ActionNames"]}
         results = [{"EvalActionName": name, "EvalDecision": decision} for name, decision in decisions.items()]
@@ -202,7 +203,66 @@ def test_the_role_of_a_session_is_asked_with_its_path() -> None:
     asked = {each["PolicySourceArn"] for each in simulations}
     actions = [action for each in simulations for action in each["ActionNames"]]
     assert asked == {ROLE}
-    assert actions == [*rights.actions(settings_with())]
+    assert {*actions} == {*rights.actions(settings_with())}
+
+
+def listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def by_policies(*documents: Mapping[str, Any]) -> Answer:
+    """AWS's simulation of policies that allow: of actions, resources with ``*``, and conditions ``StringEquals``."""
+
+    def allows(statement: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]) -> bool:
+        conditions = statement.get("Condition", {}).get("StringEquals", {})
+        return (
+            action in listed(statement["Action"])
+            and any(fnmatchcase(resource, each) for each in listed(statement["Resource"]))
+            and all(context.get(key) in listed(values) for key, values in conditions.items())
+        )
+
+    def answer(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        (resource,) = parameters.get("ResourceArns") or ["*"]
+        entries = parameters.get("ContextEntries") or ()
+        context = {each["ContextKeyName"]: each["ContextKeyValues"][0] for each in entries}
+        statements = [each for document in documents for each in document["Statement"]]
+        missing = [
+            action
+            for action in parameters["ActionNames"]
+            if not any(allows(each, action, resource, context) for each in statements)
+        ]
+        return simulated(*missing)(parameters)
+
+    return answer
+
+
+def rights_with(settings: Settings, *documents: Mapping[str, Any]) -> ShownRow:
+    with aws({**ROOMY, "iam.SimulatePrincipalPolicy": by_policies(*documents)}) as fake:
+        account = AwsAccount(settings, fake.session)
+        (row,) = answers((each for each in account.questions() if each.id == "rights"), account.unanswered)
+    return row
+
+
+def test_a_deployer_with_the_generated_policies_lacks_nothing() -> None:
+    """They are limited to the stack's roles, and companies add a condition on the permissions boundary."""
+    boundary = "arn:aws:iam::123456789012:policy/boundary"
+    security = {"rolePath": "/platform/", "permissionsBoundary": boundary}
+    settings = settings_with(**{"gpucluster:security": security})
+    documents = rights.documents(settings, "aws", "123456789012")
+    statements = [each for document in documents for each in document["Statement"]]
+    (of_roles,) = (each for each in statements if "iam:CreateRole" in each["Action"])
+    for company in (False, True):
+        if company:
+            roles, profiles = of_roles["Resource"]
+            named = [each for each in of_roles["Action"] if "Profile" in each and not each.endswith("ForRole")]
+            on_profiles = {"Effect": "Allow", "Action": named, "Resource": profiles}
+            of_roles |= {"Resource": roles, "Condition": {"StringEquals": {"iam:PermissionsBoundary": boundary}}}
+            documents.append({"Statement": [on_profiles]})
+        row = rights_with(settings, *documents)
+        assert row.result == "shown", row
+    elsewhere = rights.documents(settings_with(**{"gpucluster:clusterName": "other"}), "aws", "123456789012")
+    row = rights_with(settings, *elsewhere)
+    assert (row.result, "iam:CreateRole (Role)" in row.detail) == ("failed", True)
 
 
 def test_clusters_roles_and_networks_that_are_there_are_warned_about() -> None:
