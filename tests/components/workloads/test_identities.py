@@ -120,7 +120,7 @@ LISTING = ("s3:ListBucket", "s3:GetBucketLocation")
 
 
 @every_cloud
-def test_the_account_of_the_checkpoints_may_write_them_beside_what_it_may_already(cloud: str) -> None:
+def test_the_account_of_the_checkpoints_may_write_them(cloud: str) -> None:
     reach = {"read": [NAMES[cloud]["read"]]}
     identities = [{"serviceAccount": "default/trainer", **reach}]
     recording = run(cloud, workloads={"checkpoints": {}}, identities=identities)
