@@ -68,7 +68,7 @@ def partition_problems(settings: Settings, otherwise: str = "") -> Iterator[Prob
             message = f"{settings.cloud.upper()} has no {pool.gpus.mig} partitions"
             remedy = f"Write one of {', '.join(sizes)}"
         else:
-            message = f"{pool.gpus.type} does not support MIG"
+            message = f"{settings.cloud.upper()} does not partition {pool.gpus.type} (MIG)"
             remedy = f"Leave it out{otherwise}, or write gpu: {partitioned[0]} (also {', '.join(partitioned[1:])})"
         yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
