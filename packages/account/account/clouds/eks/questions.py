@@ -120,6 +120,13 @@ class AwsAccount:
                 right="kms:DescribeKey",
                 ask=lambda key=key: self._key(str(key)),
             )
+        if security.permissions_boundary is not None:
+            yield AccountQuestion(
+                id="boundary",
+                title="the permissions boundary exists",
+                right="iam:GetPolicy",
+                ask=lambda: self._boundary(str(security.permissions_boundary)),
+            )
         yield AccountQuestion(
             id="rights", title="the deployer's rights", right="iam:SimulatePrincipalPolicy", ask=self._rights
         )
@@ -276,6 +283,16 @@ class AwsAccount:
         else:
             remedy = f"aws kms enable-key --key-id {key} (or `cancel-key-deletion` first)"
             yield ShownRow(**row, result="failed", detail=f"its state is {state}", remedy=remedy)
+
+    def _boundary(self, arn: str) -> Iterator[ShownRow]:
+        row = {"id": "boundary", "title": f"permissions boundary {arn} exists"}
+        try:
+            self._client("iam").get_policy(PolicyArn=arn)
+        except self._client("iam").exceptions.NoSuchEntityException:
+            remedy = "correct `security.permissionsBoundary`, or create the policy"
+            yield ShownRow(**row, result="failed", detail="it is not there", remedy=remedy)
+            return
+        yield ShownRow(**row, result="shown", detail="a policy")
 
     def _rights(self) -> Iterator[ShownRow]:
         row = {"id": "rights", "title": "the deployer has the rights that the stack needs"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -236,11 +237,23 @@ def by_policies(*documents: Mapping[str, Any]) -> Answer:
     return answer
 
 
-def rights_with(settings: Settings, *documents: Mapping[str, Any]) -> ShownRow:
-    with aws({**ROOMY, "iam.SimulatePrincipalPolicy": by_policies(*documents)}) as fake:
-        account = AwsAccount(settings, fake.session)
-        (row,) = answers((each for each in account.questions() if each.id == "rights"), account.unanswered)
+def only(question: str, fake: FakeAws, settings: Settings) -> ShownRow:
+    account = AwsAccount(settings, fake.session)
+    (row,) = answers((each for each in account.questions() if each.id == question), account.unanswered)
     return row
+
+
+@pytest.mark.parametrize(("name", "result", "words"), [("limit", "shown", ""), ("limti", "failed", "is not there")])
+def test_a_permissions_boundary_has_to_exist(name: str, result: str, words: str) -> None:
+    arn = f"arn:aws:iam::123456789012:policy/platform/{name}"
+    with aws(ROOMY) as fake:
+        document = json.dumps(
+            {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+        )
+        fake.client("iam").create_policy(PolicyName="limit", Path="/platform/", PolicyDocument=document)
+        row = only("boundary", fake, settings_with(**{"gpucluster:security": {"permissionsBoundary": arn}}))
+        assert (row.result, words in row.detail) == (result, True)
+        assert "boundary" not in {each.id for each in AwsAccount(settings_with(), fake.session).questions()}
 
 
 def test_a_deployer_with_the_generated_policies_lacks_nothing() -> None:
@@ -258,10 +271,12 @@ def test_a_deployer_with_the_generated_policies_lacks_nothing() -> None:
             on_profiles = {"Effect": "Allow", "Action": named, "Resource": profiles}
             of_roles |= {"Resource": roles, "Condition": {"StringEquals": {"iam:PermissionsBoundary": boundary}}}
             documents.append({"Statement": [on_profiles]})
-        row = rights_with(settings, *documents)
+        with aws({**ROOMY, "iam.SimulatePrincipalPolicy": by_policies(*documents)}) as fake:
+            row = only("rights", fake, settings)
         assert row.result == "shown", row
     elsewhere = rights.documents(settings_with(**{"gpucluster:clusterName": "other"}), "aws", "123456789012")
-    row = rights_with(settings, *elsewhere)
+    with aws({**ROOMY, "iam.SimulatePrincipalPolicy": by_policies(*elsewhere)}) as fake:
+        row = only("rights", fake, settings)
     assert (row.result, "iam:CreateRole (Role)" in row.detail) == ("failed", True)
 
 
