@@ -77,7 +77,9 @@ def _subjects(users: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
 
 
 def _lower(rule: Any) -> Any:
-    return {**rule, "nonResourceURLs": rule["nonResourceUrls"]} if at(rule, "nonResourceUrls") is not None else rule
+    if not isinstance(rule, Mapping) or "nonResourceUrls" not in rule:
+        return rule
+    return {**rule, "nonResourceURLs": rule["nonResourceUrls"]}
 
 
 def _of_openshift(declared: Declared) -> Iterable[Declared]:

@@ -511,7 +511,7 @@ def test_what_google_says_instead_is_no_missing_cluster(server: ApiServer, said:
 def test_the_id_of_a_cluster_is_not_its_name(server: ApiServer) -> None:
     name = "projects/my-project/locations/us-central1-a/clusters/research"
     text = refusal({**KEYS, "gpucluster:existingCluster": {"name": name}})
-    assert "write the last part, research" in text
+    assert "is no name of a cluster. Write the name alone, the last part of an ID" in text
 
 
 def test_two_clusters_of_one_name_are_told_apart_by_their_place(server: ApiServer) -> None:

@@ -202,9 +202,9 @@ class Network(Section):
 class ExistingCluster(Section):
     """A cluster that somebody else made, to which the stack adds its GPU pools."""
 
-    name: Annotated[StrictStr, matching(_CLUSTER, "is no name of a cluster", "Write the name that the cloud lists")] = (
-        Field(description="the cluster's name in the cloud")
-    )
+    name: Annotated[
+        StrictStr, matching(_CLUSTER, "is no name of a cluster", "Write the name alone, the last part of an ID")
+    ] = Field(description="the cluster's name in the cloud")
     resource_group: Annotated[StrictStr, matching(_GROUP, *_NO_GROUP)] | None = Field(
         default=None,
         description="only on AKS, and required there: the resource group that the cluster is in, not the one of its "
