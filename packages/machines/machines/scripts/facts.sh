@@ -61,7 +61,7 @@ main() {
   answer
 }
 
-free_mib() { df -Pm "$1" | awk 'NR == 2 { print $4 }'; }
+free_mib() { { df -Pm "$1" || df -Pm /; } 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 
 # Other container runtimes, Debian's kubectl (the same file in another package), and clusters that no package brings:
 # installed by a script (k3s, rke2) or as a snap.
