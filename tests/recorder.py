@@ -294,6 +294,13 @@ class _AtOnce(asyncio.SelectorEventLoop):
         super().close()
 
 
+def warnings(run: Callable[[], Recording]) -> str:
+    """What a program warns of, a line each."""
+    with mock.patch.object(pulumi, "warn") as warn:
+        run()
+    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+
+
 def refusal(run: Callable[[], Recording]) -> str:
     """Why a program ends before it has registered any resource, even a component."""
     recordings: list[Recording] = []

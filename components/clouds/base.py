@@ -6,10 +6,11 @@ cloud never loads another's modules.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import pulumi
 
@@ -247,6 +248,23 @@ LookInside: TypeAlias = Callable[
 def _named(pool: Mapping[str, Any]) -> str:
     """The name of a deployed pool, which may be an object of the cluster."""
     return str(pool.get("name") or (pool.get("metadata") or {}).get("name"))
+
+
+_OLDEST: Final = (1, 30)
+"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
+
+
+def minor_of(version: str) -> tuple[int, int]:
+    """The minor version ``(1, 34)`` of Kubernetes; one that is not known is the oldest that the program supports."""
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    return _OLDEST if match is None else (int(match[1]), int(match[2]))
+
+
+def too_old(name: str, version: str) -> str:
+    """Why a cluster of somebody else with this version cannot have pools; empty if it can."""
+    if minor_of(version) >= _OLDEST:
+        return ""
+    return f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
 
 
 @dataclass(frozen=True, kw_only=True)

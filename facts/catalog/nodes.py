@@ -84,6 +84,11 @@ class CloudNodes:
         """The pods of all add-ons."""
         return tuple(_system_pod(row) for row in tables.rows(self.cloud, "addon_pods"))
 
+    def runs(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a DaemonSet with these metadata is one of the cloud's own, for whose pods nodes have room already."""
+        names = {pod.name for pod in (*self.system_pods, *self.addon_pods)}
+        return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
+
     def pods_of(self, addons: Collection[str]) -> tuple[SystemPod, ...]:
         """The pods of these add-ons."""
         return tuple(pod for pod in self.addon_pods if pod.addon in addons)

@@ -69,9 +69,7 @@ def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
 
 
 def warnings(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    with mock.patch.object(pulumi, "warn") as warn:
-        update(keys, **more)
-    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+    return recorder.warnings(lambda: update(keys, **more))
 
 
 def test_it_adds_agent_pools_and_what_belongs_to_them_and_nothing_of_the_cluster(server: ApiServer) -> None:

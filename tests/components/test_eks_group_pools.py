@@ -67,9 +67,7 @@ def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
 
 
 def warnings(keys: Mapping[str, Any] = KEYS) -> str:
-    with mock.patch.object(pulumi, "warn") as warn:
-        update(keys)
-    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+    return recorder.warnings(lambda: update(keys))
 
 
 def deploy(server: ApiServer, **fields: Any) -> None:

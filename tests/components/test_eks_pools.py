@@ -64,9 +64,7 @@ def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
 
 
 def warnings(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    with mock.patch.object(pulumi, "warn") as warn:
-        update(keys, **more)
-    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+    return recorder.warnings(lambda: update(keys, **more))
 
 
 def node_class(server: ApiServer, **spec: Any) -> dict[str, Any]:

@@ -855,9 +855,7 @@ def test_the_gpu_operator_leaves_nodes_alone_unless_a_pool_is_made_for_it(
 
 
 def warnings(**more: Any) -> str:
-    with mock.patch.object(pulumi, "warn") as warn:
-        update(**more)
-    return "\n".join(str(call.args[0]) for call in warn.call_args_list)
+    return recorder.warnings(lambda: update(**more))
 
 
 def test_an_owner_with_terraform_is_told_before_a_pool_is_added_and_not_again(server: ApiServer) -> None:

@@ -23,11 +23,20 @@ from components.clouds.aks import auto_provisioning, autoscaling, pools
 from components.clouds.aks.cluster import kubeconfig
 from components.clouds.aks.context import PoolsContext
 from components.clouds.aks.running_pools import CLUSTER, NOT_THERE, JoinedPools
-from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
+from components.clouds.base import (
+    AdminObjects,
+    ClusterLookup,
+    JoinedCluster,
+    Joining,
+    Lists,
+    NodePools,
+    minor_of,
+    too_old,
+)
 from components.clouds.deployed import Deployed
 from components.settings import Problem, Settings
 from components.settings.limits.aks.pools import FIRST_FOR_AMD
-from facts import catalog
+from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.concepts import durations
@@ -40,8 +49,6 @@ _NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 _NODE_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 _NAME: Final = "existingCluster.name"
 _AUTOSCALER: Final = "autoscaling.autoscaler"
-_OLDEST: Final[tuple[int, int]] = (1, 30)
-"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
 # What users quote of answers without rights: https://github.com/Azure/azure-cli/issues/9585
 _FORBIDDEN: Final = re.compile(r"Status=403 |AuthorizationFailed")
 # https://learn.microsoft.com/azure/aks/faq: the group of the nodes
@@ -258,16 +265,13 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
         yield Problem(_NAME, text, f"Apply these objects instead\n{_manifests(settings, answer)}")
         return
     version = _version(answer)
-    match = re.match(r"(\d+)\.(\d+)", version)
-    major, minor = (int(match[1]), int(match[2])) if match is not None else _OLDEST
-    if (major, minor) < _OLDEST:
-        text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
+    if text := too_old(name, version):
         yield Problem(_NAME, text, "Ask its owner to upgrade it")
     region = str(answer.get("location") or "").replace(" ", "").lower()
     if region != settings.region:
         yield Problem("region", f"'{name}' is in {region}, not in {settings.region}", f"Write region: {region}")
     for pool in settings.gpu_pools:
-        if not pool.gpus.of_nvidia and minor < FIRST_FOR_AMD:
+        if not pool.gpus.of_nvidia and minor_of(version) < (1, FIRST_FOR_AMD):
             text = f"'{name}' has Kubernetes {version}, and {pool.gpus.type} needs 1.{FIRST_FOR_AMD} or newer"
             yield Problem(f"{pool.declared_at}.gpu", text, "Ask its owner to upgrade it, or leave the pool out")
     provisioned = settings.autoscaler == auto_provisioning.NAME
@@ -535,13 +539,6 @@ def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
     return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
-def _is_own_daemon(metadata: Mapping[str, Any]) -> bool:
-    """Those of AKS, for whose pods nodes have room already."""
-    known = catalog.of("aks").nodes
-    names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
-    return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
-
-
 def _listed_notes(lists: Lists) -> Iterator[str]:
     """NodePools of others that may start GPU machines, for GPU pods that select no pool."""
     others = [each for each in lists.get(_NODE_POOLS, ()) if _may_have_gpus(each)]
@@ -579,7 +576,7 @@ _AGENT_POOLS: Final = Joining(
     cluster=JoinedAks,
     has_pool=_has_pool,
     pool_tokens=(_AGENT_POOL, _NODE_POOL),
-    own_daemon=_is_own_daemon,
+    own_daemon=CATALOG.nodes.runs,
     node_labels=_node_labels,
     other_plugin=_other_plugin,
     needs_plugin=_of_others,

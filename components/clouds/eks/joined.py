@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import pulumi
 
 from components.clouds import node_pools
-from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools, too_old
 from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
 from components.clouds.eks import karpenter_objects
@@ -27,6 +27,7 @@ from components.clouds.eks.karpenter import NODE_POOL
 from components.resources import ClusterObjects
 from components.settings import Problem, Settings
 from facts import catalog
+from facts.catalog.eks.cloud import CATALOG
 from facts.concepts.kubernetes import ALL_OPERANDS, GPU_RESOURCE
 from facts.concepts.pool import Pool
 
@@ -36,8 +37,6 @@ _CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 # Words of the provider for a cluster that is not there:
 # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2045
 _MISSING: Final = "couldn't find resource"
-_OLDEST: Final = (1, 30)
-"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
 NAME: Final = "existingCluster.name"
 _CLASS: Final = "existingCluster.nodeClass"
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_Cluster.html#AmazonEKS-Type-Cluster-status
@@ -113,10 +112,7 @@ def _problems(name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
         says, remedy = _NOT_USABLE[status]
         yield Problem(NAME, f"'{name}' {says}", remedy)
         return
-    version = str(answer.get("version") or "")
-    match = re.match(r"(\d+)\.(\d+)", version)
-    if match is not None and (int(match[1]), int(match[2])) < _OLDEST:
-        text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
+    if text := too_old(name, str(answer.get("version") or "")):
         yield Problem(NAME, text, "Ask its owner to upgrade the control plane")
 
 
@@ -325,7 +321,7 @@ def _image_problems(pool: Pool, title: str, spec: Mapping[str, Any]) -> Iterator
     terms = spec.get("amiSelectorTerms") or ()
     alias = next((str(term["alias"]).partition("@")[0] for term in terms if term.get("alias")), "")
     family = alias or _FAMILIES.get(str(spec.get("amiFamily")), "")
-    known = catalog.of("eks").nodes.images
+    known = CATALOG.nodes.images
     if family and family != pool.nodes.image:
         text = f"{title} starts nodes with the image {family}, and the pool has {pool.nodes.image}"
         remedy = f"Write image: {family}, or another class" if family in known else "Write a class with al2023"
@@ -482,13 +478,6 @@ def other_plugin(pool: Pool, plugin: str) -> Problem | None:
     return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
-def is_own_daemon(metadata: Mapping[str, Any]) -> bool:
-    """Those of Amazon's add-ons, for whose pods nodes have room already."""
-    known = catalog.of("eks").nodes
-    names = {pod.name for pod in (*known.system_pods, *known.addon_pods)}
-    return metadata.get("namespace") == "kube-system" and metadata.get("name") in names
-
-
 JOINING: Final = Joining(
     look=look,
     look_inside=look_inside,
@@ -496,7 +485,7 @@ JOINING: Final = Joining(
     cluster=JoinedEks,
     has_pool=_has_pool,
     pool_tokens=(NODE_POOL,),
-    own_daemon=is_own_daemon,
+    own_daemon=CATALOG.nodes.runs,
     lists=(_CLASSES, _POOLS, NODES),
     node_labels=_node_labels,
     other_plugin=other_plugin,

@@ -365,7 +365,7 @@ JOINING: Final = Joining(
     has_pool=lambda view, pool, state: (state.get("clusterName"), _name(state)) == (view.name, pool.name),
     pool_tokens=(pools.NODE_GROUP,),
     pool_name=_name,
-    own_daemon=joined.is_own_daemon,
+    own_daemon=joined.JOINING.own_daemon,
     lists=(joined.NODES,),
     node_labels=_node_labels,
     other_plugin=joined.other_plugin,

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import pulumi
 
-from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, NodePools
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, NodePools, too_old
 from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
 from components.clouds.gke import compute_class, pools
@@ -31,8 +31,6 @@ _CLUSTER: Final = "gcp:container/getCluster:getCluster"
 _MISSING: Final = "projects/{}/locations/{}/clusters/{} not found"
 _DENIED: Final = re.compile(r"Required '(compute\.[\w.]+)' permission|\b(compute\.instanceGroupManagers\.get)\b")
 _FORBIDDEN: Final = re.compile(r"\b403\b|PERMISSION_DENIED", re.IGNORECASE)
-_OLDEST: Final = (1, 30)
-"""Of ValidatingAdmissionPolicies: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/"""
 _OLDEST_WITH: Final[Mapping[str, str]] = {row["need"]: row["version"] for row in tables.rows("gke", "oldest_versions")}
 _NO_CHANNEL: Final = "UNSPECIFIED"
 _DATAPLANE_V2: Final = "ADVANCED_DATAPATH"
@@ -240,14 +238,12 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
         yield Problem(_NAME, text, remedy + _autopilot_classes(settings.gpu_pools) + limit)
         return
     version = str(answer.get("masterVersion") or "")
-    match = re.match(r"v?(\d+)\.(\d+)", version)
-    if match is not None and (int(match[1]), int(match[2])) < _OLDEST:
-        text = f"'{name}' has Kubernetes {version}, and the program needs {_OLDEST[0]}.{_OLDEST[1]} or newer"
+    if text := too_old(name, version):
         yield Problem(_NAME, text, "Ask its owner to upgrade the control plane")
     for pool in settings.gpu_pools:
         for key, need in _needs(pool).items():
             oldest = _OLDEST_WITH.get(need)
-            if oldest is not None and match is not None and _numbers(version) < _numbers(oldest):
+            if oldest is not None and version and _numbers(version) < _numbers(oldest):
                 text = f"'{name}' has GKE {version}, and {need} needs {oldest} or newer"
                 yield Problem(
                     f"{pool.declared_at}.{key}", text, "Ask its owner to upgrade it, or write the pool without it"
