@@ -22,7 +22,7 @@ class Phase:
     writes: bool = True
 
 
-FACTS: Final = Phase("facts", 90, writes=False)
+FACTS: Final = Phase("facts", 300, writes=False)
 PREPARE: Final = Phase("prepare", 1800)
 DRIVER: Final = Phase("driver", 3600)
 INIT: Final = Phase("init", 1800)
