@@ -62,11 +62,13 @@ class View:
     """What the user may read of the cluster beside pods and events; ``None``: not allowed, not there, or not needed.
 
     ``nodes``: of GPU pools. ``node_claims``: Karpenter's. ``claims``: the namespace's PersistentVolumeClaims.
+    ``workloads``: Kueue's of the namespace.
     """
 
     nodes: Sequence[Object] | None = None
     node_claims: Sequence[Object] | None = None
     claims: Sequence[Object] | None = None
+    workloads: Sequence[Object] | None = None
     offer: Offer | None = None
     now: datetime | None = None
 
@@ -86,7 +88,7 @@ def of_job(
         return ended if ended.kind == "succeeded" else _failed(ended, pods)
     ordered = sorted(events, key=_when)
     if at(job, "spec", "suspend"):
-        return _queued(job, ordered) if queues else _suspended(job)
+        return _queued(job, ordered, view) if queues else _suspended(job)
     return _evictions(_state(job, pods, ordered, view), pods)
 
 
@@ -134,8 +136,40 @@ def _suspended(job: Object) -> Reason:
     return Reason("queued", summary, remedy, mended_by="user", waiting_helps=False)
 
 
-def _queued(job: Object, events: Sequence[Object]) -> Reason:
-    """Kueue's reason, from the events of the job's Workload, which is named ``job-<job>-<hash>``."""
+def _queued(job: Object, events: Sequence[Object], view: View) -> Reason:
+    """Kueue's reason: a condition of the job's Workload, or an event of it if the user may not read Workloads.
+
+    Of a queue that does not exist or is stopped there is no event, and events last an hour.
+    """
+    text, source = _not_admitted(job, view) or _refused_by_queue(job, events) or ("", "")
+    if not text:
+        return causes("queues", "PendingEvaluation")[0].reason("")
+    message = text.partition(": ")[2]
+    first = next(iter(causes("queues", text)), None)
+    return unknown(message, source) if first is None else first.reason(message, source)
+
+
+def _not_admitted(job: Object, view: View) -> tuple[str, str] | None:
+    """Reason and message of the condition that keeps the job's Workload out, and where they are from.
+
+    https://github.com/kubernetes-sigs/kueue/blob/ff69552/pkg/workload/workload.go
+    """
+    uid = job["metadata"].get("uid")
+    for workload in view.workloads or ():
+        if not any(owner.get("uid") == uid for owner in workload["metadata"].get("ownerReferences") or ()):
+            continue
+        conditions = {each["type"]: each for each in at(workload, "status", "conditions") or ()}
+        inactive = at(workload, "spec", "active") is False
+        for type in ("Evicted",) if inactive else ("QuotaReserved", "Admitted"):
+            condition = conditions.get(type, {})
+            if condition.get("status") == ("True" if inactive else "False"):
+                source = f"condition {type} of Workload {workload['metadata']['name']}"
+                return f"{condition.get('reason')}: {condition.get('message') or ''}", source
+    return None
+
+
+def _refused_by_queue(job: Object, events: Sequence[Object]) -> tuple[str, str] | None:
+    """The same of the last event of the job's Workload, which is named ``job-<job>-<hash>``."""
     mine = re.compile(rf"job-{re.escape(str(job['metadata']['name']))}-[0-9a-f]+")
     refusals = [
         event
@@ -145,10 +179,9 @@ def _queued(job: Object, events: Sequence[Object]) -> Reason:
         and event.get("reason") in _NOT_ADMITTED
     ]
     if not refusals:
-        return causes("queues", "PendingEvaluation")[0].reason("")
-    message, source = str(refusals[-1].get("message") or ""), f"event {refusals[-1]['reason']} of its Workload"
-    first = next(iter(causes("queues", f"{refusals[-1]['reason']}: {message}")), None)
-    return unknown(message, source) if first is None else first.reason(message, source)
+        return None
+    reason = refusals[-1]["reason"]
+    return f"{reason}: {refusals[-1].get('message') or ''}", f"event {reason} of its Workload"
 
 
 def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:

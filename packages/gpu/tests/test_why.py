@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpu.why import ahead_of, of_job
+from gpu.why import View, ahead_of, of_job
 
 UID = "pod-1"
 JOB: dict[str, Any] = {"metadata": {"name": "train", "uid": "job-1"}, "spec": {}, "status": {}}
@@ -255,6 +255,61 @@ def test_a_queue_says_why_it_holds_a_job() -> None:
     assert "maximum capacity" in of_job(suspended, [], [workload(never)]).summary
     other = of_job(suspended, [], [workload(never, "job-train-two-1a2b3")])
     assert other.message == ""
+
+
+@pytest.mark.parametrize(
+    ("condition", "answer"),
+    [
+        # https://github.com/kubernetes-sigs/kueue/blob/ff69552/pkg/controller/core/workload_controller.go
+        (
+            ("QuotaReserved", "False", "Inadmissible", "LocalQueue gpu doesn't exist"),
+            ("queued", "user", False, "does not exist in its namespace"),
+        ),
+        (
+            ("QuotaReserved", "False", "Misconfigured", "LocalQueue gpu doesn't exist"),
+            ("queued", "user", False, "does not exist in its namespace"),
+        ),
+        (
+            ("QuotaReserved", "False", "Suspended", "ClusterQueue gpu is inactive"),
+            ("queued", "administrator", False, "admits no job"),
+        ),
+        (
+            ("QuotaReserved", "False", "Inadmissible", "ClusterQueue  doesn't exist"),
+            ("queued", "administrator", False, "admits no job"),
+        ),
+        (
+            ("QuotaReserved", "False", "Pending", "couldn't assign flavors: insufficient unused quota for x"),
+            ("queued", "administrator", True, "until its queue has free quota"),
+        ),
+        (("QuotaReserved", "False", "New", "something new"), ("unknown", None, None, "condition QuotaReserved")),
+        (
+            ("Admitted", "False", "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"),
+            ("queued", "administrator", True, "waits for another check"),
+        ),
+        (
+            ("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "exceeding the maximum number of re-queuing"),
+            ("queued", "user", False, "does not start it again"),
+        ),
+        (("Evicted", "True", "Preempted", "Preempted to accommodate x"), ("queued", "administrator", True, "quota")),
+    ],
+    ids=lambda each: each[-1][:40],
+)
+def test_the_condition_of_its_workload_says_why_a_queue_holds_a_job(condition: Any, answer: Any) -> None:
+    """There is no event of most of them, and of none after an hour."""
+    suspended = {**JOB, "spec": {"suspend": True}}
+    type, status, reason, message = condition
+    its = {
+        "metadata": {"name": "job-train-1a2b3", "ownerReferences": [{"uid": "job-1"}]},
+        "spec": {"active": not reason.startswith("Deactivated")},
+        "status": {"conditions": [{"type": type, "status": status, "reason": reason, "message": message}]},
+    }
+    said = of_job(suspended, [], [], view=View(workloads=[its]))
+    assert (said.kind, said.mended_by, said.waiting_helps, answer[3] in said.summary) == (*answer[:3], True), said
+    earlier = workload("insufficient unused quota")
+    if reason != "Preempted":
+        assert of_job(suspended, [], [earlier], view=View(workloads=[its])) == said, "an event is older"
+    other = {**its, "metadata": {**its["metadata"], "ownerReferences": [{"uid": "job-2"}]}}
+    assert of_job(suspended, [], [], view=View(workloads=[other])).message == ""
 
 
 def test_a_pod_that_ran_into_its_timeout_says_so() -> None:

@@ -105,3 +105,44 @@ def test_a_running_job_says_that_its_node_is_down(
     with_cluster({**objects, f"{NAMESPACE}/pods": [runs], "/api/v1/nodes": [node]})
     answer = json.loads(gpu("why", "train", "--json")[1])
     assert (answer["kind"], answer["brokenNodes"]) == ("running", broken)
+
+
+KUEUE: Final = "/apis/kueue.x-k8s.io"
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_workload_of_a_suspended_job_is_read(
+    gpu: Run, with_cluster: Callable[[dict[str, Any]], None], version: str
+) -> None:
+    """By the version that the cluster prefers: one of others may have an older Kueue."""
+    objects = cluster()
+    (job,) = objects[JOBS]
+    held = {**job, "spec": {**job["spec"], "suspend": True}}
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "Inadmissible"}
+    workload = {
+        "metadata": {"name": "job-train-1a2b3", "ownerReferences": [{"uid": "job-1"}]},
+        "status": {"conditions": [{**condition, "message": "LocalQueue gpu doesn't exist"}]},
+    }
+    path = f"{KUEUE}/{version}/namespaces/default/workloads"
+    group = {"preferredVersion": {"groupVersion": f"kueue.x-k8s.io/{version}", "version": version}}
+    queued = {**objects, JOBS: [held], f"{JOBS}/train": held, f"{NAMESPACE}/pods": [], KUEUE: group, path: [workload]}
+    with_cluster(queued)
+    answer, (row,) = (json.loads(gpu(*command, "--json")[1]) for command in (("why", "train"), ("list",)))
+    assert (answer["kind"], answer["mendedBy"], answer["waitingHelps"]) == ("queued", "user", False)
+    assert answer["source"] == "condition QuotaReserved of Workload job-train-1a2b3"
+    assert row["summary"] == answer["summary"]
+
+
+def test_who_may_not_read_workloads_sees_their_events(gpu: Run, with_cluster: Callable[[dict[str, Any]], None]) -> None:
+    objects = cluster()
+    (job,) = objects[JOBS]
+    held = {**job, "spec": {**job["spec"], "suspend": True}}
+    refused = {
+        "reason": "Pending",
+        "message": "insufficient quota for nvidia.com/gpu in flavor t4-1, request (9) > maximum capacity (8)",
+        "involvedObject": {"kind": "Workload", "name": "job-train-1a2b3"},
+    }
+    group, path = {"preferredVersion": {"version": "v1beta2"}}, f"{KUEUE}/v1beta2/namespaces/default/workloads"
+    own = {JOBS: [held], f"{JOBS}/train": held, f"{NAMESPACE}/pods": [], f"{NAMESPACE}/events": [refused]}
+    with_cluster({**objects, **own, KUEUE: group, path: 403})
+    assert "maximum capacity" in json.loads(gpu("why", "train", "--json")[1])["summary"]

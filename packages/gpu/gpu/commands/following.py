@@ -71,14 +71,22 @@ def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
     return [event for each in namespaces for event in cluster.list_if_allowed(event_path(each)) or ()]
 
 
-def view_of(cluster: ClusterClient, namespace: str, pods: Sequence[Object]) -> View:
-    """What the user may read of the cluster to explain why some of ``pods`` wait; nothing if none does."""
+def view_of(cluster: ClusterClient, namespace: str, pods: Sequence[Object], queues: Object | None = None) -> View:
+    """What the user may read of the cluster to explain why some of ``pods`` wait; nothing if none does.
+
+    ``queues``: Kueue's API group, where one of the jobs is suspended.
+    """
+    workloads = None
+    if queues is not None:
+        kind = f"kueue.x-k8s.io/{queues['preferredVersion']['version']}", "workloads"
+        workloads = cluster.list_if_allowed(resource_path(*kind, None, namespace))
     if not any(at(pod, "status", "phase") == "Pending" for pod in pods):
-        return NOTHING
+        return NOTHING if workloads is None else View(workloads=workloads)
     return View(
         nodes=list_nodes(cluster),
         node_claims=cluster.list_if_allowed(_NODE_CLAIMS),
         claims=cluster.list_if_allowed(resource_path("v1", "persistentvolumeclaims", None, namespace)),
+        workloads=workloads,
         offer=_offer(cluster),
         now=datetime.now(timezone.utc),
     )
@@ -99,13 +107,20 @@ def state_of(cluster: ClusterClient, name: str) -> JobState:
     """The job as it is now. Raises ClusterError."""
     job = job_of(cluster, name)
     pods = pods_of(cluster, job)
-    events, view = events_around(cluster, cluster.namespace), view_of(cluster, cluster.namespace, pods)
-    return JobState(job, pods, of_job(job, pods, events, queues=has_queues(cluster, job), view=view))
+    (reason,) = reasons_of(cluster, cluster.namespace, [(job, pods)])
+    return JobState(job, pods, reason)
 
 
-def has_queues(cluster: ClusterClient, *jobs: Object) -> bool:
-    """Whether Kueue is installed, which resumes suspended jobs; looked up only if one of ``jobs`` is suspended."""
-    return not any(job["spec"].get("suspend") for job in jobs) or cluster.find(_KUEUE) is not None
+def reasons_of(cluster: ClusterClient, namespace: str, jobs: Sequence[tuple[Object, Sequence[Object]]]) -> list[Reason]:
+    """The reasons for the states of jobs, each with its pods; ``namespace`` is empty for all namespaces."""
+    if not jobs:
+        return []
+    suspended = any(job["spec"].get("suspend") for job, _ in jobs)
+    queues = cluster.find(_KUEUE) if suspended else None  # Kueue is what resumes them
+    events = events_around(cluster, namespace)
+    view = view_of(cluster, namespace, [pod for _, pods in jobs for pod in pods], queues)
+    there = not suspended or queues is not None
+    return [of_job(job, pods, events, queues=there, view=view) for job, pods in jobs]
 
 
 @dataclass

@@ -38,15 +38,13 @@ from gpu.commands.following import (
     OWNER_LABEL,
     JobState,
     Output,
-    events_around,
     follow,
     has_output,
-    has_queues,
     index_of,
     job_of,
     pods_of,
+    reasons_of,
     state_of,
-    view_of,
 )
 from gpu.commands.months import By, show_month
 from gpu.commands.offer import list_nodes
@@ -146,13 +144,12 @@ def with_reasons(
     cluster: ClusterClient, namespace: str, jobs: Sequence[Object], pods: Sequence[Object]
 ) -> list[tuple[Object, list[Object], Reason]]:
     """Jobs with their own of ``pods`` and the reason for their state; ``namespace`` is empty for all namespaces."""
-    events = events_around(cluster, namespace) if jobs else []
-    queues, view = has_queues(cluster, *jobs), view_of(cluster, namespace, pods if jobs else ())
     by_job: dict[str, list[Object]] = {}
     for pod in pods:
         by_job.setdefault((pod["metadata"].get("labels") or {}).get(OWNER_LABEL, ""), []).append(pod)
     owned = [(job, by_job.get(job["metadata"]["uid"], [])) for job in jobs]
-    return [(job, own, reasons.of_job(job, own, events, queues=queues, view=view)) for job, own in owned]
+    known = reasons_of(cluster, namespace, owned)
+    return [(job, own, reason) for (job, own), reason in zip(owned, known, strict=True)]
 
 
 def logs(
