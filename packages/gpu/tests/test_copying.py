@@ -185,18 +185,30 @@ def test_what_names_no_file_of_a_job_is_refused(gpu: Run, cluster: type[Cluster]
 
 
 def archive(*members: tuple[str, str]) -> bytes:
-    """Of files with their texts; a text with ``->`` is where a link leads."""
+    """Of files with their texts; a text with ``->`` is where a link leads, with ``=>`` another name of which file."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as made:
         for name, text in members:
             about = tarfile.TarInfo(name)
-            if text.startswith("->"):
-                about.type, about.linkname = tarfile.SYMTYPE, text.removeprefix("->")
+            if text.startswith(("->", "=>")):
+                about.type = tarfile.SYMTYPE if text.startswith("->") else tarfile.LNKTYPE
+                about.linkname = text[2:]
                 made.addfile(about)
             else:
                 about.size = len(text)
                 made.addfile(about, io.BytesIO(text.encode()))
     return buffer.getvalue()
+
+
+def chain() -> bytes:
+    """Links through a path that is longer than the system's longest, which end above all folders (CVE-2025-4517)."""
+    path, members, steps, long = "out", [], "abcdefghijklmnop", "d" * 247
+    for step in steps:
+        members += [(f"{path}/{long}/file", "x"), (f"{path}/{step}", f"->{long}")]
+        path += f"/{long}"
+    top = f"out/{'/'.join(steps)}/{'l' * 254}"
+    members += [(top, f"->{'../' * len(steps)}"), ("out/escape", f"->{top.removeprefix('out/')}/../..")]
+    return archive(*members, ("out/escape/escaped", "x"))
 
 
 @pytest.mark.parametrize(
@@ -205,17 +217,23 @@ def archive(*members: tuple[str, str]) -> bytes:
         (archive(("../escaped", "x")), "was not copied"),
         (archive(("out/a", "x"), ("out/../../escaped", "x")), "copied in part"),
         (archive(("escaped", "x")), "escaped is not in out"),
-        (archive(("out/a", "x"), ("out/link", "->/etc/passwd")), "copied in part"),
+        (archive(("out/a", "x"), ("out/link", "->/etc/passwd")), "leads out of it: out/link"),
         (archive(("out/a", "x" * 2000))[:1500], "was not copied"),
         (b"", "was not copied"),
         (archive(("out/a", "x"), ("out/../mine", "x")), "out/../mine is not in out"),
         (archive(("out", "->."), ("out/mine", "x")), "leads out of it: out"),
         (archive(("out/link", "->.."), ("out/link/mine", "x")), "leads out of it: out/link"),
-        (archive(("out/self", "->."), ("out/self/link", "->.."), ("out/link/mine", "x")), "leads out of it: out/link"),
+        (archive(("out/self", "->."), ("out/self/link", "->.."), ("out/link/mine", "x")), "out/self"),
+        (chain(), "was not copied"),
+        (archive(("out/a", "x"), ("out/b", "->."), ("out/link", "->b/../..")), "leads out of it: out/link"),
+        (archive(("out/a", "x"), ("out/././link", "->..")), "leads out of it: out/link"),
+        (archive(("out/a", "x"), ("out/link", "=>mine")), "mine is not in out"),
+        (archive(("out/a", "x"), ("out/link", "=>out/../../here/mine")), "is not in out"),
     ],
     ids=[
         *("above", "above, later", "beside", "a link out", "cut off", "nothing"),
         *("beside by its name", "a link to the folder", "a link below", "a link by a link"),
+        *("a long chain", "a link through a link", "a longer name", "another name", "another name above"),
     ],
 )
 def test_a_pod_writes_nowhere_else_and_half_an_archive_is_no_success(
@@ -239,6 +257,17 @@ def test_a_pod_writes_nowhere_else_and_half_an_archive_is_no_success(
     assert not (tmp_path / "here/out/link").is_symlink()
     assert (tmp_path / "here/mine").read_text() == "mine"
     assert {each.name for each in (tmp_path / "here").iterdir()} <= {"mine", "out"}
+
+
+def test_links_below_the_folder_are_copied(
+    gpu: Run, cluster: type[Cluster], pods: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = (("out/best", "->run/last"), ("out/run/last", "->../data/2.pt"), ("out/data/2.pt", "x"))
+    (tmp_path / "sent").write_bytes(archive(*members, ("out/data/same.pt", "=>out/data/2.pt")))
+    (tmp_path / "bin/kubectl").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\n")
+    assert gpu("cp", "train:out", "here")[0] == 0
+    assert os.readlink("here/out/best") == "run/last"
+    assert Path("here/out/best").read_text() == "x" == Path("here/out/data/same.pt").read_text()
 
 
 def test_a_copy_that_kubectl_ends_is_no_success(

@@ -6,6 +6,7 @@ And the other way: a folder that is too large for the cluster's API, in the shar
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import posixpath
 import secrets
@@ -13,7 +14,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -148,8 +149,9 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
     """Unpacks the path of the pod into the folder; the number of files.
 
     The pod sends what it likes. So the archive's names, links and modes are checked, and it is unpacked in a folder of
-    its own: only what is below the path is moved to where it belongs.
-    https://docs.python.org/3/library/tarfile.html#tarfile.data_filter
+    its own: only what is below the path is moved to where it belongs. Links are made when all files are there, so that
+    none is written through a link: Python's own check can be led astray by a long chain of them.
+    https://docs.python.org/3/library/tarfile.html#tarfile.data_filter, https://nvd.nist.gov/vuln/detail/CVE-2025-4517
     """
     if not hasattr(tarfile, "data_filter"):
         fail("this needs Python 3.10.12, 3.11.4 or newer, which unpack archives safely", EXIT_NO)
@@ -157,24 +159,28 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
     tar = ("tar", "-cf", "-", "-C", directory or ".", "--", base)
     command = [kubectl, *cluster.kubectl_place, "exec", pod, "--", *tar]
     folder.mkdir(parents=True, exist_ok=True)
-    files, problem = 0, ""
+    files, links, problem = 0, dict[str, str](), ""
     with tempfile.TemporaryDirectory(prefix=".gpu-cp-", dir=folder) as unpacked:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             try:
                 with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                     for member in archive:
-                        first, *others = member.name.split("/")
-                        if first != base or ".." in others:
-                            raise tarfile.TarError(f"{member.name} is not in {path}")
-                        archive.extract(member, unpacked, filter="data")
-                        files += member.isfile()
+                        for name in (member.name, *([member.linkname] if member.islnk() else [])):
+                            first, *others = name.split("/")
+                            if first != base or ".." in others:
+                                raise tarfile.TarError(f"{name} is not in {path}")
+                        if member.issym():
+                            links[posixpath.normpath(member.name)] = member.linkname
+                        else:
+                            archive.extract(member, unpacked, filter="data")
+                            files += member.isfile()
             except (tarfile.TarError, OSError) as error:
                 process.kill()
                 problem = f"{error}; the container needs `tar`, and the path has to exist"
             process.stdout.read()
         try:
-            _check_links(Path(unpacked, base))
+            _make_links(Path(unpacked), links)
             _move(Path(unpacked, base), folder / base)
         except OSError as error:
             files, problem = 0, problem or str(error)
@@ -184,12 +190,21 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
     return files
 
 
-def _check_links(top: Path) -> None:
-    """Raises ``OSError`` if ``top`` is a link, or one below it leads out of it."""
-    every = (Path(place, name) for place, folders, files in os.walk(top) for name in (*folders, *files))
-    for link in (top, *every):
-        if link.is_symlink() and (link == top or not link.resolve().is_relative_to(top.resolve())):
-            raise OSError(f"the pod sent a link that leads out of it: {link.relative_to(top.parent)}")
+def _make_links(place: Path, links: Mapping[str, str]) -> None:
+    """Makes links in ``place``, where so far are folders and files; ``OSError`` if one leads out of its first folder.
+
+    One that begins in a real folder, goes up at its beginning alone and stays below the first folder ends there, even
+    if what it names is another such link.
+    """
+    for name, target in links.items():
+        parts = target.split("/")
+        ups = [*itertools.takewhile(lambda part: part in ("..", "."), parts)]
+        if target.startswith("/") or ".." in parts[len(ups) :] or name.count("/") - ups.count("..") < 1:
+            raise OSError(f"the pod sent a link that leads out of it: {name}")
+    for name in links:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+    for name, target in links.items():
+        (place / name).symlink_to(target)
 
 
 def _move(new: Path, place: Path) -> None:
