@@ -28,6 +28,7 @@ from gpu.ledger import allowed_pools
 Object = Mapping[str, Any]
 
 _NODE_CLAIM: Final = re.compile(r"nodeclaim/([^\s,]+)")
+_NODE: Final = re.compile(r"\bnode/([^\s,]+)")
 _OTHER_POOL: Final = re.compile(rf"{re.escape(POOL_LABEL)} In \[[^\]]*\] not in {re.escape(POOL_LABEL)} In ")
 _PASSED_OVER: Final = "NoCompatibleInstanceTypes"
 _GROUP_FAILURES: Final = ("FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut")
@@ -96,8 +97,7 @@ def _state(job: Object, pods: Sequence[Object], events: Sequence[Object], view: 
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _terminating(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _terminating(pod)]
     if pending:
-        uids = {str(pod["metadata"].get("uid")) for pod in pods}
-        reasons = [of_pod(pod, events, view, uids) for pod in pending[:_EXAMINED]]
+        reasons = [of_pod(pod, events, view, pods) for pod in pending[:_EXAMINED]]
         # One that somebody has to mend keeps the job from its end, whatever the others wait for.
         chosen = next((reason for reason in reasons if reason.waiting_helps is False), reasons[0])
         return replace(chosen, summary=_with_counts(chosen.summary, len(pending), len(running)))
@@ -199,9 +199,9 @@ def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
     return 0 if first is None else sum(rank(pod) < first for pod in others)
 
 
-def of_pod(pod: Object, events: Sequence[Object], view: View = NOTHING, uids: Iterable[str] = ()) -> Reason:
-    """Why a pod is Pending; ``events`` oldest first, ``uids`` those of all pods of its job."""
-    return _on_node(pod, events, view) if pod["spec"].get("nodeName") else _unscheduled(pod, events, view, {*uids})
+def of_pod(pod: Object, events: Sequence[Object], view: View = NOTHING, siblings: Sequence[Object] = ()) -> Reason:
+    """Why a pod is Pending; ``events`` oldest first, ``siblings``: all pods of its job."""
+    return _on_node(pod, events, view) if pod["spec"].get("nodeName") else _unscheduled(pod, events, view, siblings)
 
 
 def _on_node(pod: Object, events: Sequence[Object], view: View) -> Reason:
@@ -232,15 +232,15 @@ def _of_kubelet(reason: str, message: str, image: str = "?") -> Reason:
     return unknown(message or reason, source) if first is None else first.reason(message or reason, source, image=image)
 
 
-def _unscheduled(pod: Object, events: Sequence[Object], view: View, uids: set[str]) -> Reason:
+def _unscheduled(pod: Object, events: Sequence[Object], view: View, siblings: Sequence[Object]) -> Reason:
     condition = next((each for each in at(pod, "status", "conditions") or () if each.get("type") == "PodScheduled"), {})
     scheduler = str(condition.get("message") or "")
     if "PodGroup" in scheduler or condition.get("reason") == "SchedulingGated":
         summary = "held by a scheduling gate until its queue admits it"
         return Reason("queued", summary, "wait", scheduler, "administrator", True, "the scheduler")
     mine = [event for event in reversed(events) if _about(event, pod)]
-    unplaced = (each for each in mine if each.get("reason") == "FailedScheduling" and not _of_karpenter(each))
-    scheduler = scheduler or str(next(unplaced, {}).get("message") or "")
+    unplaced = next((each for each in mine if each.get("reason") == "FailedScheduling" and not _of_karpenter(each)), {})
+    scheduler = scheduler or str(unplaced.get("message") or "")
     volume = _volume(pod, events, view)
     if volume is not None:
         return volume
@@ -249,11 +249,12 @@ def _unscheduled(pod: Object, events: Sequence[Object], view: View, uids: set[st
     # The latest attempt counts: an autoscaler that failed once may have started a node since.
     for event in mine:
         if event.get("reason") in ("TriggeredScaleUp", "Nominated"):
-            return _announced(pod, event, scheduler, events, view)
+            return _announced(pod, event, events, view) or _taken(pod, event, unplaced, scheduler, view, siblings)
         if event.get("reason") == "FailedScaleUp":
             return _of_attempt(event, "pod")
         if event.get("reason") == "NotTriggerScaleUp" or _of_karpenter(event):
-            return _refused(pod, event, events, view, uids | {str(pod["metadata"].get("uid"))})
+            uids = {str(each["metadata"].get("uid")) for each in (pod, *siblings)}
+            return _refused(pod, event, events, view, uids)
     return _by_scheduler(scheduler) or Reason(
         "waiting", "no node fits; waiting for the autoscaler", "", scheduler, None, True, "the scheduler"
     )
@@ -275,7 +276,7 @@ def _on_fixed_nodes(pod: Object, scheduler: str, offer: Offer, nodes: Sequence[O
     reason = _by_scheduler(scheduler) or _misfit(pod, offer, scheduler)
     names = [pool.name for pool in pools_of(pod, offer)]
     mine = [node for node in nodes or () if at(node, "metadata", "labels", POOL_LABEL) in names]
-    if reason is None and nodes is not None and not any(_is_ready(node) for node in mine):
+    if reason is None and nodes is not None and not any(_is_true(node, "Ready") for node in mine):
         down = causes("fixed_nodes", "no nodes available")[0]
         reason = down.reason(scheduler, "the scheduler")
     first = next(iter(causes("fixed_nodes", scheduler)), None)
@@ -375,8 +376,7 @@ def _cause_of(pod: Object, message: str, view: View) -> Cause | None:
         return next((cause for cause in candidates if not (too_small and cause.passed_over)), first)
     if first.kind != "pool-full" or view.nodes is None:
         return first
-    up = [at(node, "metadata", "labels", POOL_LABEL) for node in view.nodes]
-    if all(up.count(pool.name) >= pool.scaling.max_nodes for pool in pools_of(pod, view.offer)):
+    if _at_most(pod, view):
         return first
     # Another group may be the full one, unless machines of the pod's pools are still starting.
     others = (cause for cause in candidates if cause is not first and not cause.of_others)
@@ -455,24 +455,100 @@ def _timed(reason: Reason, event: Object) -> Reason:
     return replace(reason, summary=f"{reason.summary}; last attempt {date} {time[:5]} UTC")
 
 
-def _announced(pod: Object, event: Object, scheduler: str, events: Sequence[Object], view: View) -> Reason:
-    """What has become of a node that the autoscaler announced."""
-    message = str(event.get("message") or "")
-    match = _NODE_CLAIM.search(message)
-    scaling = Reason("scaling", "provisioning a node", "", message, None, True, _source(event, "pod"))
+def _announced(pod: Object, event: Object, events: Sequence[Object], view: View) -> Reason | None:
+    """What has become of the machines that the autoscaler announced; ``None`` if all are ready."""
+    match = _NODE_CLAIM.search(str(event.get("message")))
     if match is not None:
-        reason, node = _of_node_claim(match[1], events, view)
-        reason = reason or _given_up(pod, match[1], events, view)
+        reason = _of_node_claim(match[1], events, view) or _given_up(pod, match[1], events, view)
     else:
         since = [each for each in _group_failures(pod, _groups_of(event), events, view) if _when(each) >= _when(event)]
-        reason, node = (_of_attempt(since[-1], "node group") if since else None), _new_node(pod, event, view)
-    if reason is not None or node is None:
-        return reason or scaling
-    state = _starting(node, pod, view)
-    if state is not None:
-        return state
-    summary = f"its node {node['metadata']['name']} is ready; the scheduler has not placed the pod there"
-    return _by_scheduler(scheduler) or Reason("waiting", summary, "", scheduler, None, None, "the scheduler")
+        reason = _of_attempt(since[-1], "node group") if since else None
+    if reason is not None:
+        return reason
+    nodes = _announced_nodes(pod, event, view)
+    states = [state for node in nodes if (state := _starting(node, pod, view)) is not None]
+    if states:
+        return next((state for state in states if state.kind == "scaling"), states[0])
+    if nodes and not _others_start(pod, event, events, view):
+        return None
+    return Reason(
+        "scaling", "provisioning a node", "", str(event.get("message") or ""), None, True, _source(event, "pod")
+    )
+
+
+def _announced_nodes(pod: Object, event: Object, view: View) -> list[Object]:
+    """The node that Karpenter named, or those of the pod's pools since cluster-autoscaler's ``event``, newest first."""
+    named = _NODE.search(str(event.get("message")))
+    claimed = _NODE_CLAIM.search(str(event.get("message")))
+    claim = next((each for each in view.node_claims or () if claimed and each["metadata"]["name"] == claimed[1]), None)
+    name = named[1] if named else at(claim, "status", "nodeName")
+    if named or claimed:
+        return [node for node in view.nodes or () if node["metadata"]["name"] == name]
+    since = (node for node in _nodes_of(pod, view) if str(node["metadata"].get("creationTimestamp")) >= _when(event))
+    return sorted(since, key=lambda node: str(node["metadata"]["creationTimestamp"]), reverse=True)
+
+
+def _nodes_of(pod: Object, view: View) -> list[Object]:
+    """The nodes of the pod's pools."""
+    pools = _pool_names(pod, view)
+    return [node for node in view.nodes or () if at(node, "metadata", "labels", POOL_LABEL) in pools]
+
+
+def _others_start(pod: Object, event: Object, events: Sequence[Object], view: View) -> bool:
+    """Whether further machines of the pod's pools are on their way.
+
+    A node is nobody's: the scheduler places the oldest pod on the first one that is ready.
+    """
+    pools, nodes = _pool_names(pod, view), _nodes_of(pod, view)
+    sizes = [(int(old), int(new)) for old, new in re.findall(r"\{\S+ (\d+)->(\d+)", str(event.get("message")))]
+    since = len(_announced_nodes(pod, event, view))
+    if sum(new for _, new in sizes) > len(nodes) or sum(new - old for old, new in sizes) > since:
+        return True
+    states = (_starting(node, pod, view) for node in nodes)
+    if any(state is not None and state.kind == "scaling" for state in states):
+        return True
+    return any(
+        at(claim, "metadata", "labels", POOL_LABEL) in pools
+        and not _is_true(claim, "Initialized")
+        and _of_node_claim(claim["metadata"]["name"], events, view) is None
+        for claim in view.node_claims or ()
+    )
+
+
+def _taken(
+    pod: Object, event: Object, unplaced: Object, scheduler: str, view: View, siblings: Sequence[Object]
+) -> Reason:
+    """Why a pod waits although the nodes that were announced are ready. ``unplaced``: the scheduler's last event."""
+    nodes = _announced_nodes(pod, event, view)
+    names = ", ".join(sorted(node["metadata"]["name"] for node in nodes))
+    nodes_are = "its node {} is ready" if len(nodes) == 1 else "the new nodes {} are ready"
+    if (reason := _by_scheduler(scheduler)) is not None:
+        return reason
+    if not all(_is_full(node, pod, unplaced, siblings) for node in nodes):
+        summary = f"{nodes_are.format(names)}; the scheduler has not placed the pod there"
+        return Reason("waiting", summary, "", scheduler, None, None, "the scheduler")
+    if view.offer is not None and _at_most(pod, view):
+        return causes("new_nodes", "max node group size reached")[0].reason(scheduler, "the scheduler")
+    summary = f"{nodes_are.format(names)} and other pods are there; waiting for the autoscaler"
+    return Reason("waiting", summary, "", scheduler, None, True, "the scheduler")
+
+
+def _is_full(node: Object, pod: Object, unplaced: Object, siblings: Sequence[Object]) -> bool:
+    """Whether the pod's job alone uses the node's GPUs, or the scheduler found no room since the node is ready."""
+    there = [each for each in siblings if each["spec"].get("nodeName") == node["metadata"]["name"]]
+    used = sum(gpu_limit(each["spec"]) for each in there if _phase(each) not in ("Succeeded", "Failed"))
+    if used + gpu_limit(pod["spec"]) > gpu_count(at(node, "status", "allocatable") or {}):
+        return True
+    ready = next((each for each in at(node, "status", "conditions") or () if each.get("type") == "Ready"), {})
+    since = str(ready.get("lastTransitionTime") or "")
+    return bool(since) and _when(unplaced) > since and "Insufficient " in str(unplaced.get("message"))
+
+
+def _at_most(pod: Object, view: View) -> bool:
+    """Whether all pools of the pod have all the nodes that they may have."""
+    up = [at(node, "metadata", "labels", POOL_LABEL) for node in view.nodes or ()]
+    pools = pools_of(pod, view.offer) if view.offer else []
+    return all(up.count(pool.name) >= pool.scaling.max_nodes for pool in pools)
 
 
 def _given_up(pod: Object, name: str, events: Sequence[Object], view: View) -> Reason | None:
@@ -492,23 +568,11 @@ def _given_up(pod: Object, name: str, events: Sequence[Object], view: View) -> R
     return Reason("unknown", summary, remedy, source=f"NodeClaims {', '.join(sorted(deleted))}")
 
 
-def _new_node(pod: Object, trigger: Object, view: View) -> Object | None:
-    """The newest node of the pod's pools that was created since."""
-    pools = _pool_names(pod, view)
-    since = [
-        node
-        for node in view.nodes or ()
-        if at(node, "metadata", "labels", POOL_LABEL) in pools
-        and str(node["metadata"].get("creationTimestamp")) >= _when(trigger)
-    ]
-    return max(since, key=lambda node: str(node["metadata"]["creationTimestamp"]), default=None)
-
-
-def _of_node_claim(name: str, events: Sequence[Object], view: View) -> tuple[Reason | None, Object | None]:
-    """Why a NodeClaim failed, or the node that it has become."""
+def _of_node_claim(name: str, events: Sequence[Object], view: View) -> Reason | None:
+    """Why a NodeClaim failed, or its machine does not join."""
     mine = [each for each in events if _named(each) == ("NodeClaim", name) and each.get("reason") in _CLAIM_FAILURES]
     if mine:
-        return _of_attempt(mine[-1], "NodeClaim"), None
+        return _of_attempt(mine[-1], "NodeClaim")
     claim = next((each for each in view.node_claims or () if each["metadata"]["name"] == name), None)
     conditions = {each["type"]: each for each in at(claim, "status", "conditions") or ()}
     launched, registered = conditions.get("Launched", {}), conditions.get("Registered", {})
@@ -517,15 +581,14 @@ def _of_node_claim(name: str, events: Sequence[Object], view: View) -> tuple[Rea
         message, source = str(launched.get("message") or ""), f"condition Launched of NodeClaim {name}"
         first = next(iter(causes("scale_up", f"{launched.get('reason')}: {message}")), None)
         text = f"{launched.get('reason')}: {message}"
-        return (unknown(text, source) if first is None else first.reason(text, source)), None
+        return unknown(text, source) if first is None else first.reason(text, source)
     started = launched.get("status") == "True" and registered.get("status") != "True"
     if started and _since(launched, view) > _JOINS_WITHIN:
         summary = "the machine has started and does not join the cluster"
         remedy = causes("scale_up", "ScaleUpTimedOut")[0].remedy
         message, source = str(registered.get("message") or ""), f"condition Registered of NodeClaim {name}"
-        return Reason("did-not-join", summary, remedy, message, "administrator", False, source), None
-    node = at(claim, "status", "nodeName")
-    return None, next((each for each in view.nodes or () if node and each["metadata"]["name"] == node), None)
+        return Reason("did-not-join", summary, remedy, message, "administrator", False, source)
+    return None
 
 
 def _starting(node: Object, pod: Object, view: View) -> Reason | None:
@@ -549,9 +612,9 @@ def _starting(node: Object, pod: Object, view: View) -> Reason | None:
     return None
 
 
-def _is_ready(node: Object) -> bool:
-    conditions = at(node, "status", "conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+def _is_true(of: Object, condition: str) -> bool:
+    conditions = at(of, "status", "conditions") or ()
+    return any(each.get("type") == condition and each.get("status") == "True" for each in conditions)
 
 
 def _since(condition: Object, view: View) -> timedelta:

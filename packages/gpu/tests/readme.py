@@ -40,7 +40,8 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 # States that following a job may miss.
 _TRANSIENT: Final = re.compile(
     "no pods created yet|no node fits; waiting for the autoscaler|provisioning a node|its node [a-z0-9.-]+ "
-    "(?:has joined and is not ready yet|waits for its GPU driver|is ready; the scheduler has not placed the pod there)"
+    "(?:has joined and is not ready yet|waits for its GPU driver|is ready; the scheduler has not placed the pod there|"
+    "is ready and other pods are there; waiting for the autoscaler)"
 )
 
 

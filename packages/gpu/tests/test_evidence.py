@@ -350,6 +350,100 @@ def test_once_the_announced_node_is_there_its_state_counts(up: Any, minute: int,
     assert reason.kind == (kind if up["metadata"]["labels"]["gpucluster.dev/pool"] == "t4-1" else "waiting")
 
 
+TWELVE: Final = [{**waiting("t4-1", "t4-1-spot"), "metadata": {"name": f"{n}", "uid": f"{n}"}} for n in range(12)]
+PLACES: Final = ("t4-1", "t4-1", "t4-1", "t4-1-spot", "t4-1-spot")
+
+
+def of_twelve(events: list[Any], up: list[Any], taken: int, **view: Any) -> Any:
+    """What the last of twelve pods waits for; the first ``taken`` are on the first nodes."""
+    placed = [
+        {**each, "spec": {**each["spec"], "nodeName": f"n{n}"}, "status": {"phase": "Running"}}
+        for n, each in enumerate(TWELVE[:taken])
+    ]
+    last = {**TWELVE[-1], "metadata": {"name": UID, "uid": UID}}
+    return of_job(JOB, [*placed, last], events, view=View(nodes=up, now=NOW, **view))
+
+
+@pytest.mark.parametrize(
+    ("up", "taken", "more", "answer"),
+    [
+        (0, 0, 0, ("scaling", True, "provisioning a node")),
+        (1, 1, 0, ("scaling", True, "provisioning a node")),
+        (4, 4, 0, ("scaling", True, "provisioning a node")),
+        (5, 4, 0, ("waiting", None, "n0, n1, n2, n3, n4 are ready; the scheduler has not placed the pod there")),
+        (5, 5, 0, ("pool-full", True, "all matching pools are at maxNodes")),
+        (5, 5, 1, ("waiting", True, "other pods are there; waiting for the autoscaler")),
+    ],
+)
+def test_while_machines_of_its_pools_are_to_come_a_ready_node_says_nothing(
+    up: int, taken: int, more: int, answer: tuple[Any, ...]
+) -> None:
+    """Twelve pods, five nodes: others get the first ones."""
+    groups = "{gke-dev-t4-1-1a2b3c4d-grp 0->3 (max: 3)} {gke-dev-t4-1-spot-1a2b3c4d-grp 0->2 (max: 2)}"
+    triggered = event("TriggeredScaleUp", f"pod triggered scale-up: [{groups}]", 5)
+    nodes = [node(f"n{n}", of) for n, of in enumerate(PLACES[:up])]
+    both = offer(pool("t4-1", max_nodes=3 + more), pool("t4-1-spot", spot=True, max_nodes=2))
+    reason = of_twelve([triggered], nodes, taken, offer=both)
+    assert (reason.kind, reason.waiting_helps) == answer[:2], reason
+    assert answer[2] in reason.summary
+
+
+def test_an_earlier_scale_up_is_no_later_one() -> None:
+    """The group grew to 2 for others, then to 3 for this pod: their nodes come after the event on this one."""
+    triggered = event("TriggeredScaleUp", "pod triggered scale-up: [{gke-dev-t4-1-1a2b3c4d-grp 2->3 (max: 3)}]", 5)
+    many = offer(pool("t4-1", max_nodes=9))
+    for up, kind in ((2, "scaling"), (3, "waiting")):
+        assert of_twelve([triggered], [node(f"n{n}") for n in range(up)], up, offer=many).kind == kind
+
+
+def claim_of(name: str, node_name: str, initialized: str, of: str = "t4-1") -> dict[str, Any]:
+    made = node_claim(LAUNCHED, "True" if node_name else "Unknown", node_name)
+    conditions = [*made["status"]["conditions"], {"type": "Initialized", "status": initialized}]
+    conditions = [{**each, "lastTransitionTime": "2026-11-22T08:29:00Z"} for each in conditions]
+    return {
+        "metadata": {"name": name, "labels": {"gpucluster.dev/pool": of}},
+        "status": {**made["status"], "conditions": conditions},
+    }
+
+
+@pytest.mark.parametrize(
+    ("others", "more_nodes", "kind"),
+    [
+        ([claim_of("t4-b", "", "Unknown")], [], "scaling"),
+        (None, [node("n1", ready="False", created=29)], "scaling"),
+        ([claim_of("t4-b", "", "Unknown", of="l4-1")], [], "waiting"),
+        ([claim_of("t4-b", "n1", "True")], [node("n1")], "waiting"),
+        ([], [], "waiting"),
+    ],
+)
+def test_the_node_of_a_nomination_may_be_taken(others: list[Any] | None, more_nodes: list[Any], kind: str) -> None:
+    """Karpenter names a machine; the scheduler places another pod there. It reports a nomination once in 2 minutes:
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/events/recorder.go"""
+    mine = claim_of("t4-x7k2p", "n0", "True")
+    named = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p, node/n0", 5)
+    nominations = [named, NOMINATED] if others is not None else [named]
+    for nominated in nominations:
+        claims = None if others is None else [mine, *others]
+        many = offer(pool("t4-1", max_nodes=9), pool("t4-1-spot", spot=True))
+        reason = of_twelve([nominated], [node("n0"), *more_nodes], 1, offer=many, node_claims=claims)
+        assert (reason.kind, reason.waiting_helps) == (kind, True), reason
+        assert ("n0 is ready and other pods are there" in reason.summary) is (kind == "waiting")
+
+
+@pytest.mark.parametrize(
+    ("second", "said", "taken"),
+    [(30, "2 Insufficient nvidia.com/gpu", True), (1, "2 Insufficient nvidia.com/gpu", False), (30, "1 other", False)],
+)
+def test_what_the_scheduler_says_after_a_node_is_ready_counts(second: int, said: str, taken: bool) -> None:
+    """Who uses the node may be in another namespace."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-22T08:00:10Z"}
+    up = {**node(), "status": {**node()["status"], "conditions": [ready]}}
+    unplaced = event("FailedScheduling", f"0/3 nodes are available: {said}", second)
+    many = offer(pool("t4-1", max_nodes=9))
+    reason = of_job(JOB, [waiting("t4-1")], [unplaced, TRIGGERED], view=View(nodes=[up], offer=many, now=NOW))
+    assert ("other pods are there" in reason.summary) is taken, reason
+
+
 def about_claim(reason: str, message: str, second: int = 1) -> dict[str, Any]:
     return event(reason, message, second, "PersistentVolumeClaim", "home", "h")
 
