@@ -372,8 +372,13 @@ class TestGitLab:
         assert runner.gitlab_job("gate", "dev") != 0
 
     @pytest.mark.parametrize(
-        ("looser", "on_purpose", "passes"), [("", "", True), ("maxGpus 64 → 65", "", False), ("65", "1", True)]
+        ("looser", "on_purpose", "project", "passes"),
+        [("", "", "1", True), ("maxGpus 64 → 65", "", "1", False), ("65", "1", "1", True), ("65", "1", "fork", False)],
     )
-    def test_a_looser_gate_passes_on_purpose(self, runner: Runner, looser: str, on_purpose: str, passes: bool) -> None:
+    def test_a_looser_gate_passes_on_purpose(
+        self, runner: Runner, looser: str, on_purpose: str, project: str, passes: bool
+    ) -> None:
+        """Of a merge request to project 1, in the project or in a fork."""
         runner.environment |= {"LOOSER": looser, "GATE_LOOSENED_ON_PURPOSE": on_purpose}
+        runner.environment |= {"CI_PROJECT_ID": project, "CI_MERGE_REQUEST_PROJECT_ID": "1"}
         assert (runner.gitlab_job("gate", "dev") == 0) == passes

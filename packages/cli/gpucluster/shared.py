@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from facts.concepts.foreign_text import without_controls
+
 if TYPE_CHECKING:
     from rehearsal.tools.modules import Module
 
@@ -56,8 +58,8 @@ def console() -> Console:
 
 
 def say_error(text: str) -> None:
-    """One message on stderr."""
-    Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True, highlight=False)
+    """One message on stderr, of which nothing is a command to the terminal."""
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(without_controls(text))}", soft_wrap=True, highlight=False)
 
 
 def bad_input(text: str) -> NoReturn:

@@ -7,15 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from gpucluster import app
-from gpucluster.commands import rehearsal
+from gpucluster import app, shared
+from gpucluster.commands import account, rehearsal
 from gpucluster.commands.account import as_markdown, costs_of
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, without_protection
@@ -307,3 +307,13 @@ def test_a_plan_begins_with_the_cost_and_what_it_was(lines: int | None, costs: s
         events.write_text("".join(recorded.read_text().splitlines(keepends=True)[:lines]))
     page = as_markdown("dev", "+ pool", costs_of(events)).replace("**", "")
     assert page == f"### Update of stack dev\n{costs}~~~~~~diff\n+ pool\n~~~~~~\n"
+
+
+@pytest.mark.parametrize("say", [account._wrapped, shared.say_error])
+def test_what_others_say_is_no_command_to_the_terminal(
+    say: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    say("node of \x1b]0;owned\x07\x1b[2J\u202enobody")
+    shown = "".join(capsys.readouterr())
+    assert "node of ]0;owned[2Jnobody" in shown
+    assert "\x1b" not in shown

@@ -150,6 +150,12 @@ CHECKPOINTS = CheckpointsOffer(url="gs://lab", service_account="default/trainer"
 @pytest.mark.parametrize(
     ("changes", "published", "path", "words"),
     [
+        (
+            {"env": ({**BUCKET, "value": "gs://lab/x; evil"},)},
+            {"cloud": "gke"},
+            "out",
+            "gcloud storage cp --recursive 'gs://lab/x; evil' .",
+        ),
         ({"env": (BUCKET,)}, {"cloud": "gke"}, "out", "gcloud storage cp --recursive gs://lab/train ."),
         ({"env": (BUCKET,)}, {"cloud": "eks"}, "out", "aws s3 cp --recursive gs://lab/train train"),
         ({"env": (BUCKET,)}, {"cloud": "aks"}, "out", "azcopy copy gs://lab/train . --recursive"),
@@ -266,7 +272,7 @@ def test_links_below_the_folder_are_copied(
     (tmp_path / "sent").write_bytes(archive(*members, ("out/data/same.pt", "=>out/data/2.pt")))
     (tmp_path / "bin/kubectl").write_text(f"#!/bin/sh\ncat {tmp_path}/sent\n")
     assert gpu("cp", "train:out", "here")[0] == 0
-    assert os.readlink("here/out/best") == "run/last"
+    assert Path("here/out/best").readlink() == Path("run/last")
     assert Path("here/out/best").read_text() == "x" == Path("here/out/data/same.pt").read_text()
 
 

@@ -108,6 +108,18 @@ def test_a_job_that_is_no_container_for_shells_is_left_alone(gpu: Run, executed:
     assert (code, "choose another --name" in err, executed) == (1, True, [])
 
 
+@pytest.mark.parametrize(("owner", "code"), [("ada", 0), ("eve", 1), ("", 0)])
+def test_nobody_enters_a_container_of_another_user(gpu: Run, executed: list[str], owner: str, code: int) -> None:
+    gpu("dev")
+    job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")
+    assert job is not None
+    assert job["metadata"]["annotations"]["gpucluster.dev/user"] == "ada"
+    job["metadata"]["annotations"]["gpucluster.dev/user"] = owner
+    executed.clear()
+    assert (gpu("dev")[0], bool(executed)) == (code, code == 0)
+    assert (gpu("dev", "--name", "mine")[0], bool(executed)) == (0, True)
+
+
 def test_ports_are_forwarded_from_the_jobs_pod(gpu: Run, executed: list[str]) -> None:
     gpu("dev")
     code, _, err = gpu("forward", "dev", "8888", "8000:80")

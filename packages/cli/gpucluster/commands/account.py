@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from facts.concepts.credentials import hidden, hidden_lines
+from facts.concepts.foreign_text import without_controls
 from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, StackArgument, StackName, bad_input, say_error
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def prove(
 
 
 def _wrapped(line: str) -> None:
-    """Print a line, as wide as the terminal, else 80 columns; names and paths stay whole."""
+    """Print a line, as wide as the terminal, else 80 columns: paths stay whole, nothing is a command to it."""
+    line = without_controls(line)
     indent = line[: len(line) - len(line.lstrip())]
     lines = textwrap.wrap(
         line,

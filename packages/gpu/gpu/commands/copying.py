@@ -10,6 +10,7 @@ import itertools
 import os
 import posixpath
 import secrets
+import shlex
 import subprocess
 import tarfile
 import tempfile
@@ -109,7 +110,8 @@ def _elsewhere(cluster: ClusterClient, job: Any, shared: bool) -> str:
         text = f"what it wrote to CHECKPOINTS is in {bucket}"
         if command is None:
             return text
-        return f"{text}; with read access to the bucket this copies it:\n{command.format(url=bucket, name=name)}"
+        copies = command.format(url=shlex.quote(bucket), name=name)
+        return f"{text}; with read access to the bucket this copies it:\n{copies}"
     kept = [
         *([f"{SHARED} (namespace {offer.volume_namespace})"] if offer.volume_namespace and not shared else []),
         *(["CHECKPOINTS"] if offer.checkpoints is not None else []),

@@ -16,7 +16,7 @@ from gpu.cluster import ClusterClient, Object, job_path
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail
 from gpu.commands.following import states
-from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod
+from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod, user_of
 from gpu.commands.offer import described, nodes_up, refuse_default_image, request_of
 from gpu.commands.record import PodOptions, takes
 from gpu.commands.submission import confirm_cluster
@@ -60,6 +60,8 @@ def dev(asked: DevOptions) -> None:
     existing = cluster.find(job_path(cluster.namespace, name))
     if existing is not None and not _is_dev(existing):
         fail(f"{name} is a job of another kind; choose another --name", EXIT_NO)
+    if existing is not None and (owner := user_of(existing)) and cluster.user_name() not in ("", owner):
+        fail(f"{name} is a container of {owner}; choose another --name", EXIT_NO)
     if existing is None:
         request = request_of(asked, cluster.namespace)
         offer = cluster.offer()

@@ -113,7 +113,7 @@ def _chosen(cluster: ClusterClient, pattern: str | None, *, mine: bool, unfinish
         job
         for job in _gpu_jobs(cluster)
         if (pattern is None or fnmatchcase(job["metadata"]["name"], pattern))
-        and (not mine or _user(job) == me)
+        and (not mine or user_of(job) == me)
         and not (unfinished and _ended(job))
     ]
     newest = sorted(jobs, key=lambda job: str(job["metadata"].get("creationTimestamp")), reverse=True)
@@ -125,7 +125,8 @@ def _ended(job: Object) -> bool:
     return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
-def _user(job: Object) -> str:
+def user_of(job: Object) -> str:
+    """Who submitted it, as ``gpu`` wrote it; empty if nobody did with ``gpu``."""
     return str((job["metadata"].get("annotations") or {}).get(USER, ""))
 
 
@@ -396,7 +397,7 @@ def _row(job: Object, reason: Reason, now: datetime) -> dict[str, Any]:
     age = (now - datetime.fromisoformat(created.replace("Z", "+00:00"))).total_seconds() if created else None
     return {
         "name": job["metadata"]["name"],
-        "user": _user(job),
+        "user": user_of(job),
         "created": created,
         "ageSeconds": None if age is None else max(0, int(age)),
         "gpus": gpus_per_pod(job),
