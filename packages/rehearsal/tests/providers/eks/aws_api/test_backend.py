@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
+from rehearsal.providers.eks.aws_api import backend
 from rehearsal.providers.eks.base.account import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
 
@@ -44,6 +47,32 @@ def test_one_market_runs_dry_and_the_other_does_not() -> None:
 def _types(amazon: eks.Amazon, *names: str) -> set[str]:
     answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
     return {each["InstanceType"] for each in answer["InstanceTypes"]}
+
+
+def test_a_dry_run_lists_no_types(amazon: eks.Amazon) -> None:
+    with pytest.raises(Exception, match="DryRunOperation"):
+        amazon.account.call("ec2", "DescribeInstanceTypes", DryRun=True)
+
+
+def test_all_types_are_written_down_once_on_a_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPUCLUSTER_CACHE", str(tmp_path))
+    asked = list[str]()
+
+    def moto(request: Any) -> Any:
+        asked.append(request.body)
+        return 200 if "nothing" not in request.body else 400, {"Content-Type": "text/xml"}, b"<types>\n</types>"
+
+    monkeypatch.setattr(backend, "_asked", moto)
+    bodies = ["Action=DescribeInstanceTypes", "Action=DescribeInstanceTypes&MaxResults=100"]
+    others = ["Action=DescribeInstanceTypes&InstanceType.1=g4dn.xlarge", "Action=DescribeInstanceTypes&Filter=nothing"]
+    for _ in range(2):
+        monkeypatch.setattr(backend, "_written", {})
+        for body in (*bodies, *others):
+            status, headers, text = backend.asked_of_moto(SimpleNamespace(url="https://ec2.us-west-2", body=body)) or ()
+            assert headers == {"Content-Type": "text/xml"}
+            assert text == b"<types>\n</types>"
+            assert status == (400 if "nothing" in body else 200)
+    assert asked == [*bodies, *others, *others]
 
 
 def test_what_changes_is_asked_every_time(amazon: eks.Amazon) -> None:

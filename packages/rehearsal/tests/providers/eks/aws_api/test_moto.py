@@ -77,6 +77,11 @@ def test_a_dry_run_does_not_look_at_the_templates_role(moto: None) -> None:
         ec2.run_instances(MinCount=1, MaxCount=1, LaunchTemplate={"LaunchTemplateName": "template"}, DryRun=True)
 
 
+@shows("ec2", "DescribeInstanceTypes")
+def test_a_dry_run_is_no_other_question_about_types(moto: None) -> None:
+    assert client("ec2").describe_instance_types(InstanceTypes=["g4dn.xlarge"], DryRun=True)["InstanceTypes"]
+
+
 @shows("ec2", "DescribeImages")
 def test_there_are_no_images_for_eks(moto: None) -> None:
     names = [{"Name": "name", "Values": ["amazon-eks-node-al2023-*", "bottlerocket-aws-k8s-*"]}]

@@ -19,6 +19,7 @@ GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "DescribeCapacityReservations"): reads.describe_capacity_reservations,
     ("ec2", "DescribeImages"): reads.describe_images,
     ("ec2", "DescribeInstanceStatus"): reads.describe_instance_status,
+    ("ec2", "DescribeInstanceTypes"): reads.describe_instance_types,
     ("ec2", "DescribeInstances"): reads.describe_instances,
     ("ec2", "DescribeSpotPriceHistory"): reads.describe_spot_price_history,
     ("ec2", "RunInstances"): launch.run_instances,

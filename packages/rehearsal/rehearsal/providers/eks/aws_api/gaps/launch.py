@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import needs
 from rehearsal.providers.eks.aws_api.gaps import reads
-from rehearsal.providers.eks.aws_api.gaps.reads import GapError, GapRequest, publish
+from rehearsal.providers.eks.aws_api.gaps.reads import DRY_RUN, GapError, GapRequest, publish
 from rehearsal.providers.eks.base.account import Account, AwsError, Market
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.leftovers import TERMINATED
@@ -275,7 +275,6 @@ def _known_options(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {key: value for key, value in options.items() if key != "State"} if options else None
 
 
-_DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 _REPLACES: Final = ("ImageId", "InstanceType", "SubnetId")
 
 
@@ -288,7 +287,7 @@ def create_fleet(request: GapRequest) -> Mapping[str, Any] | None:
     market: Market = "spot" if target.get("DefaultTargetCapacityType") == "spot" else "on-demand"
     plans = _in_order(request.account, list(_plans(request, market)))
     if params.get("DryRun"):
-        raise _DRY_RUN
+        raise DRY_RUN
     fleet = f"fleet-{uuid.uuid4()}"
     started: dict[int, list[str]] = {}
     errors: dict[int, GapError] = {}
@@ -323,7 +322,7 @@ def run_instances(request: GapRequest) -> Mapping[str, Any] | None:
     own = {key: value for key, value in request.params.items() if value}
     plan = LaunchPlan(template, {**(template.get("LaunchTemplateData") or {}), **own}, "on-demand")
     check_references(request.account, plan)
-    raise _DRY_RUN
+    raise DRY_RUN
 
 
 def _plans(request: GapRequest, market: Market) -> Iterator[LaunchPlan]:

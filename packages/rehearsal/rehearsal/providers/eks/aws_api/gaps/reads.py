@@ -52,6 +52,9 @@ Gap = Callable[[GapRequest], Mapping[str, Any] | None]
 """Answers with the operation's output, or leaves the request to moto with ``None``; raises :class:`GapError`."""
 
 
+DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+"""https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceTypes.html"""
+
 _LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
 _LOOK_SECONDS: Final = 0.5
 
@@ -62,6 +65,12 @@ def describe_instances(request: GapRequest) -> Mapping[str, Any] | None:
     if len(set(ids)) == len(ids):
         return None
     return request.account.call("ec2", "DescribeInstances", **{**request.params, "InstanceIds": sorted(set(ids))})
+
+
+def describe_instance_types(request: GapRequest) -> None:
+    """``ec2:DescribeInstanceTypes`` as a dry run, with which Karpenter starts: moto writes down all types for it."""
+    if request.params.get("DryRun"):
+        raise DRY_RUN
 
 
 def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
