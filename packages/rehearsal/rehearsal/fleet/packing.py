@@ -52,8 +52,7 @@ _VOLUMES: Final = "/api/v1/persistentvolumes"
 _BUDGETS: Final = f"/apis/policy/v1/namespaces/{_SYSTEM}/poddisruptionbudgets"
 _ANNOTATION: Final = "cluster-autoscaler.kubernetes.io/"
 _REPLICATED: Final = frozenset({"Job", "ReplicaSet", "ReplicationController", "StatefulSet"})
-LEAST_PRIORITY: Final = -10
-"""Pods below it are expendable: ``--expendable-pods-priority-cutoff``."""
+_LEAST_PRIORITY: Final = -10
 
 Amounts = Mapping[str, Decimal]
 Volumes = Mapping[tuple[str, str], Object]
@@ -85,10 +84,15 @@ class Used:
         same = self.node is other.node and len(self.pods) == len(other.pods)
         return same and all(map(operator.is_, self.pods, other.pods))
 
+    @cached_property
+    def moving(self) -> Sequence[Object]:
+        """Its pods that need another node when this one goes."""
+        return [pod for pod in self.pods if moves(pod) and not expendable(pod)]
+
     @property
     def empty(self) -> bool:
         """Whether no pod needs another node when this one goes."""
-        return not any(map(moves, self.pods))
+        return not self.moving
 
     @property
     def name(self) -> str:
@@ -169,12 +173,12 @@ class Packer(PollingThread):
         path = f"{_NODES}/{used.name}"
         self._api.merge_if_there(path, {"spec": {"taints": [*taints, going]}})
         placed = filter(_runs, self._api.list(_PODS, fieldSelector=f"spec.nodeName={used.name}"))
-        if used.empty and any(map(moves, placed)):
+        if used.empty and not Used(used.node, [*placed]).empty:
             # A pod was placed before the taint was there.
             self._api.merge_if_there(path, {"spec": {"taints": taints}})
             return
         self._tell(used.node, "marked the node as toBeDeleted/unschedulable")
-        for pod in filter(moves, used.pods):
+        for pod in used.moving:
             self._tell(pod, "deleting pod for node scale down")
         for claim in self._claims.items():
             if claim.get("status", {}).get("nodeName") == used.name:
@@ -182,11 +186,13 @@ class Packer(PollingThread):
         if not used.empty:
             # Its pods may move to the other nodes.
             self._unneeded.clear()
-        self._tell(used.node, "nodes removed by cluster autoscaler")
 
     def _tell(self, about: Object, text: str) -> None:
         """An event with the words of
         https://github.com/kubernetes/autoscaler/tree/cluster-autoscaler-1.36.1/cluster-autoscaler/core/scaledown/actuation.
+
+        A node is told once: of events with one reason, one in five minutes gets through, and the removal comes later:
+        https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.36.1/cluster-autoscaler/utils/kubernetes/factory.go.
         """
         report_event(self._api, about, "ScaleDown", text, type="Normal", source=NAME)
 
@@ -219,7 +225,7 @@ class Packer(PollingThread):
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server, which knows the disruption budgets, would evict every pod."""
         try:
-            for pod in filter(moves, used.pods):
+            for pod in used.moving:
                 evict(self._api, pod, dryRun=["All"])
         except ApiError:
             return False
@@ -275,17 +281,16 @@ def unneeded(
     if packing is None:
         return used.empty
     # Expendable pods are not there, for this question.
-    pods = [pod for pod in used.pods if (pod["spec"].get("priority") or 0) >= LEAST_PRIORITY]
+    pods = [pod for pod in used.pods if not expendable(pod)]
     counted = used if len(pods) == len(used.pods) else replace(used, pods=pods)
-    moving = [pod for pod in counted.pods if moves(pod)]
-    if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in moving):
+    if not counted.below(packing) or any(keeps_node(pod, packing, budgets) for pod in counted.moving):
         return False
-    if not moving:
+    if counted.empty:
         return True
     others = [each for each in nodes if each is not used and not each.node["spec"].get("unschedulable")]
     # The node itself is there until its pods are gone: where a spread is asked for, it counts as one without pods.
     around = Neighbours([(used.node, (), ()), *((each.node, each.pods, each.avoided) for each in others)])
-    by_cpu, free = sorted(moving, key=lambda pod: -requests(pod)["cpu"]), dict[str, Amounts]()
+    by_cpu, free = sorted(counted.moving, key=lambda pod: -requests(pod)["cpu"]), dict[str, Amounts]()
     return all(_place(pod, others, free, around, volumes) for pod in by_cpu)
 
 
@@ -300,6 +305,11 @@ def evict(api: Api, pod: Object, **options: Any) -> None:
     metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
     api.create(f"{pod_path(pod)}/eviction", eviction)
+
+
+def expendable(pod: Object) -> bool:
+    """Whether the autoscaler neither starts nor keeps a node for the pod: ``--expendable-pods-priority-cutoff``."""
+    return (pod["spec"].get("priority") or 0) < _LEAST_PRIORITY
 
 
 def moves(pod: Object) -> bool:

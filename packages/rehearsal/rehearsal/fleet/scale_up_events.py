@@ -23,7 +23,7 @@ from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.external_grpc import planned_node, served_groups
 from rehearsal.fleet.node_pools import claim_path, pools_of
 from rehearsal.fleet.nodes import NodeTemplate
-from rehearsal.fleet.packing import LEAST_PRIORITY, moves
+from rehearsal.fleet.packing import expendable, moves
 from rehearsal.fleet.pod_placement import refusal, untolerated
 from rehearsal.tools.own_autoscaler import NAME
 
@@ -200,4 +200,4 @@ def _waits(pod: Object) -> bool:
     conditions = pod.get("status", {}).get("conditions") or ()
     refused = any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
     # No node is started for a DaemonSet's pod: core/podlistprocessor/filter_out_daemon_sets.go
-    return refused and moves(pod) and (pod["spec"].get("priority") or 0) >= LEAST_PRIORITY
+    return refused and moves(pod) and not expendable(pod)

@@ -155,24 +155,6 @@ def test_an_idle_node_out_of_service_goes_and_takes_nobodys_pods(
     assert api.deleted == gone
 
 
-def test_the_pods_of_a_node_that_goes_hear_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
-    api.nodes = [started("used", "t4"), started("other", "t4")]
-    api.pods = [
-        running(1, nodeName="used", metadata={"name": "a", "uid": "a"}),
-        running(3, nodeName="other", metadata={"name": "b", "uid": "b"}),
-    ]
-    for api.second in (0, 10):
-        packer.look()
-    assert api.deleted == ["claim-used"]
-    said = ("cluster-autoscaler", "Normal", "ScaleDown")
-    assert api.events == [
-        (*said, "Node", "marked the node as toBeDeleted/unschedulable"),
-        (*said, "Pod", "deleting pod for node scale down"),
-        (*said, "Node", "nodes removed by cluster autoscaler"),
-    ]
-
-
 def test_a_node_that_waits_for_its_devices_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     packer, api = packer_of(monkeypatch, gpu_group("t4", 4, packing=replace(PACKING, delay_minutes=0)))
     api.nodes = [started("idle", "t4")]
@@ -231,14 +213,17 @@ class Idle:
         self.nodes: list[Object] = []
         self.pods: list[Object] = []
         self.late: list[Object] = []
+        self.volumes: list[Object] = []
+        self.budgets: list[Object] = []
         self.deleted: list[str] = []
         self.taints: list[list[Object]] = []
-        self.events: list[tuple[str, ...]] = []
+        self.events: list[tuple[str, str]] = []
 
     def list(self, path: str, **query: str) -> list[Object]:
-        if path == "/api/v1/nodes":
-            return self.nodes
-        return self.late if query else self.pods if path == "/api/v1/pods" else []
+        if query:
+            return self.late
+        found = {"nodes": self.nodes, "pods": self.pods, "persistentvolumes": self.volumes}
+        return {**found, "poddisruptionbudgets": self.budgets}[path.rpartition("/")[2]]
 
     def claims(self) -> list[Object]:
         names = [node["metadata"]["name"] for node in self.nodes]
@@ -248,7 +233,8 @@ class Idle:
         """Every eviction is allowed."""
         if body["kind"] == "Event":
             about, name = body["involvedObject"], body["source"]["component"]
-            self.events.append((name, body["type"], body["reason"], about["kind"], body["message"]))
+            assert (name, body["type"]) == ("cluster-autoscaler", "Normal")
+            self.events.append((about["kind"], f"{body['reason']}: {body['message']}"))
 
     def merge_if_there(self, path: str, body: Object) -> None:
         self.taints.append(body["spec"]["taints"])
@@ -269,9 +255,9 @@ def packer_of(monkeypatch: pytest.MonkeyPatch, group: SimulatedNodeGroup) -> tup
     return packer, api
 
 
-def started(name: str, group: str) -> Object:
+def started(name: str, group: str, gpus: int = 4) -> Object:
     """A node of a group that has its devices."""
-    made = node(name, 4)
+    made = node(name, gpus)
     made["metadata"]["labels"] |= {"karpenter.sh/initialized": "true", "rehearsal.gpucluster.dev/group": group}
     return made
 

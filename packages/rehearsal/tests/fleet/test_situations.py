@@ -1,13 +1,13 @@
 """What a real cluster-autoscaler does in many situations, from its own texts, beside what the rehearsal's does.
 
-Those in which groups grow were played with a real one: ``recorded_situations.yaml`` has what it did and said.
+They were played with a real one: ``recorded_situations.yaml`` has what it did and said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,17 +25,17 @@ from packages.rehearsal.tests.fleet.situations import (
     played,
     pod_of_row,
 )
-from packages.rehearsal.tests.fleet.test_packing import PACKING, node, running
-from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES
+from packages.rehearsal.tests.fleet.test_packing import PACKING, node, packer_of, running, started
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, gpu_group
 from packages.rehearsal.tests.tables import beside
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.nodes import ZONE, ClusterFacts, NodeTemplate
-from rehearsal.fleet.packing import Packer, Used, unneeded
+from rehearsal.fleet.packing import Packer, Used
 from rehearsal.fleet.scale_up_events import not_triggered, states
 from tests.yaml_file import read_yaml
 
 TABLE = beside(__file__)
-REAL = read_yaml(RECORDED)["grows"]
+REAL, EMPTIED = (read_yaml(RECORDED)[kind] for kind in ("grows", "empties"))
 ALL = [each for kind in ("grows", "empties", "elsewhere") for each in TABLE[kind]]
 REHEARSAL = Path(__file__).parents[2]
 PAGE = (REHEARSAL / "docs" / "autoscaler.md").read_text("utf-8")
@@ -58,22 +58,34 @@ def test_the_test_exists(each: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("each", TABLE["empties"], ids=lambda each: each["situation"])
-def test_a_node_is_emptied_or_stays(each: dict[str, Any]) -> None:
-    gpus, packing = each.get("gpus", 4), replace(PACKING, **each.get("profile", {}))
-    here, there = node("here", gpus), node("there", gpus)
-    here["metadata"]["annotations"] = each.get("annotations")
-    for one in (here, there):
+def test_a_node_is_emptied_or_stays_as_the_real_one_did_and_said(
+    monkeypatch: pytest.MonkeyPatch, each: dict[str, Any]
+) -> None:
+    gpus, packing = each.get("gpus", 4), replace(PACKING, delay_minutes=0, **each.get("profile", {}))
+    packer, api = packer_of(monkeypatch, gpu_group("t4", gpus, packing=packing))
+    # The other one is of a group that keeps its nodes.
+    api.nodes = [started(name, group, gpus) for name, group in {"here": "t4", "there": "kept"}.items()]
+    api.nodes[0]["metadata"]["annotations"] = each.get("annotations")
+    for one in api.nodes:
         name = one["metadata"]["name"]
         one["metadata"]["labels"][ZONE] = each.get("zones", {}).get(name, ZONES[0])
-    pods = [running(**fields) for fields in each["pods"]]
-    made = datetime.now(timezone.utc) - timedelta(seconds=each.get("minutes_old", 0))
-    for pod in pods:
-        pod["metadata"] = {**pod["metadata"], "creationTimestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    others = [Used(there, [running(**fields) for fields in others_of_row(each)])]
-    volumes = {
-        ("default", name): {"spec": {"nodeAffinity": within(zone)}} for name, zone in each.get("claims", {}).items()
-    }
-    assert unneeded(Used(here, pods), others, packing, each.get("budgets", ()), volumes) is each["emptied"]
+    here = [running(nodeName="here", **fields) for fields in each["pods"]]
+    made = datetime.fromtimestamp(-each.get("minutes_old", 0), timezone.utc)
+    for number, pod in enumerate(here):
+        stamped = {"name": f"here-{number}", "uid": "", "creationTimestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        pod["metadata"] = {**pod["metadata"], **stamped}
+    api.pods = [*here, *(running(nodeName="there", **fields) for fields in others_of_row(each))]
+    api.budgets = each.get("budgets", [])
+    api.volumes = [
+        {"spec": {"claimRef": {"namespace": "default", "name": name}, "nodeAffinity": within(zone)}}
+        for name, zone in each.get("claims", {}).items()
+    ]
+    for api.second in (0, 10):
+        packer.look()
+    real = EMPTIED[each["situation"]]
+    assert (api.deleted == ["claim-here"]) is real["emptied"] is each["emptied"]
+    said = {("node" if kind == "Node" else "pods", text) for kind, text in api.events}
+    assert said == {(what, text) for what, texts in real["said"].items() for text in texts}
 
 
 def test_a_budget_without_room_saves_the_node() -> None:
