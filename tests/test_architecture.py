@@ -138,6 +138,7 @@ def _clouds() -> frozenset[str]:
     return frozenset(init.parent.name for home in homes for init in home.glob("*/__init__.py"))
 
 
+@functools.cache
 def part_of(module: str) -> str:
     """The most special part of the table that the module belongs to."""
     return max((part for part in table() if _inside(module, part)), key=len, default="")

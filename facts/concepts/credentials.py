@@ -204,7 +204,9 @@ _CLOUDS_NAME: Final = (
 _CLOUDS_NAMED: Final = re.compile(
     rf"(?<![A-Za-z0-9]){_CLOUDS_NAME}(?:{_QUOTE})?(?:{_IS}|[ ])(?:{_QUOTE})?(?P<value>[A-Za-z0-9+/~._=-]{{16,}})"
 )
-_SECRET: Final = re.compile(r"(?i:secret|storage|wandb)")
+_CLOUDS_HINTS: Final = ("secretaccesskey", "azurecl", "armcl", "azurestorage", "wandbap")
+"""Each of those names has one of these, in lower case and without what separates its words; none has an i, whose
+capital with a dot folds to two characters."""
 _CLOUDS_KEY: Final = re.compile(rf"[\w.-]*?{_CLOUDS_NAME}")
 # Not a name of a key, a word, or a reference to a store: these are shorter, or have a colon. Ciphertext is longer.
 _LITERAL: Final = re.compile(
@@ -272,6 +274,7 @@ _PUBLISHED: Final = re.compile(
     r"\bAKIA[0-9A-Z]{9}EXAMPLE\b|(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{30}EXAMPLEKEY(?![A-Za-z0-9/+=])"
     r"|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
+_PUBLISHED_HINTS: Final = ("EXAMPLE", "Eby8vdM02xNOcqFl")
 
 
 def static_key_in(text: str, *, private: bool = True) -> str:
@@ -279,14 +282,16 @@ def static_key_in(text: str, *, private: bool = True) -> str:
 
     ``private``: private keys count, too. Keys that vendors publish as examples do not.
     """
-    text = _PUBLISHED.sub(" ", text)
+    if any(hint in text for hint in _PUBLISHED_HINTS):
+        text = _PUBLISHED.sub(" ", text)
     if any(hint in text for hint in _HINTS):
         for what, form in _STATIC.items():
             if (private or what != _PRIVATE_KEY) and form.search(text):
                 return what
     if "eyJ" in text and any(_never_ends(match[1]) for match in _JWT.finditer(text)):
         return "a token without an end"
-    named = _SECRET.search(text) and _CLOUDS_NAMED.search(text)
+    bare = text.casefold().replace("_", "").replace("-", "").replace(".", "")
+    named = any(hint in bare for hint in _CLOUDS_HINTS) and _CLOUDS_NAMED.search(text)
     return "a secret key of a cloud" if named and is_literal(named["value"]) else ""
 
 

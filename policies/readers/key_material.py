@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from facts.concepts.credentials import is_literal, names_clouds_key, static_key_in
@@ -81,7 +82,7 @@ def key_material(resource: Declared) -> Iterator[Credential]:
 def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
     """Each path with the key that is there, ``UNKNOWN`` where its name says that there will be one."""
     if isinstance(value, str):
-        if key := _key_of(value, place):
+        if len(value) >= _SHORTEST and (key := _key_of(value, place.private, place.certificates)):
             yield place.path, key
     elif isinstance(value, Mapping):
         certified = place.certificates and any(_is_certificate(*each) for each in value.items())
@@ -111,12 +112,10 @@ _SHORTEST: Final = 15
 """Characters: those of the shortest token."""
 
 
-def _key_of(text: str, place: _Place) -> str:
-    if len(text) < _SHORTEST:
-        return ""
+@lru_cache(maxsize=1024)  # each resource is read by itself and with the whole stack, and many have the same texts
+def _key_of(text: str, private: bool, certificates: bool) -> str:
     for each in _layers(text, _LAYERS):
-        private = place.private and not (place.certificates and _CERTIFICATE in each)
-        if key := static_key_in(each, private=private):
+        if key := static_key_in(each, private=private and not (certificates and _CERTIFICATE in each)):
             return key
         if any(is_literal(user["value"]) and not _SHORT.match(user["value"]) for user in _USERS.finditer(each)):
             return _USERS_KEY
