@@ -25,7 +25,7 @@ from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.key_material import key_material
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
-from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place, unpatched
+from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
 from policies.readers.unread import unread
 
 T = TypeVar("T")
@@ -126,22 +126,9 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
 
 
 def _once(everything: Sequence[Declared]) -> Iterable[Declared]:
-    """Without each object that a component holds and has made a resource of its own: of its type, name and namespace,
-    and a URN tells the types of its parents."""
-    made: dict[tuple[str, str], list[Declared]] = {}
-    for each in everything:
-        if "$" in each.urn and not each.holder:
-            made.setdefault((unpatched(each.type), each.object_name), []).append(each)
-    for each in everything:
-        alike = made.get((unpatched(each.type), each.object_name), ()) if each.holder else ()
-        if not any(f"{each.holder}$" in other.urn and _in_one_namespace(each, other) for other in alike):
-            yield each
-
-
-def _in_one_namespace(one: Declared, other: Declared) -> bool:
-    """Whether both may be; where one names none, its component's default is not known."""
-    places = (one.place_in_cluster, other.place_in_cluster)
-    return places[0] == places[1] or not all(isinstance(place, str) for place in places)
+    """Without what a component holds and has made a resource of its own."""
+    urns = {each.urn for each in everything if not each.holder}
+    return (each for each in everything if urns.isdisjoint(each.made_as))
 
 
 def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...]:

@@ -65,6 +65,8 @@ class Declared:
     """The resource as the program has it, without the texts that its spellings have; ``None`` where nothing is left."""
     holder: str = ""
     """The type of the resource that holds this object; empty for a resource of the program."""
+    made_as: tuple[str, ...] = ()
+    """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource."""
 
     @property
     def kind(self) -> str:

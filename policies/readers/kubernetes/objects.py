@@ -194,6 +194,8 @@ def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
     if isinstance(value, str):
         return _in_text(value)
     if isinstance(value, Mapping):
+        if _is_list(value):
+            return whole_objects(value["items"])
         if _is_manifest(value) and ("metadata" in value or "spec" in value):  # a reference to an object has a name
             return None, [value]
         if (generated := _generated(value)) is not None:
@@ -210,13 +212,20 @@ def _in_text(value: str) -> tuple[Any, list[Mapping[str, Any]]]:
     documents = manifests(value)
     if any(isinstance(each, Mapping) and UNKNOWN in (each.get("apiVersion"), each.get("kind")) for each in documents):
         return value, []  # whatever kind it is
-    parts = [(None, [each]) if _is_manifest(each) else whole_objects(each) for each in documents]
+    parts = [
+        (None, [each]) if _is_manifest(each) and not _is_list(each) else whole_objects(each) for each in documents
+    ]
     objects = [each for _, inner in parts for each in inner]
     return ([part for part, _ in parts] if objects else value), objects
 
 
 def _is_manifest(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(value.get(key), str) for key in ("apiVersion", "kind"))
+
+
+def _is_list(value: Any) -> bool:
+    """``kind: List``, whose objects are whole."""
+    return _is_manifest(value) and value["kind"] == "List" and isinstance(value.get("items"), (list, tuple))
 
 
 def _generated(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -234,15 +243,37 @@ def object_in(manifest: Any, declared: Declared) -> Declared | None:
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
     version = version if "/" in version else f"core/{version}"
-    name = text(at(manifest, "metadata", "name"))
+    token = f"kubernetes:{version}:{kind}"
     return replace(
         declared,
-        type=f"kubernetes:{version}:{kind}",
-        name=name if isinstance(name, str) else declared.name,
+        type=token,
+        name=known_text(at(manifest, "metadata", "name")) or declared.name,
         properties=manifest,
         references=(),
         holder=declared.holder or declared.type,
+        made_as=declared.made_as or _made_as(declared, token, manifest),
     )
+
+
+_COMPONENTS: Final = ("kubernetes:yaml/v2:ConfigGroup", "kubernetes:helm.sh/v4:Chart")
+"""They make resources of the objects that they hold. No other holder does: what others make, the engine never sees."""
+
+
+def _made_as(component: Declared, token: str, manifest: Any) -> tuple[str, ...]:
+    """The URNs that the component may give to an object of it: no two resources have the same.
+
+    https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/yaml/v2/yaml.go (``register``)
+    """
+    name, own = text(at(manifest, "metadata", "name")), text(at(manifest, "metadata", "namespace"))
+    if component.type not in _COMPONENTS or component.holder or not isinstance(name, str):
+        return ()
+    prefix = coalesce(text(component.properties.get("resourcePrefix")), component.name)
+    # Where it names no namespace: of a kind without namespaces, or the component's, its provider's, or the default.
+    others = (text(each.get("namespace")) for each in (component.properties, component.provider))
+    spaces = (None, *others, "default") if own is None else (own,)
+    names = (f"{space}/{name}" if space else name for space in spaces if space is not UNKNOWN)
+    parents = component.urn.removesuffix(f"::{component.name}")
+    return tuple(f"{parents}${token}::{f'{prefix}:' if prefix else ''}{each}" for each in names)
 
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
