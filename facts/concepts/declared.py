@@ -296,6 +296,8 @@ class Cluster(Item):
     """How clean the region's energy is, where the cloud publishes it."""
     idle: IdleTime | None = None
     """How long the cloud's autoscaler leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    classes: tuple[tuple[str, str], ...] = ()
+    """Labels (key and value) by which a pod asks the cloud for nodes of its own, which nothing limits."""
     other_groups: Maybe[tuple[NodeGroup, ...]] = ()
     """Its groups that somebody else declares: system pods may run there, and no rule is about them."""
     account: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from facts.concepts.counts import largest
-from facts.concepts.declared import Cluster, GpuQuota, NodeGroup, Reservation, Stack, UnknownReason, Violation
+from facts.concepts.declared import (
+    Cluster,
+    GpuQuota,
+    NodeGroup,
+    Reservation,
+    Stack,
+    UnknownReason,
+    Violation,
+    Workload,
+)
 from facts.concepts.parts import reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -14,7 +23,7 @@ from policies.rules.idle import permanent_pods, usd_of_gpus
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
-from policies.rules.scheduling import can_get, distinct
+from policies.rules.scheduling import can_get, distinct, labels_of
 
 _SIZES = {"max_nodes", "initial_nodes"}
 
@@ -40,13 +49,16 @@ _SIZES = {"max_nodes", "initial_nodes"}
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     # The nodes of a cluster that somebody else made are not the program's.
-    managed = [each for each in stack.clusters if each.managed_nodes is not False and each.other_groups == ()]
-    if max_hourly_usd is None or not (stack.groups or managed):
+    own = [each for each in stack.clusters if each.other_groups == ()]
+    managed = [each for each in own if each.managed_nodes is not False]
+    asking = [(cluster, each) for cluster in own for each in stack.workloads if _asks(each, cluster)]
+    if max_hourly_usd is None or not (stack.groups or managed or asking):
         return []
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
     unlimited = [f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None]
-    unlimited += [_by_cloud(cluster) for cluster in managed if cluster.managed_nodes is True]
+    unlimited += [f"{each.title}, which its cloud makes for pods" for each in managed if each.managed_nodes is True]
+    unlimited += [f"{cluster.title}, which its cloud makes for {each.title}" for cluster, each in asking]
     if unlimited:
         message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {', '.join(unlimited)}."
         remedy = "Set a maximum for each node group, in place of nodes that the cloud makes for all pods."
@@ -118,8 +130,9 @@ def _sum(costs: list[_Cost]) -> str:
     return f"{'at most ' if at_most else ''}${total:.2f}"
 
 
-def _by_cloud(cluster: Cluster) -> str:
-    return f"{cluster.title}, which its cloud makes for pods"
+def _asks(workload: Workload, cluster: Cluster) -> bool:
+    """Whether the workload's pods ask the cluster's cloud for nodes of its own."""
+    return any((key, value) in cluster.classes for key, values in labels_of(workload) for value in values)
 
 
 def _largest(stack: Stack) -> list[_Cost]:
@@ -300,8 +313,10 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None:
         return []
-    if not groups:
-        return _of_pods_alone(stack, max_gpus)
+    return (_of_groups(groups, max_gpus) if groups else _of_quotas(stack, max_gpus)) or _of_open_namespaces(stack)
+
+
+def _of_groups(groups: list[NodeGroup], max_gpus: int) -> list[Violation]:
     if unknown_sizes := _of_unknown_maximum(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
         return unknown_sizes
     counts = [(group.name, _most_gpus(group)) for group in groups]
@@ -328,23 +343,31 @@ _FOR_PODS = UnknownReason(
 )
 
 
-def _of_pods_alone(stack: Stack, max_gpus: int) -> list[Violation]:
+def _of_open_namespaces(stack: Stack) -> list[Violation]:
+    """A note on pods with GPUs for which a cloud makes the nodes, where no quota that is known limits these GPUs."""
+    limited = {(quota.namespace, quota.gpu_resource) for quota in stack.quotas if quota.gpus is not UNKNOWN}
+    pods = [
+        (cluster, each)
+        for cluster in stack.clusters
+        for each in stack.workloads
+        if each.gpus is UNKNOWN or each.gpus > 0
+        if cluster.managed_nodes is True or _asks(each, cluster)
+        if (each.namespace, each.gpu_resource) not in limited
+    ]
+    if not pods:
+        return []
+    cluster, spaces = pods[0][0], ", ".join(sorted({each.namespace for _, each in pods}))
+    message = f"{cluster.title}: it is unknown how many GPUs its pods may hold: no quota limits {spaces}."
+    return [
+        stack_ceiling.violation(
+            message, cluster.resource, remedy=_FOR_PODS.remedy, not_evaluated=True, unknown_reason=_FOR_PODS
+        )
+    ]
+
+
+def _of_quotas(stack: Stack, max_gpus: int) -> list[Violation]:
     """Where the cloud makes all nodes, the quotas of the namespaces limit the GPUs."""
-    managed = [cluster for cluster in stack.clusters if cluster.managed_nodes is True]
-    workloads = [each for each in stack.workloads if each.gpus is UNKNOWN or each.gpus > 0] if managed else []
-    open_spaces = {each.namespace for each in workloads} - {quota.namespace for quota in stack.quotas}
-    if open_spaces:
-        spaces = ", ".join(sorted(open_spaces))
-        message = f"{managed[0].title}: it is unknown how many GPUs its pods may hold: no quota limits {spaces}."
-        return [
-            stack_ceiling.violation(
-                message,
-                managed[0].resource,
-                remedy=_FOR_PODS.remedy,
-                not_evaluated=True,
-                unknown_reason=_FOR_PODS,
-            )
-        ]
+    managed = any(cluster.managed_nodes is True for cluster in stack.clusters)
     granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN] if managed else []
     total = sum(gpus for _, gpus in granted)
     if total <= max_gpus:

@@ -57,6 +57,8 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "diskEncryptionSetID": inputs.get("diskEncryptionSetId"),
         "disableLocalAccounts": inputs.get("localAccountDisabled"),
         "networkProfile": inputs.get("networkProfile"),
+        "nodeProvisioningProfile": inputs.get("nodeProvisioningProfile"),
+        "addonProfiles": {"aciConnectorLinux": {"enabled": inputs.get("aciConnectorLinux") is not None}},
         "apiServerAccessProfile": {
             "enablePrivateCluster": inputs.get("privateClusterEnabled"),
             "authorizedIPRanges": at(inputs, "apiServerAccessProfile", "authorizedIpRanges"),

@@ -44,6 +44,7 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
 _DEFAULT_COUNT: Final = 1
 # AKS sets both on Spot pools: https://learn.microsoft.com/azure/aks/spot-node-pool
 _SPOT: Final = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+_VIRTUAL: Final = Taint("virtual-kubelet.io/provider", "azure", "NoSchedule")
 # Of a machine, a scale set, and both in the classic provider.
 _AT_HOST: Final = (
     ("securityProfile", "encryptionAtHost"),
@@ -86,6 +87,17 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             name="default (node auto-provisioning)",
             scaling=replace(common.scaling, autoscaled=True),
             nodes=replace(common.nodes, labels=UNKNOWN),
+        )
+    addons = inputs.get("addonProfiles")
+    named = [name for name in addons if str(name).lower() == "aciconnectorlinux"] if isinstance(addons, Mapping) else ()
+    if any(flag(at(addons, name, "enabled")) is True for name in named):
+        # It makes a container instance for each pod: https://learn.microsoft.com/azure/aks/virtual-nodes
+        yield replace(
+            common,
+            name="virtual nodes",
+            kind="auto-provisioned",
+            scaling=replace(common.scaling, autoscaled=True, max_nodes=None),
+            nodes=replace(common.nodes, taints=(_VIRTUAL,)),
         )
     for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
         pool = mapping(profile)

@@ -15,7 +15,7 @@ from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
-from facts.concepts.pool import GPU_TAINT
+from facts.concepts.pool import CLASS_LABEL, GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -43,6 +43,9 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster has each pool in three zones by default:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
 _ZONES_OF_A_REGION: Final = 3
+# Every Standard cluster since 1.34.1 has them, and makes nodes as Autopilot does for pods that select one:
+# https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-built-in-compute-classes
+_CLASSES: Final = ((CLASS_LABEL, "autopilot"), (CLASS_LABEL, "autopilot-spot"))
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 _REGION: Final = re.compile(r"^[a-z]+-[a-z]+\d+$")
@@ -93,6 +96,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             )
         ),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
+        classes=() if autopilot is True else _CLASSES,
         resource=declared.urn,
     )
     # It gives every service account the rights of an administrator:

@@ -26,19 +26,23 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     """``ComputeClass``, where it may make pools by itself; one without GPUs only if the cluster does not limit it.
 
     It has no maximum of its own: the project's quota limits it, and the cluster's auto-provisioning if that has limits
-    (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning). GKE puts the GPU taint on
-    nodes with GPUs. It taints them with the class, too, and gives pods that select the class the toleration for that,
-    so this taint decides nothing here.
+    (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning). With ``autopilot`` a Standard
+    cluster makes nodes as Autopilot does, for all pods that select the class
+    (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-classes-standard-clusters).
+    GKE puts the GPU taint on nodes with GPUs. It taints them with the class, too, and gives pods that select the class
+    the toleration for that, so this taint decides nothing here.
     """
     spec = declared.properties.get("spec")
-    if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
+    as_autopilot = flag(at(spec, "autopilot", "enabled"))
+    if as_autopilot is False and flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
         return
     own_name = declared.object_name
     counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
     most = max((count for count in counts if count is not UNKNOWN), default=0)
     gpus = UNKNOWN if UNKNOWN in counts and not most else most
     minutes = whole(at(spec, "autoscalingPolicy", "consolidationDelayMinutes"))
-    limited = not declared.references or any(_has_limits(cluster) for cluster in declared.references)
+    limits = _is_autopilot if as_autopilot is True else _has_limits
+    limited = not declared.references or any(limits(cluster) for cluster in declared.references)
     if gpus != 0 or not limited:
         yield NodeGroup(
             name=f"compute class {own_name}",
@@ -58,7 +62,11 @@ def _has_limits(cluster: Declared) -> bool:
     """Whether the cluster may limit the nodes of its classes: by resource limits, or because Autopilot makes all."""
     scaling = cluster.properties.get("clusterAutoscaling")
     limits = flag(at(scaling, "enabled")) is not False and at(scaling, "resourceLimits") not in (None, [])
-    return limits or flag(cluster.properties.get("enableAutopilot")) is not False
+    return limits or _is_autopilot(cluster)
+
+
+def _is_autopilot(cluster: Declared) -> bool:
+    return flag(cluster.properties.get("enableAutopilot")) is not False
 
 
 def _gpus(priority: object) -> Maybe[int]:
