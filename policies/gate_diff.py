@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.stack_config import defaults, own_config
 from facts.concepts.unknown import at
 from policies import exemptions, levels, pools, prices
 from policies.config import configured, limits_in
@@ -198,28 +199,34 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     Raises ``CalledProcessError`` if its rules cannot be loaded.
     """
     configs = {file.stem: json.loads(file.read_text()) for file in (tree / "policies" / "config").glob("*.json")}
-    stacks = {
-        file.name.removeprefix("Pulumi.").removesuffix(".yaml"): (yaml.safe_load(file.read_text()) or {}).get("config")
-        for file in _stack_files(tree)
-    }
-    budgets = {
-        stack: ((config or {}).get("gpucluster:budget") or {}).get("maxHourlyUsd") for stack, config in stacks.items()
-    }
-    own_prices = {
-        (stack, pool): usd for stack, config in stacks.items() for pool, usd in _prices_of_pools(config or {})
-    }
+    own_prices, budgets = prices_and_budgets(tree)
     rules, refused = _judged(tree, programs or tree)
     return GateState(rules, configs, budgets, own_prices, gated_commands(tree), refused)
+
+
+def prices_and_budgets(tree: Path) -> tuple[dict[tuple[str, str], float], dict[str, float | None]]:
+    """Of all stack files of a checkout: (stack, pool) → ``hourlyUsd``, and stack → ``budget.maxHourlyUsd``."""
+    stacks = _stacks(tree)
+    own_prices = {(stack, pool): usd for stack, config in stacks.items() for pool, usd in _prices_of_pools(config)}
+    return own_prices, {stack: _number(at(config.get("budget"), "maxHourlyUsd")) for stack, config in stacks.items()}
 
 
 def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Each pool of a stack file that says what its nodes cost."""
     for key in ("adminPool", "cpuPools", "gpuPools"):
-        section = config.get(f"gpucluster:{key}")
+        section = config.get(key)
         for each in section if isinstance(section, list) else [section]:
             usd = at(each, "hourlyUsd")
-            if isinstance(usd, (int, float)):
-                yield str(at(each, "name") or key), float(usd)
+            if usd is not None:
+                yield str(at(each, "name") or key), _number(usd) or 0
+
+
+def _number(value: Any) -> float | None:
+    """A number as the engine's YAML has it, where ``1e-2`` is no text; ``None`` for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _output(script: str, tree: Path) -> Any:
@@ -227,10 +234,20 @@ def _output(script: str, tree: Path) -> Any:
     return json.loads(subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout)
 
 
-def _stack_files(tree: Path) -> Iterator[Path]:
-    """The stack files that Pulumi reads: https://www.pulumi.com/docs/iac/concepts/projects/project-file/."""
+def _stacks(tree: Path) -> dict[str, dict[str, Any]]:
+    """Stack → the project's keys of its stack file and, where that has none, of ``Pulumi.yaml``.
+
+    https://www.pulumi.com/docs/iac/concepts/projects/project-file/
+    """
     project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
-    return (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml")
+    files = (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml")
+    return {
+        file.name.removeprefix("Pulumi.").removesuffix(".yaml"): {
+            **defaults(project.get("config")),
+            **own_config(at(yaml.safe_load(file.read_text()), "config")),
+        }
+        for file in files
+    }
 
 
 def gated_commands(tree: Path) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Hashable, Mapping
 from datetime import date
@@ -21,15 +20,14 @@ from components.settings.pools.settings import Settings
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.concepts.stack_config import NAMESPACE, decoded, own_name
 
 File = TypeVar("File", bound=Section)
 
-NAMESPACE: Final = "gpucluster"
 OWN_KEYS: Final = ("ssh", "packages", "context")
 """Keys of own machines that a cloud's stack file does not have."""
 WITHOUT_ACCOUNT: Final = "GPUCLUSTER_WITHOUT_ACCOUNT"
 """Environment variable of what runs the program without an account: a placeholder may be the account there."""
-_TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
 
 
 def from_pulumi() -> Settings:
@@ -88,7 +86,7 @@ def from_stack_file(path: Path | str) -> Settings:
             secrets += [name] if namespace == NAMESPACE else []
             problems += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
         elif namespace == NAMESPACE and colon:
-            own[name] = value
+            own[own_name(key)] = value
         elif not colon or (nearest(namespace, [NAMESPACE]) and namespace != NAMESPACE):
             problems.append(Problem(str(key), "has no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
     account = config.get(_account_key(own))
@@ -124,7 +122,7 @@ def load(
     Raises:
         SettingsError: all problems.
     """
-    raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    raw = {key: decoded(key, value) for key, value in config.items() if value not in ("", None)}
     # Pulumi.yaml has an empty default for each key of any stack file.
     of_clouds = (field.alias or name for name, field in StackFile.model_fields.items())
     others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
@@ -196,15 +194,6 @@ def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
     section, offered = raw.get("autoscaling"), known.choices.autoscalers
     written = section.get("autoscaler") if isinstance(section, Mapping) else None
     return written if isinstance(written, str) and written in offered else offered[0]
-
-
-def _decoded(key: str, value: object) -> object:
-    if key in _TEXT_KEYS or not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
 
 
 def _secret(key: str) -> Problem:

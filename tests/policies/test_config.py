@@ -16,7 +16,7 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.gate_diff import GateState, check_out, gated_commands, loosenings, state_of, wider
+from policies.gate_diff import GateState, check_out, gated_commands, loosenings, prices_and_budgets, state_of, wider
 from policies.pools import parse
 from policies.rules import rule as rules
 from policies.rules.table import BY_ID, RULES
@@ -290,6 +290,31 @@ def checkout(folder: Path, **changed: tuple[str, str, str]) -> Path:
         assert old in text
         (folder / name).write_text(text.replace(old, new, 1))
     return folder
+
+
+POOLS: Final = '[{"name": "t4", "gpu": "nvidia-t4", "hourlyUsd": 0.01}]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"gpucluster:gpuPools: {POOLS}",
+        f"gpucluster:gpuPools: '{POOLS}'",
+        f"gpucluster:config:gpuPools: '{POOLS}'",
+        f"gpucluster:gpuPools: {POOLS.replace('0.01', '1e-2')}",
+    ],
+)
+def test_a_price_of_a_pool_is_seen_in_every_form_that_the_engine_reads(text: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n  {text}\n  gpucluster:budget: '{{\"maxHourlyUsd\": 7}}'\n")
+    assert prices_and_budgets(tmp_path) == ({("dev", "t4"): 0.01}, {"dev": 7})
+
+
+@pytest.mark.parametrize("form", ["default", "value"])
+def test_a_price_that_the_project_gives_every_stack_is_seen(form: str, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(f"config:\n  gpuPools:\n    {form}: {POOLS}\n  budget: {{value: {{}}}}\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {gpucluster:cloud: gke}")
+    assert prices_and_budgets(tmp_path) == ({("dev", "t4"): 0.01}, {"dev": None})
 
 
 @pytest.mark.slow
