@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -150,3 +151,35 @@ def test_a_bucket_is_not_mounted_and_a_way_is_named(gpu: Run, cluster: type[Fake
     assert f"--mount {url}: jobs mount no buckets. Let the program read it" in " ".join(err.split())
     file.write_text(f"{FILE}\nmount: {url}\n")
     assert "jobs mount no buckets" in gpu("submit", "-f", "job.yaml")[2]
+
+
+WRITTEN: Final = ("1.10", "no", "010", "1_000", "0x10", "12:30", "0123456", "1e3", "True", "2026-11-29", ".5", "=")
+
+
+def test_values_are_what_is_written(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    """YAML would read another number, a boolean or a date; `-e` and `--sweep` keep the text."""
+    env = "".join(f"  V{n}: {text}\n" for n, text in enumerate(WRITTEN))
+    words = ", ".join(["python", "train.py", *WRITTEN])
+    file.write_text(f"gpus: 1\nimage: a\ndetach: yes\ncommand: [{words}]\nenv:\n{env}sweep: {{v: [1.10, no, 010]}}\n")
+    code, _, err = gpu("submit", "-f", "job.yaml")
+    assert code == 0, err
+    job = submitted(cluster)
+    found = environment(job)
+    assert [found[f"V{n}"] for n in range(len(WRITTEN))] == [*WRITTEN]
+    (container,) = job["template"]["spec"]["containers"]
+    assert shlex.split(container["command"][-1].rpartition("exec ")[2])[2:] == [*WRITTEN]
+    assert all(
+        f"v={value}" in container["command"][-1] or value in container["command"][-1] for value in ("1.10", "no")
+    )
+    assert job["completions"] == 3
+
+
+def test_an_error_shows_what_is_written(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    file.write_text("image: a\ntimeout: 1:30\ncommand: python train.py\n")
+    assert "1:30" in gpu("submit", "-f", "job.yaml")[2]
+
+
+def test_a_file_may_merge_parts(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    file.write_text("image: a\ndetach: true\ncommand: python train.py\nenv: {<<: {A: 1.10}, B: null}\n")
+    assert gpu("submit", "-f", "job.yaml")[0] == 0
+    assert environment(submitted(cluster)) == {"A": "1.10", "B": ""}

@@ -164,7 +164,7 @@ def of_files(paths: Sequence[Path]) -> Kubeconfigs:
 def load(content: str | bytes, where: str) -> Any:
     """YAML or JSON, with text for every scalar. Raises KubeconfigError."""
     try:
-        return yaml.load(content, _Loader)
+        return text_of(content)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
@@ -173,13 +173,19 @@ def load(content: str | bytes, where: str) -> Any:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
-    """Text for all scalars but null: a token may look like a number."""
+    """Text as written for all scalars but null: a token may look like a number, and a version like another one."""
 
 
+_RESOLVED: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+def text_of(content: str | bytes) -> Any:
+    """YAML or JSON, with text as written for every scalar but null. Raises YAMLError."""
+    return yaml.load(content, _Loader)
 
 
 def merge(contents: Iterable[tuple[str, Any, Path]]) -> Kubeconfigs:

@@ -12,6 +12,7 @@ import typer
 import yaml
 
 from facts.jobs.job import AskError
+from gpu.api.kubeconfig import text_of
 
 COMMAND: Final = "command"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
@@ -22,7 +23,8 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # YAML reads 1.10 as 1.1, 010 as 8, no as false and 12:30 as 750.
+        content = text_of(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise AskError(f"--file {path}: {error}") from error
     if not isinstance(content, Mapping):
@@ -44,7 +46,7 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
 def _value(where: str, name: str, value: Any) -> Any:
     """``command`` and options that may be repeated as lists; of ``env`` and ``sweep`` also a mapping."""
     if name == COMMAND:
-        return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
+        return shlex.split(value) if isinstance(value, str) else [_text(word) for word in value]
     if isinstance(value, Mapping):
         if name not in ("env", "sweep"):
             raise AskError(f"{where}: write one value, not a mapping")
@@ -54,8 +56,7 @@ def _value(where: str, name: str, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """As it is written in YAML."""
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+    return "" if value is None else str(value)
 
 
 def _or_of_file(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
