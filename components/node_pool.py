@@ -52,7 +52,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             node_reaper.declare(objects, cluster.settings.autoscaler, counted, labels.accelerated, image)
         gpus = any(pool.role == "gpu" for pool in args.pools)
         if args.admin_pool is not None and cluster.settings.autoscaler != "none" and gpus:
-            ledger.declare(objects, args.admin_pool)
+            ledger.declare(objects, cluster.settings.autoscaler, args.admin_pool)
         self.pools = {
             pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
         }

@@ -45,6 +45,7 @@ _OFFER = "/api/v1/namespaces/kube-system/configmaps/gpucluster-pools"
 _NODES = "/api/v1/nodes"
 _PODS = "/api/v1/pods"
 _JOBS = "/apis/batch/v1/jobs"
+_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _EVENTS = "/api/v1/events"
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _POOL_LABEL = "gpucluster.dev/pool"
@@ -57,7 +58,8 @@ _SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
 
 class NodeEntry(NamedTuple):
     """A node on one day: US dollars an hour (``None``: unknown; ``at_most``: an upper limit), when it was there (Unix
-    time). ``final``: it is gone, so ``end`` is no moment at which it was only seen.
+    time), with Karpenter since its machine was launched. ``final``: it is gone, so ``end`` is no moment at which it was
+    only seen.
 
     Without a price and ``at_most``: it was gone when the program ran again, and was there at most from ``start`` to
     ``end``, which no row counts. ``pool`` is empty where nobody knows it (``uncounted``).
@@ -234,15 +236,38 @@ def _with_gpus(objects: Iterable[Any]) -> Iterator[Any]:
                 yield each
 
 
+def _with_karpenter() -> bool:
+    return os.environ.get("KARPENTER") == "yes"
+
+
+def _launches() -> dict[str, int]:
+    """UID of a NodeClaim → when its machine was launched, which bills it. Other autoscalers than Karpenter leave
+    nothing of it in the cluster.
+
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/lifecycle/launch.go
+    """
+    return {
+        claim["metadata"]["uid"]: moment
+        for claim in (_list(_CLAIMS) if _with_karpenter() else ())
+        for each in (claim.get("status") or {}).get("conditions") or ()
+        if (each["type"], each["status"]) == ("Launched", "True")
+        and (moment := _time(each["lastTransitionTime"])) is not None
+    }
+
+
 def _nodes(
     listed: Iterable[Any], before: Mapping[str, NodeEntry], pools: Mapping[str, Any], now: int
 ) -> dict[str, NodeEntry]:
     """UID → the GPU node as it is now, at the price that it had when it was first seen."""
     found = {}
+    launches = _launches()
     for node in listed:
         metadata = node["metadata"]
         pool = metadata["labels"][_POOL_LABEL]
         offer = pools.get(pool) or {}
+        created = _time(metadata["creationTimestamp"]) or now
+        owners = (each["uid"] for each in metadata.get("ownerReferences") or ())
+        launched = next((launches[uid] for uid in owners if uid in launches), created)
         if offer or metadata["uid"] in before:
             found[metadata["uid"]] = NodeEntry(
                 name=metadata["name"],
@@ -250,7 +275,7 @@ def _nodes(
                 spot=bool(offer.get("spot")),
                 usd=offer.get("hourly_usd"),
                 at_most=bool(offer.get("price_at_most")),
-                start=_time(metadata["creationTimestamp"]) or now,
+                start=min(launched, created),
                 end=now,
                 final=False,
             )
@@ -488,11 +513,12 @@ def _head() -> Any:
 
 
 def _write_head(changes: Mapping[str, str]) -> None:
-    """Adds months, of which one that is there stays, and the last run, of which the latest stays."""
+    """Adds months, of which one that is there stays, the last run, of which the latest stays, and what starts are."""
     for _ in range(_TRIES):
         stored = _head()
         before = (stored or {}).get("data") or {}
         data = {**changes, **before, "until": max(before.get("until", ""), changes.get("until", ""))}
+        data["starts"] = "machines" if _with_karpenter() else "nodes"
         if data == before:
             return
         try:

@@ -91,6 +91,28 @@ def test_a_month_by_team_user_or_job(
     assert f"${IN_ALL:.2f}" in table.splitlines()[-1]
 
 
+@pytest.mark.parametrize(("claims", "notes"), [(None, 1), ({}, 0)])
+def test_what_machines_cost_before_they_are_nodes_is_named(
+    serve: Callable[[dict[str, Any]], None], gpu: Run, claims: dict[str, Any] | None, notes: int
+) -> None:
+    """Two nodes over midnight are two machines; with Karpenter they count from their launch."""
+    start = datetime(2026, 11, 29, 23, 30, tzinfo=timezone.utc).timestamp()
+    there = LedgerCluster([pool("l4", 1.2), pool("h100", 80.4, gpus=8)], now=start, claims=claims)
+    there.run()
+    there.add_node("a", "l4", 120)
+    there.add_node("b", "h100", 120)
+    for _ in range(12):
+        there.now += 300
+        there.run()
+    head = {f"{CONFIG_MAPS}/{ledger.HEAD}": there.config_maps[ledger.HEAD]}
+    serve({**objects(there), **head})
+    said = json.loads(gpu("cost", "--month", "2026-11", "--json")[1])["notes"]
+    expected = ["not counted: the time from the start of a machine until it is a node, some minutes each: 2 machines, "]
+    assert said == [f"{each}$1.36 for each minute that all of them took" for each in expected[:notes]]
+    serve({**objects(there), **head})
+    assert json.loads(gpu("cost", "--month", "2026-11", "-n", "ml", "--json")[1])["notes"] == []
+
+
 def test_the_csv_has_columns_of_focus_and_the_same_total(serve: Callable[[dict[str, Any]], None], gpu: Run) -> None:
     serve(recorded())
     rows = [*csv.DictReader(io.StringIO(gpu("cost", "--month", "2026-11", "--by", "job", "--csv")[1]))]
@@ -146,6 +168,13 @@ HEAD = {CONFIG_MAPS: [], f"{CONFIG_MAPS}/{ledger.HEAD}": {"data": LINE}}
         (HEAD, ["--month", "2026-07", "--csv"], 2, "--csv: of 2026-07 only its total is kept; leave --csv out"),
         (HEAD, ["--month", "2026-08"], 1, "nothing is recorded; the last record is of 2026-11-29T12:00:00Z"),
         ({CONFIG_MAPS: []}, ["--month", "2026-11"], 1, "this cluster records no costs: its stack is older"),
+        # The first run of a new cluster is to come, or the CronJob is suspended.
+        (
+            {CONFIG_MAPS: [], "/api/v1/namespaces": [{"metadata": {"name": ledger.NAMESPACE}}]},
+            ["--month", "2026-11"],
+            1,
+            "nothing is recorded yet: the CronJob gpucluster-ledger",
+        ),
         ({CONFIG_MAPS: 403}, ["--month", "2026-11"], 3, "refused"),
         (HEAD, ["--month", "november"], 2, "write a year and a month: 2026-11"),
         (HEAD, ["--month", "2026-13"], 2, "write a year and a month: 2026-11"),

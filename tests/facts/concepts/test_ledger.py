@@ -11,7 +11,7 @@ import pytest
 
 from facts.concepts import ledger
 from facts.concepts.kubernetes import gpu_limit
-from rehearsal.checks.ledger_cluster import LedgerCluster, job_uid, pool
+from rehearsal.checks.ledger_cluster import LedgerCluster, at, job_uid, pool
 
 POOLS = [pool("l4", 1.0), pool("h100", 98.0, gpus=8), pool("l4-spot", 0.4), pool("unpriced", None)]
 NOON = datetime(2026, 11, 29, 12, tzinfo=timezone.utc).timestamp()
@@ -53,6 +53,41 @@ def test_a_job_pays_for_its_share_while_it_runs_and_while_its_node_starts() -> N
     (node,) = day.nodes.values()
     assert node.end - node.start == 86 * MINUTE, "until it was seen last"
     assert ledger.idle_usd(day) == pytest.approx(98 * 86 / 60 - share * 1.1)
+
+
+@pytest.mark.parametrize("over_midnight", [False, True])
+@pytest.mark.parametrize("claims", [True, False])
+def test_a_machine_is_billed_before_it_is_a_node(claims: bool, over_midnight: bool) -> None:
+    """By its NodeClaim to the cent; without, the start of each machine is missing, and the ledger says so."""
+    there = cluster(NOON // DAY * DAY + 2 * MINUTE if over_midnight else NOON)
+    there.claims = {} if claims else None
+    there.run()
+    for number, (pool_name, seconds) in enumerate([("l4", 90), ("h100", 240), ("l4-spot", 30)]):
+        there.add_node(f"n{number}", pool_name, seconds)
+    there.add_pod("p", "n1", gpus=8)
+    there.pods["p"]["metadata"]["creationTimestamp"] = at(there.now - 300)
+    passing(there, 6)
+    there.run_pod("p")
+    passing(there, 54)
+    for number in range(3):
+        there.remove_node(f"n{number}")
+    passing(there, 10)
+    missing = 0.0 if claims else (90 * 1.0 + 240 * 98.0 + 30 * 0.4) / HOUR
+    assert there.recorded_usd == pytest.approx(there.bill - missing)
+    assert there.config_maps[ledger.HEAD]["data"]["starts"] == ("machines" if claims else "nodes")
+    waited = [ledger.cost_of(pod).provisioning for day in there.days().values() for pod in day.pods.values()]
+    assert sum(waited) == pytest.approx(98.0 * (360 + 240 * claims) / HOUR)
+
+
+def test_the_claim_of_another_node_counts_nothing() -> None:
+    there = cluster()
+    there.claims = {}
+    there.run()
+    there.add_node("n", "l4", 60)
+    there.claims["n"]["metadata"]["uid"] = "another"
+    passing(there, 5)
+    (node,) = (node for day in there.days().values() for node in day.nodes.values())
+    assert node.start == NOON
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])
@@ -578,13 +613,13 @@ def test_old_months_are_one_line_each() -> None:
     there.now += 2 * MINUTE
     there.run()
     assert [*there.days()] == ["2026-07-01", "2026-07-02"]
-    lines = {key: value for key, value in there.config_maps[ledger.HEAD]["data"].items() if key != "until"}
+    lines = {key: value for key, value in there.config_maps[ledger.HEAD]["data"].items() if key[:2] == "20"}
     assert lines == {"2026-06": '{"gpu_hours": 0.0, "running": 0.0, "provisioning": 0.0, "idle": 36.0}'}
     there.now += 40 * DAY
     there.run()
     there.run()
     assert there.days() == {}
-    assert there.config_maps[ledger.HEAD]["data"].keys() == {"until", "2026-06", "2026-07"}
+    assert there.config_maps[ledger.HEAD]["data"].keys() == {"starts", "until", "2026-06", "2026-07"}
 
 
 def test_a_month_equals_the_bill_to_the_cent() -> None:

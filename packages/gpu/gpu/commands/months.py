@@ -16,11 +16,13 @@ from rich.markup import escape
 
 from facts.concepts.counts import counted
 from facts.concepts.ledger import (
+    EVERY_MINUTES,
     HEAD,
     MONTH_LABEL,
     NAMESPACE,
     Cost,
     Day,
+    NodeEntry,
     PodEntry,
     by_day,
     cost_of,
@@ -85,7 +87,11 @@ def show_month(cluster: ClusterClient, month: str, by: By, *, team: str | None, 
         return
     costs = _costs(days.values(), by)
     idle = 0.0 if team is not None else sum(map(idle_usd, days.values()))
-    notes = [*_notes(days.values())]
+    data = _head(cluster)
+    notes = [
+        *_notes(days.values()),
+        *(_starts(days.values()) if data.get("starts") == "nodes" and team is None else ()),
+    ]
     total = sum(cost.running + cost.provisioning for cost in costs.values()) + idle
     if as_json:
         rows = [{**vars(row), **_json(cost)} for row, cost in costs.items()]
@@ -152,15 +158,43 @@ def _notes(days: Iterable[Day]) -> Iterator[str]:
         yield f"not counted: {counted(sum(missing.values()), 'pod')} of {counted(len(missing), 'Job')}"
 
 
+def _head(cluster: ClusterClient) -> Mapping[str, str]:
+    """What the ledger says of itself; empty without one."""
+    head = cluster.find(resource_path("v1", "configmaps", HEAD, NAMESPACE))
+    return (head or {}).get("data") or {}
+
+
+def _starts(days: Iterable[Day]) -> Iterator[str]:
+    """What is billed before a machine is a node, and what no cluster knows without Karpenter."""
+    first: dict[str, NodeEntry] = {}
+    for day in days:
+        for uid, node in day.nodes.items():
+            if node.usd is not None and (uid not in first or node.start < first[uid].start):
+                first[uid] = node
+    # One that is there since before the month began started in another one.
+    joined = [node for node in first.values() if node.start % 86_400]
+    if joined:
+        usd = sum(node.usd or 0.0 for node in joined) / 60
+        yield (
+            f"not counted: the time from the start of a machine until it is a node, some minutes each: "
+            f"{counted(len(joined), 'machine')}, {dollars(usd)} for each minute that all of them took"
+        )
+
+
 def _json(cost: Cost) -> dict[str, float]:
     return {"gpuHours": cost.gpu_hours, "runningUsd": cost.running, "provisioningUsd": cost.provisioning}
 
 
 def _without_days(cluster: ClusterClient, month: str, by: By, team: str | None, as_csv: bool, as_json: bool) -> None:
     """A month that is one line, or of which nothing is known."""
-    head = cluster.find(resource_path("v1", "configmaps", HEAD, NAMESPACE))
-    data: Mapping[str, str] = (head or {}).get("data") or {}
-    if head is None:
+    data = _head(cluster)
+    if not data:
+        if cluster.list_if_allowed("/api/v1/namespaces", fieldSelector=f"metadata.name={NAMESPACE}"):
+            fail(
+                f"nothing is recorded yet: the CronJob {HEAD} in kube-system records every {EVERY_MINUTES} minutes, "
+                "unless it is suspended or does not run, as in a rehearsal (docs/operations.md, Costs by month)",
+                EXIT_NO,
+            )
         fail("this cluster records no costs: its stack is older (run `pulumi up`), or has no autoscaler", EXIT_NO)
     if month not in data:
         fail(f"--month {month}: nothing is recorded; the last record is of {data.get('until', 'no time')}", EXIT_NO)

@@ -49,12 +49,22 @@ class LedgerCluster:
     """What the nodes that are gone cost."""
     events_kept: float = float("inf")
     """Seconds after which an event is gone; Kubernetes: an hour."""
+    claims: dict[str, Object] | None = None
+    """Karpenter's NodeClaims by the name of their node; ``None``: another autoscaler runs."""
+    started: dict[str, float] = field(default_factory=dict)
+    """Node → since when its machine is billed."""
 
-    def add_node(self, name: str, pool: str) -> None:
-        """A node that is there from now on."""
+    def add_node(self, name: str, pool: str, seconds: float = 0.0) -> None:
+        """A node that is there from now on, and whose machine started so many seconds before."""
         labels = {"gpucluster.dev/pool": pool}
-        metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": at(self.now), "labels": labels}
+        metadata: Object = {"name": name, "uid": f"uid-{name}", "creationTimestamp": at(self.now), "labels": labels}
         self.nodes[name] = {"metadata": metadata}
+        self.started[name] = self.now - seconds
+        if self.claims is not None:
+            launched = {"type": "Launched", "status": "True", "lastTransitionTime": at(self.started[name])}
+            uid = f"claim-{name}-{len(self.started)}"
+            metadata["ownerReferences"] = [{"kind": "NodeClaim", "name": name, "uid": uid}]
+            self.claims[name] = {"metadata": {"uid": uid}, "status": {"conditions": [launched]}}
         self.note("RegisteredNode", metadata, "Node")
 
     def note(self, reason: str, metadata: Object, kind: str, message: str = "") -> None:
@@ -68,6 +78,8 @@ class LedgerCluster:
         """The node and its pods are gone, which Kubernetes notes."""
         node = self.nodes.pop(name)
         self.usd += self._usd(node)
+        if self.claims is not None:
+            del self.claims[name]
         self.pods = {key: pod for key, pod in self.pods.items() if pod["spec"].get("nodeName") != name}
         if event:
             self.note("RemovingNode", node["metadata"], "Node")
@@ -149,13 +161,13 @@ class LedgerCluster:
         price = next(
             each["hourly_usd"] for each in self.pools if each["name"] == metadata["labels"]["gpucluster.dev/pool"]
         )
-        since = datetime.fromisoformat(metadata["creationTimestamp"].replace("Z", "+00:00")).timestamp()
-        return float((self.now - since) / 3600 * (price or 0.0))
+        return float((self.now - self.started[metadata["name"]]) / 3600 * (price or 0.0))
 
     def run(self) -> None:
         """One run of the program, with a request that this cluster answers."""
         resources = json.dumps(["nvidia.com/gpu", "google.com/tpu"])
-        with self.answering(), mock.patch.dict("os.environ", {"RESOURCES": resources}), redirect_stdout(StringIO()):
+        variables = {"RESOURCES": resources, "KARPENTER": "no" if self.claims is None else "yes"}
+        with self.answering(), mock.patch.dict("os.environ", variables), redirect_stdout(StringIO()):
             ledger.record(int(self.now))
 
     @contextmanager
@@ -182,7 +194,13 @@ class LedgerCluster:
             and selected.get("reason") == each["reason"]
             and selected.get("metadata.namespace") in (None, each["metadata"]["namespace"])
         ]
-        every = {"nodes": self.nodes, "pods": self.pods, "jobs": self.jobs, "events": dict(enumerate(events))}[kind]
+        every = {
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "jobs": self.jobs,
+            "events": dict(enumerate(events)),
+            "nodeclaims": self.claims or {},
+        }[kind]
         items, start, limit = [*every.values()], int(query.get("continue", 0)), int(query["limit"])
         rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
         return {"metadata": rest, "items": items[start : start + limit]}

@@ -56,6 +56,25 @@ def test_each_second_that_differs_is_reported(node: Any, life: Any, noted: int |
     assert expected in problems(node, life, noted)[0]
 
 
+@pytest.mark.parametrize(
+    ("start", "launched", "wrong"),
+    [
+        (-40, {"n": BEGAN - 40}, False),
+        (0, {"n": BEGAN - 40}, True),
+        (-41, {"n": BEGAN - 40}, True),
+        (-40, {}, False),
+        (-901, {}, True),
+        (1, {}, True),
+        (-40, None, True),
+    ],
+)
+def test_a_node_counts_from_the_launch_of_its_machine(start: int, launched: Any, wrong: bool) -> None:
+    """With Karpenter; that of a machine which is gone is known within limits."""
+    day = {"2026-11-29": Day({"u": NODE._replace(start=BEGAN + start)}, {}, {})}
+    found = compared(day, [LIFE], {"u": BEGAN + 100}, BEGAN + 150, {"t4-1": 36.0}, 155.0, launched)[0]
+    assert bool(found) is wrong, found
+
+
 def test_pods_that_cost_more_than_their_node_are_reported() -> None:
     twice = {"2026-11-29": Day({"u": NODE}, {"p": POD, "q": POD}, {})}
     assert "its parts is $1.2000, its nodes $1.0000" in problems(days=twice)
