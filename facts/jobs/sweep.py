@@ -24,6 +24,10 @@ _NUMBERS: Final = re.compile(r"(?=.*\d)[-+.\deE]*\.\.[-+.\deE]*")
 _DASH: Final = re.compile(r"(\d+)-(\d+)")
 
 
+_OWN = "gpu_sweep_"
+"""What the names in the script of ``wrap`` begin with, so that a parameter may have any other."""
+
+
 class SweepError(ValueError):
     """The sweep is invalid; the message says what to write instead."""
 
@@ -50,10 +54,11 @@ class Sweep:
         replaced by its value. ``index_variable`` names the variable that holds the run's index. It needs ``sh``; the
         program takes its place, so that signals reach it.
         """
-        lines = [f"i=${index_variable}", 'pick() { shift $(($1 + 1)); printf %s "$1"; }']
+        lines = [f"{_OWN}i=${index_variable}", f'{_OWN}pick() {{ shift $(($1 + 1)); printf %s "$1"; }}']
         for name, values in reversed(list(self.axes.items())):
             listed = " ".join(shlex.quote(value) for value in values)
-            lines.append(f"{name}=$(pick $((i % {len(values)})) {listed}); i=$((i / {len(values)})); export {name}")
+            picked = f"$({_OWN}pick $(({_OWN}i % {len(values)})) {listed})"
+            lines.append(f"{name}={picked}; {_OWN}i=$(({_OWN}i / {len(values)})); export {name}")
         lines.append("exec " + " ".join(self._argument(argument) for argument in command))
         return ("sh", "-c", "\n".join(lines))
 
@@ -88,10 +93,10 @@ def parse(written: Iterable[str]) -> Sweep | None:
         name, equals, listed = one.partition("=")
         if not equals or not _NAME.fullmatch(name):
             raise SweepError(f"--sweep {one}: write name=value,value or name=0..9; the name has letters, digits and _")
-        if name in axes or name in {"i", "pick", "PATH"}:
-            raise SweepError(
-                f"--sweep {one}: {name} is already used; write another name, or all its values after one name"
-            )
+        if name in axes:
+            raise SweepError(f"--sweep {one}: {name} is already used; write all its values after one name")
+        if name == "PATH" or name.startswith(_OWN):
+            raise SweepError(f"--sweep {one}: the shell that starts the program needs {name}; write another name")
         axes[name] = _values(one, listed)
     if not axes:
         return None

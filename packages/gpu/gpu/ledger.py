@@ -229,6 +229,22 @@ def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
     return finished
 
 
+def replaced_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> int:
+    """How many pods of the job had a node, were deleted, and have a successor. Pods of a Job that runs several without
+    an index cannot be told apart; none of them counts."""
+    spec = job["spec"]
+    if spec.get("completionMode") != "Indexed" and (spec.get("parallelism") or 1) > 1:
+        return 0
+    successors = {(pod["metadata"].get("creationTimestamp") or "", _stem(pod["metadata"]["name"])) for pod in pods}
+    return sum(
+        any(
+            when >= deleted["metadata"]["creationTimestamp"] and stem == _stem(deleted["metadata"]["name"])
+            for when, stem in successors
+        )
+        for deleted in finished_pods(job, pods, events)
+    )
+
+
 def _rebuilt(
     job: Object, name: str, created: str, events: Sequence[Object], successor: str | None
 ) -> Iterator[dict[str, Any]]:

@@ -20,10 +20,10 @@ from facts.concepts.kubernetes import gpu_count, gpu_limit
 from facts.concepts.offer import Offer
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
-from facts.jobs.job import QUEUE_LABEL
+from facts.jobs.job import CHECKPOINTS, QUEUE_LABEL
 from gpu.causes import Cause, Reason, causes, knows_all, unknown
 from gpu.fitting import misses_of, pools_of
-from gpu.ledger import allowed_pools
+from gpu.ledger import allowed_pools, replaced_pods
 
 Object = Mapping[str, Any]
 
@@ -90,7 +90,7 @@ def of_job(
     ordered = sorted(events, key=_when)
     if at(job, "spec", "suspend"):
         return _queued(job, ordered, view) if queues else _suspended(job)
-    return _evictions(_state(job, pods, ordered, view), pods)
+    return _restarts(_evictions(_state(job, pods, ordered, view), pods), job, pods, ordered)
 
 
 def _state(job: Object, pods: Sequence[Object], events: Sequence[Object], view: View) -> Reason:
@@ -118,6 +118,19 @@ def _evictions(reason: Reason, pods: Sequence[Object]) -> Reason:
     if len(evicted) >= _AGAIN:
         return replace(why, kind="evicted", summary=summary)
     return replace(reason, summary=summary, remedy=reason.remedy or why.remedy, message=reason.message or why.message)
+
+
+def _restarts(reason: Reason, job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
+    """``reason`` with how often pods of the job were deleted and made again, as with a reclaimed node."""
+    count = replaced_pods(job, pods, events)
+    if not count:
+        return reason
+    times = "once" if count == 1 else f"{count} times"
+    containers = at(job, "spec", "template", "spec", "containers") or ()
+    saved = any(each.get("name") == CHECKPOINTS for container in containers for each in container.get("env") or ())
+    summary = f"{reason.summary}; started again {times}: a pod was deleted, as with a reclaimed node"
+    anew = "" if saved else "it started from the beginning, unless it saves its state (docs/workloads.md, Checkpoints)"
+    return replace(reason, summary=summary, remedy=reason.remedy or anew)
 
 
 def _suspended(job: Object) -> Reason:

@@ -273,7 +273,8 @@ def test_values_and_ranges_stand_in_one_list(written: str, values: tuple[str, ..
         (["seed=3..1"], "1..3"),
         (["lr=1,1"], "duplicate"),
         (["lr=1", "lr=2"], "already used"),
-        (["PATH=1"], "already used"),
+        (["PATH=1"], "the shell that starts the program needs PATH; write another name"),
+        (["gpu_sweep_i=1"], "needs gpu_sweep_i; write another name"),
         (["seed=0..10000"], "10000"),
         (["a=0..200", "b=0..200"], "10000"),
         *(([f"lr={value}"], "a range has two whole numbers, as in 0..9") for value in NO_RANGES),
@@ -285,6 +286,17 @@ def test_values_and_ranges_stand_in_one_list(written: str, values: tuple[str, ..
 def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], message: str) -> None:
     with pytest.raises(SweepError, match=message):
         parse(written)
+
+
+def test_a_parameter_may_have_any_name_but_the_shells() -> None:
+    names = ("i", "pick", "n", "name", "shift")
+    sweep = parse([f"{name}=0..2" for name in names])
+    assert sweep is not None
+    program = sweep.wrap(("printenv", *names), "INDEX")
+    for index in (0, 5, 242):
+        environment = {"PATH": os.environ["PATH"], "INDEX": str(index)}
+        printed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
+        assert dict(zip(names, printed.split(), strict=True)) == sweep.values(index)
 
 
 def test_the_largest_sweep_is_one_job() -> None:

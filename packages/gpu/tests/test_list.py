@@ -79,6 +79,38 @@ def test_the_newest_come_first_and_those_that_ended_last(
     assert [row["name"] for row in json.loads(gpu("list", *arguments, "--json")[1])] == names
 
 
+@pytest.mark.parametrize(
+    ("spec", "at_once"),
+    [
+        ({}, 2),
+        ({"parallelism": 4, "completions": 4, "completionMode": "Indexed"}, 8),
+        ({"parallelism": 3, "completions": 10}, 6),
+        ({"parallelism": 5, "completions": 2}, 4),
+        ({"parallelism": 0, "completions": 2}, 0),
+    ],
+)
+def test_the_gpus_of_a_job_are_those_of_all_its_pods(
+    serve: Callable[..., None], gpu: Run, monkeypatch: pytest.MonkeyPatch, spec: dict[str, int], at_once: int
+) -> None:
+    """As `gpu top` counts them once they run."""
+    one = job("pair", 1)
+    one["spec"] |= spec
+    one["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 2
+    monkeypatch.setitem(globals(), "every", lambda: (one,))
+    serve()
+    (row,) = json.loads(gpu("list", "--json")[1])
+    assert (row["gpus"], row["gpusAtOnce"]) == (2, at_once)
+    assert gpu("list")[1].splitlines()[1].split()[3] == str(at_once)
+
+
+def test_what_a_stopped_job_cost_is_in_its_month(serve: Callable[..., None], gpu: Run) -> None:
+    serve()
+    code, _, err = gpu("cost", "gone")
+    assert code == 3
+    assert "no job gone in default" in " ".join(err.split())
+    assert "--month" in err
+
+
 def test_each_has_its_age_and_its_user(serve: Callable[..., None], gpu: Run) -> None:
     serve()
     _, out, _ = gpu("list")

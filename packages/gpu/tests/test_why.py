@@ -312,6 +312,49 @@ def test_the_condition_of_its_workload_says_why_a_queue_holds_a_job(condition: A
     assert of_job(suspended, [], [], view=View(workloads=[other])).message == ""
 
 
+def created(name: str, second: int) -> dict[str, Any]:
+    made = event("SuccessfulCreate", f"Created pod: {name}", second, "Job", "train", "job-1")
+    return {**made, "firstTimestamp": made["lastTimestamp"]}
+
+
+def placed(name: str, second: int) -> dict[str, Any]:
+    about = {"kind": "Pod", "name": name, "namespace": "ml"}
+    scheduled = event("Scheduled", f"Successfully assigned ml/{name} to n1", second)
+    return {**scheduled, "firstTimestamp": scheduled["lastTimestamp"], "involvedObject": about}
+
+
+@pytest.mark.parametrize(
+    ("spec", "names", "left", "times"),
+    [
+        ({}, ["train-a"], ["train-a"], ""),
+        ({}, ["train-a", "train-b"], ["train-b"], "once"),
+        ({}, ["train-a", "train-b", "train-c"], ["train-c"], "2 times"),
+        ({"completionMode": "Indexed"}, ["train-0-a", "train-1-a", "train-1-b"], ["train-0-a", "train-1-b"], "once"),
+        # One that has succeeded goes with its node, and has no successor.
+        ({"completionMode": "Indexed"}, ["train-0-a", "train-1-a"], ["train-1-a"], ""),
+        ({"parallelism": 2}, ["train-a", "train-b", "train-c"], ["train-b", "train-c"], ""),
+    ],
+)
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_a_job_that_was_started_again_says_so(
+    spec: dict[str, Any], names: list[str], left: list[str], times: str, checkpoints: bool
+) -> None:
+    """The pods of a reclaimed node are gone; the Job's events still name them."""
+    container = {"name": "main", "env": [{"name": "CHECKPOINTS", "value": "s3://b/train"}] if checkpoints else []}
+    metadata = {**JOB["metadata"], "namespace": "ml"}
+    job = {**JOB, "metadata": metadata, "spec": {**spec, "template": {"spec": {"containers": [container]}}}}
+    events = [each for n, name in enumerate(names) for each in (created(name, n), placed(name, n))]
+    pods = [pod("Running", uid=name, node="n2") for name in left]
+    for each in pods:
+        each["metadata"]["creationTimestamp"] = f"2026-11-22T08:00:{names.index(each['metadata']['name']):02}Z"
+    reason = of_job(job, pods, events)
+    assert reason.kind == "running"
+    assert reason.summary.partition("; started again ")[2].partition(":")[0] == times
+    assert ("from the beginning" in reason.remedy) is (bool(times) and not checkpoints)
+    ended = {**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    assert of_job(ended, pods, events).summary == "Complete"
+
+
 def test_a_pod_that_ran_into_its_timeout_says_so() -> None:
     ended = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
     reason = of_job({**JOB, "status": ended}, [pod("Failed", reason="DeadlineExceeded")], [])

@@ -99,7 +99,8 @@ def list_jobs(
     table = table_of("job", "user", "age", "GPUs", "complete", "state", numbers=("age", "GPUs", "complete"))
     for row in rows:
         user, complete = escape(row["user"] or "–"), f"{row['succeeded']}/{row['runs']}"
-        cells = (row["name"], user, _age(row["ageSeconds"]), str(row["gpus"]), complete, escape(row["summary"]))
+        gpus = str(row["gpusAtOnce"])
+        cells = (row["name"], user, _age(row["ageSeconds"]), gpus, complete, escape(row["summary"]))
         table.add_row(*cells)
     out().print(table)
 
@@ -285,6 +286,12 @@ def cost(
     offer = cluster.offer()
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
     now = datetime.now(timezone.utc)
+    if name and cluster.find(job_path(cluster.namespace, name)) is None:
+        raise ClusterError(
+            f"no job {name} in {cluster.namespace}; of jobs that were stopped or deleted, only "
+            "`gpu cost --month <month> --by job` has the cost",
+            404,
+        )
     jobs = [job_of(cluster, name)] if name else _gpu_jobs(cluster)
     events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
     costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
@@ -380,6 +387,13 @@ def gpus_per_pod(job: Object) -> int:
     return gpu_limit(job["spec"]["template"]["spec"])
 
 
+def _pods_at_once(job: Object) -> int:
+    """How many pods the job runs at most at the same time."""
+    spec = job["spec"]
+    at_once = spec.get("parallelism", 1)
+    return int(min(at_once, spec.get("completions") or at_once))
+
+
 def _answers(reason: Reason) -> dict[str, Any]:
     """Who can mend it, and whether the job may run later although nobody does; ``None``: nobody knows."""
     return {"mendedBy": reason.mended_by, "waitingHelps": reason.waiting_helps}
@@ -401,6 +415,7 @@ def _row(job: Object, reason: Reason, now: datetime) -> dict[str, Any]:
         "created": created,
         "ageSeconds": None if age is None else max(0, int(age)),
         "gpus": gpus_per_pod(job),
+        "gpusAtOnce": gpus_per_pod(job) * _pods_at_once(job),
         "runs": job["spec"].get("completions") or 1,
         "succeeded": (job.get("status") or {}).get("succeeded") or 0,
         "kind": reason.kind,
