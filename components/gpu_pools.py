@@ -29,12 +29,18 @@ if TYPE_CHECKING:
 
 # Of a running program (its engine): location and name of a cluster → the name of its ``GpuPools``.
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
-_MAY_BE_OUTPUTS: Final = ("name", "resourceGroup", "nodeIdentity", "nodeClass")
+MAY_BE_OUTPUTS: Final = ("name", "resourceGroup", "nodeIdentity", "nodeClass")
+"""Keys of ``existingCluster`` that decide nothing about which resources there are."""
 _PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
 _NOT_LOGGED_IN: Final = (401, 403)
 _REACH: Final = "Run Pulumi where the control plane answers: its network, its authorized networks, a VPN"
+
+
+def share_joined(joined: dict[tuple[str, str], str]) -> None:
+    """Of a process that is called once for each ``GpuPools`` of a program: ``joined`` is the same for all of them."""
+    _JOINED[pulumi.runtime.settings.get_monitor()] = joined
 
 
 def declare_gpu_pools(
@@ -106,7 +112,7 @@ class GpuPoolsArgs:
         """
         given = keys.get("existingCluster")
         cluster: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-        later = {key for key in _MAY_BE_OUTPUTS if isinstance(cluster.get(key), pulumi.Output)}
+        later = {key for key in MAY_BE_OUTPUTS if isinstance(cluster.get(key), pulumi.Output)}
         known = {**cluster, **dict.fromkeys(later, _PLACEHOLDER)}
         plain = {**keys, "existingCluster": known if isinstance(given, Mapping) else given}
         try:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from components.gpu_pools import MAY_BE_OUTPUTS
+from components.settings.limits import joining
+from components.settings.sections.cluster import ExistingCluster
 from components.settings.sections.stack_file import StackFile
 
 PACKAGE: Final = "gpucluster"
 GPU_CLUSTER: Final = f"{PACKAGE}:index:GpuCluster"
+GPU_POOLS: Final = f"{PACKAGE}:index:GpuPools"
 _LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
     **{language: {"respectSchemaVersion": True} for language in ("nodejs", "python", "csharp", "java")},
     # Without them the generator leaves out the type of `access`, a list of plain objects:
@@ -25,7 +29,7 @@ _OUTPUTS: Final[Mapping[str, Mapping[str, Any]]] = yaml.safe_load(
 
 
 def package_schema() -> dict[str, Any]:
-    """The schema of the package: ``GpuCluster`` with the keys of a stack file as inputs, and a type per section.
+    """The schema of the package: its components with the keys of a stack file as inputs, and a type per section.
 
     No input is required here: languages would report a missing one alone, the settings report it with all problems.
     """
@@ -34,7 +38,7 @@ def package_schema() -> dict[str, Any]:
         f"{PACKAGE}:index:{name}": {
             "type": "object",
             "description": section["description"],
-            "properties": _keys(section),
+            "properties": _keys(section, MAY_BE_OUTPUTS if name == ExistingCluster.__name__ else ()),
         }
         for name, section in stack_file["$defs"].items()
     }
@@ -49,18 +53,31 @@ def package_schema() -> dict[str, Any]:
             GPU_CLUSTER: {
                 "isComponent": True,
                 "description": "A GPU cluster; its inputs are the keys of a stack file: docs/configuration.md",
-                "inputProperties": _keys(stack_file),
+                "inputProperties": {key: each for key, each in _keys(stack_file).items() if key != joining.KEY},
                 "properties": {**_OUTPUTS["of_all"], **_OUTPUTS["of_keys"]},
                 "required": list(_OUTPUTS["of_all"]),
-            }
+            },
+            GPU_POOLS: {
+                "isComponent": True,
+                "description": "GPU pools on a cluster that somebody else made; its inputs are the keys of a stack "
+                "file with existingCluster: docs/pools-on-your-cluster.md",
+                "inputProperties": {
+                    key: each
+                    for key, each in _keys(stack_file, (joining.KEY,)).items()
+                    if key not in joining.REFUSED or key in joining.SOME_OF
+                },
+                "properties": dict(_OUTPUTS["of_all"]),
+                "required": list(_OUTPUTS["of_all"]),
+            },
         },
     }
 
 
-def _keys(section: Mapping[str, Any]) -> dict[str, Any]:
+def _keys(section: Mapping[str, Any], may_be_outputs: Collection[str] = ()) -> dict[str, Any]:
     return {
         key: {
             **_type(each),
+            "plain": key not in may_be_outputs,
             "description": each["description"] + (f" ({', '.join(each['enum'])})" if "enum" in each else ""),
         }
         for key, each in section["properties"].items()
@@ -68,7 +85,7 @@ def _keys(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _type(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The type of a key. All are plain: the settings decide which resources there are, so a preview must know them."""
+    """The type of a plain key: the settings decide which resources there are, so a preview must know them."""
     return {**_form(spec), "plain": True}
 
 

@@ -36,15 +36,17 @@ _DEFAULTS: Final[Mapping[str, object]] = {"availability": "zonal"}
 """What Pulumi.yaml gives every stack, beside empty values."""
 _OWN_SECURITY: Final = ("diskKey",)
 _OWN_SCALING: Final = ("autoscaler",)
+SOME_OF: Final[Mapping[str, tuple[str, ...]]] = {"security": _OWN_SECURITY, "autoscaling": _OWN_SCALING}
+"""Sections of which pools have some keys."""
 # The file need not say who reaches a control plane that nobody makes.
 _UNSEEN_NETWORK: Final = {"privateEndpoint": True, "dnsEndpoint": True}
 
 
 def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict[str, Any], list[Problem]]:
     """The keys of a file that are about pools, and a problem for each of the others."""
-    own: dict[str, tuple[str, ...]] = {"security": _OWN_SECURITY}
-    if len(choices.autoscalers) > 1:
-        own["autoscaling"] = _OWN_SCALING
+    own = dict(SOME_OF)
+    if len(choices.autoscalers) <= 1:
+        del own["autoscaling"]
     problems = [
         Problem(key, _OWNERS, remedy)
         for key, remedy in REFUSED.items()

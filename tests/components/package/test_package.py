@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pulumi
 import pytest
 from pulumi.errors import InputPropertiesError
+from pulumi.runtime import settings as runtime
 
 from components.gpu_cluster import GpuCluster, GpuClusterArgs
+from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.package.provider import PackageProvider, settings_of
 from components.package.schema import package_schema
 from components.settings import SettingsError
 from tests import one_stack, recorder, research_lab
+from tests.api_server import ApiServer
 from tests.other_user import UID, OtherUser
 from tests.provider_calls import refusals
 from tests.recorder import Recording
@@ -25,6 +30,8 @@ from tests.stacks import ROOT, run_program, run_with
 
 SCHEMA = package_schema()
 GPU_CLUSTER = SCHEMA["resources"]["gpucluster:index:GpuCluster"]
+GPU_POOLS = SCHEMA["resources"]["gpucluster:index:GpuPools"]
+GKE_ACCOUNT = {"gcp:project": "my-project"}
 
 
 def keys(cloud: str, **changes: Any) -> dict[str, Any]:
@@ -95,6 +102,117 @@ def test_a_second_cluster_of_a_stack_is_refused_by_name() -> None:
     assert refused.value.message == "A stack has one GpuCluster, this one has one, two. Write a stack for each."
 
 
+def pools_keys(**changes: Any) -> dict[str, Any]:
+    """The keys of pools on a GKE cluster of others."""
+    t4 = {"name": "t4", "gpu": "nvidia-t4", "capacity": "spot", "maxNodes": 2}
+    place = {"cloud": "gke", "region": "us-central1", "zones": ["us-central1-a"]}
+    return {**place, "existingCluster": {"name": "research"}, "gpuPools": [t4], **changes}
+
+
+def with_outputs(keys: dict[str, Any]) -> dict[str, Any]:
+    """What may be an output of another resource is one."""
+    existing = {key: pulumi.Output.from_input(value) for key, value in keys["existingCluster"].items()}
+    return {**keys, "existingCluster": existing}
+
+
+def construct(provider: PackageProvider, name: str, keys: dict[str, Any]) -> None:
+    """As the engine calls the package: every number is a floating-point number, and for each component it has a
+    connection of its own."""
+    plain = {key: value for key, value in keys.items() if key != "existingCluster"}
+    sent = {**keys, **json.loads(json.dumps(plain), parse_int=float)}
+
+    def call() -> None:
+        runtime.SETTINGS.monitor = Connection(runtime.get_monitor())
+        provider.construct(name, "gpucluster:index:GpuPools", sent)
+
+    contextvars.copy_context().run(call)
+
+
+class Connection:
+    """Another connection to the same engine."""
+
+    def __init__(self, monitor: Any) -> None:
+        self.monitor = monitor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.monitor, name)
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """The API server of the cluster of others."""
+    api = ApiServer()
+    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+        yield api
+
+
+def test_pools_on_a_cluster_whose_name_is_an_output_are_those_of_a_program_in_python(server: ApiServer) -> None:
+    def package() -> None:
+        construct(PackageProvider(), "gpu", with_outputs(pools_keys()))
+
+    def program() -> None:
+        GpuPools("gpu", GpuPoolsArgs.of(pools_keys()))
+
+    ours, theirs = (run_with(GKE_ACCOUNT, "ml", each) for each in (package, program))
+    assert ours.only("gcp:container/nodePool:NodePool").inputs["autoscaling"]["totalMaxNodeCount"] == 2
+    assert [(each.type, each.name, each.parent, each.inputs) for each in ours.resources] == [
+        (each.type, each.name, each.parent, each.inputs) for each in theirs.resources
+    ]
+    (made,) = ours.of_type("gpucluster:index:GpuPools")
+    assert ours.outputs[made.urn].keys() == set(GPU_POOLS["properties"]) == set(GPU_POOLS["required"])
+
+
+def test_two_of_a_program_on_one_cluster_are_refused_by_name(server: ApiServer) -> None:
+    def program() -> None:
+        provider = PackageProvider()
+        construct(provider, "one", pools_keys())
+        construct(provider, "two", pools_keys())
+
+    with pytest.raises(pulumi.RunError, match=r"'research' has the pools of GpuPools '(one|two)' of this program"):
+        run_with(GKE_ACCOUNT, "ml", program)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"existingCluster": None}, "existingCluster: missing"),
+        ({"access": [{"who": "group:a@example.com", "role": "viewer"}]}, "access: belongs to the cluster"),
+        ({"cloud": "kubeadm"}, "existingCluster"),
+        ({"gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "minNodes": 1}]}, "gpuPools[0].maxNodes: missing"),
+    ],
+)
+def test_problems_of_pools_are_those_of_a_stack_file(server: ApiServer, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputPropertiesError) as refused:
+        recorder.run(lambda: construct(PackageProvider(), "gpu", pools_keys(**changes)), stack="ml", config=GKE_ACCOUNT)
+    assert says in refused.value.message
+
+
+def test_a_cluster_of_others_in_gpu_cluster_is_refused_with_the_component_to_write() -> None:
+    with pytest.raises(InputPropertiesError, match="Declare GpuPools"):
+        recorder.run(
+            lambda: PackageProvider().construct("one", "gpucluster:index:GpuCluster", pools_keys()),
+            stack="ml",
+            config=GKE_ACCOUNT,
+        )
+
+
+def test_the_inputs_of_pools_are_the_keys_that_a_file_with_a_cluster_of_others_may_have() -> None:
+    assert [*GPU_POOLS["inputProperties"]] == [
+        "cloud",
+        "region",
+        "zones",
+        "existingCluster",
+        "security",
+        "autoscaling",
+        "gpuPools",
+        "budget",
+        "labels",
+        "tags",
+    ]
+    assert GPU_CLUSTER["inputProperties"].keys() >= {*GPU_POOLS["inputProperties"]} - {"existingCluster"}
+    assert "existingCluster" not in GPU_CLUSTER["inputProperties"]
+
+
 @pytest.mark.parametrize("cloud", ["kubeadm", "existing"])
 def test_machines_that_you_have_need_the_program_itself(cloud: str) -> None:
     with pytest.raises(SettingsError, match="cloud: only the program itself"):
@@ -104,8 +222,14 @@ def test_machines_that_you_have_need_the_program_itself(cloud: str) -> None:
 def test_every_input_has_a_description_and_is_known_before_the_program_runs() -> None:
     pools = SCHEMA["types"]["gpucluster:index:GpuPool"]["properties"]
     assert {"name", "gpu", "gpusPerNode", "capacity", "minNodes", "maxNodes"} <= pools.keys()
-    for section in (GPU_CLUSTER["inputProperties"], *(each["properties"] for each in SCHEMA["types"].values())):
-        assert all(key["description"] and key["plain"] for key in section.values())
+    sections = {name: each["inputProperties"] for name, each in SCHEMA["resources"].items()}
+    sections |= {name: each["properties"] for name, each in SCHEMA["types"].items()}
+    keys = {(name.rpartition(":")[2], key): each for name, section in sections.items() for key, each in section.items()}
+    assert all(each["description"] for each in keys.values())
+    assert {path for path, each in keys.items() if not each.get("plain")} == {
+        ("GpuPools", "existingCluster"),
+        *(("ExistingCluster", key) for key in ("name", "nodeClass", "nodeIdentity", "resourceGroup")),
+    }
 
 
 def test_a_list_may_be_written_as_its_only_item() -> None:

@@ -15,7 +15,7 @@ import yaml
 from components.settings import load
 from facts import catalog
 from rehearsal.engine.engine import gate_for
-from rehearsal.engine.stack import ROOT, resolve
+from rehearsal.engine.stack import ROOT, Stack, resolve
 from rehearsal.run.preview import Preview, preview
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import LANGUAGES, PREVIEW
@@ -54,10 +54,10 @@ def rewrite(project: Path, old: str, new: str) -> None:
     (project / "Pulumi.yaml").write_text(text.replace(old, new))
 
 
-def previewed(project: Path, languages: Path) -> Preview:
-    """A preview of the stack ``dev`` with the gate, offline."""
-    stack = replace(resolve("dev"), file=project / "Pulumi.dev.yaml")
-    return preview(stack, tools=languages, gate=gate_for(ROOT, "dev"), project=project)
+def previewed(project: Path, languages: Path, stack: Stack | None = None) -> Preview:
+    """A preview with the gate, offline, of the program's stack ``dev``, or of one with the account of another."""
+    stack = stack or replace(resolve("dev"), file=project / "Pulumi.dev.yaml")
+    return preview(stack, tools=languages, gate=gate_for(ROOT, stack.name), project=project)
 
 
 def pulumi(*arguments: str, languages: Path, home: Path) -> Path:
@@ -105,6 +105,41 @@ def test_a_program_in_yaml_gets_all_problems_in_the_words_of_a_stack_file(progra
     assert "Set the minimum to 0: the autoscaler adds nodes when a pod requests a GPU." in output
     assert "gpuPools[0].maxNodes: missing, and there is no default." in output
     assert "Traceback" not in output
+
+
+@pytest.fixture
+def pools_program(tmp_path: Path) -> Path:
+    """A copy of the example of pools on a cluster of others, which gets the cluster's name as an output."""
+    shutil.copytree(ROOT / "examples" / "yaml-pools", tmp_path / "project")
+    rewrite(tmp_path / "project", "../../components/package", str(PACKAGE))
+    rewrite(tmp_path / "project", "name: research", "name: {fn::secret: research}")
+    return tmp_path / "project"
+
+
+def test_pools_of_a_program_in_yaml_are_added_to_the_cluster_of_others(pools_program: Path, languages: Path) -> None:
+    result = previewed(pools_program, languages, resolve("examples/gke-existing-cluster.yaml"))
+    assert result.ok, result.output
+    declared = {(step.type, step.name) for step in result.result.outcome.steps if step.op == "create"}
+    assert {("gpucluster:index:GpuPools", "pools"), ("gcp:container/nodePool:NodePool", "pools-t4-1-pool")} <= declared
+    assert {type for type, _ in declared if "cluster:Cluster" in type} == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("{fn::secret: research}", "nobodys", "there is no cluster 'nobodys'"),
+        ("maxNodes: 2", "maxNodes: {fn::secret: 2}", "gpuPools[0].maxNodes: is an output or a secret"),
+        ("zones: [us-central1-a]", "teams: [{name: red, gpus: 1}]", "teams"),
+    ],
+)
+def test_why_pools_of_a_program_in_yaml_are_refused_is_one_sentence(
+    pools_program: Path, languages: Path, old: str, new: str, says: str
+) -> None:
+    rewrite(pools_program, old, new)
+    result = previewed(pools_program, languages, resolve("examples/gke-existing-cluster.yaml"))
+    assert not result.ok
+    assert says in result.output
+    assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize("cloud", ACCOUNTS)
