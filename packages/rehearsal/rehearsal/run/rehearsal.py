@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -38,7 +39,7 @@ from rehearsal.scenario.check import groups_of, offer_of, pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
-from rehearsal.scenario.player import PATIENCE_SECONDS, Player
+from rehearsal.scenario.player import CHANCE_SECONDS, PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import User, Watcher, let_in
 
@@ -233,6 +234,9 @@ class Rehearsal(Recorder[RunRecord]):
         developer = self._developer()
         self._let_in(engine, developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
+        assert self._admin is not None
+        # A Karpenter of the stack's own learns its pools when the update has ended.
+        self._wait(partial(autoscaler_messages.pools_ready, self._admin), CHANCE_SECONDS)
         seed, fabric = self._options.seed, outputs.get("fabricTest")
         return User(developer), derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, seed, fabric)
 

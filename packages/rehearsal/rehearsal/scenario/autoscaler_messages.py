@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, NoSuchKindError, Object
+from rehearsal.cluster.api import Api, NoSuchKindError, Object, condition
 from rehearsal.scenario.timeline import AUTOSCALER, Timeline
 
 FILES: Final = "*-calls.jsonl"
@@ -51,6 +51,12 @@ _SUMS: Final = ("Ready", "NodeClassReady")
 _HEALTH: Final = "NodeRegistrationHealthy"
 """Unknown for every pool that has not had a node since Karpenter started."""
 _LONGEST: Final = 400
+
+
+def pools_ready(api: Api) -> bool:
+    """Whether each NodePool is ready, as none is without Karpenter: one that is not takes no part in an order."""
+    pools = (api.find(_POOLS) or {}).get("items") or []
+    return all(condition(pool, "Ready") for pool in pools)
 
 
 def of_pools(api: Api, timeline: Timeline, calls: Calls) -> dict[str, str]:

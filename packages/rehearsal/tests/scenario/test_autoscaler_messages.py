@@ -12,7 +12,7 @@ from facts.concepts.pool import POOL_LABEL
 from packages.rehearsal.tests.objects import Cluster
 from rehearsal.checks import calls_allowed
 from rehearsal.cluster.api import Api, ApiResource, Object
-from rehearsal.scenario.autoscaler_messages import Calls, of_pools, read
+from rehearsal.scenario.autoscaler_messages import Calls, of_pools, pools_ready, read
 
 POOLS = "/apis/karpenter.sh/v1/nodepools"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
@@ -54,6 +54,25 @@ def nodepool(name: str, *conditions: tuple[str, str, str]) -> Object:
 
 def messages(api: Objects, cluster: Cluster | None = None, calls: Calls | None = None) -> dict[str, str]:
     return of_pools(cast(Api, api), (cluster or Cluster.empty()).timeline, calls or Calls())
+
+
+@pytest.mark.parametrize(
+    ("pools", "ready"),
+    [
+        ([], True),
+        ([[("Ready", "True", "")]], True),
+        ([[("Ready", "True", "")], [("Ready", "Unknown", "")]], False),
+        ([[("Ready", "False", "no subnets")], [("Ready", "True", "")]], False),
+        ([[]], False),
+    ],
+)
+def test_pools_are_ready_when_all_are(pools: list[Any], ready: bool) -> None:
+    items = [nodepool(f"t4-{number}", *conditions) for number, conditions in enumerate(pools)]
+    assert pools_ready(cast(Api, Objects(**{POOLS: {"items": items}}))) is ready
+
+
+def test_pools_are_ready_without_karpenter() -> None:
+    assert pools_ready(cast(Api, Objects(**{POOLS: None})))
 
 
 def test_nothing_where_all_is_well() -> None:
