@@ -44,8 +44,7 @@ def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
 
 
 PATIENCE_SECONDS: Final = 240.0
-"""Seconds without any event after which the scenario stops waiting. The slowest step, removal of an idle node by a
-Karpenter that the stack installs, takes about 30 s on a machine without other load."""
+"""Seconds without any event after which the scenario stops waiting."""
 
 CHANCE_SECONDS: Final = 60.0
 """The same for optional events and expected failures, and while a node is known to get no usable GPU."""

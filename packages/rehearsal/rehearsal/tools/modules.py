@@ -196,8 +196,16 @@ def _module(name: str) -> Module:
             for each in entry.get("copies", [])
         ),
         tuple(ModuleChart(**each) for each in entry.get("charts", [])),
-        tuple(Overlay(each["module"], each["path"], each["old"], each["new"]) for each in entry.get("edits", [])),
+        tuple(map(_edit, entry.get("edits", []))),
     )
+
+
+def _edit(entry: Mapping[str, str]) -> Overlay:
+    """One of a module's edits. With ``as`` it is the edit of the same text that another of these modules has."""
+    if "as" in entry:
+        (same,) = (each for each in _module(entry["as"]).edits if each.old == entry["old"])
+        return same
+    return Overlay(entry["module"], entry["path"], entry["old"], entry["new"])
 
 
 PULUMI: Final = _module("pulumi")

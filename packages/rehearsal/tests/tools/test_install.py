@@ -21,7 +21,19 @@ from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
 from rehearsal.tools.install import archives_of, install
-from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
+from rehearsal.tools.modules import (
+    KARPENTER,
+    KARPENTER_AWS,
+    LAB,
+    MODULES,
+    PULUMI,
+    REHEARSAL,
+    Copies,
+    Module,
+    ModuleChart,
+    Overlay,
+    Stamp,
+)
 from rehearsal.tools.progress import NoSpace, Progress
 
 pytestmark = pytest.mark.slow
@@ -131,6 +143,21 @@ def test_an_edit_leaves_the_published_module(environ: dict[str, str], go: FakeGo
     assert (store.directory / "go.mod").read_text().endswith("=> example.org/store v1.2.3\n"), "its own is untouched"
     expected = [(True, False), (False, True)]
     assert [("-modfile=" in call, call.endswith("cmd/lint")) for call in go.calls("build")] == expected
+
+
+@pytest.mark.parametrize("module", [KARPENTER, KARPENTER_AWS], ids=lambda module: module.name)
+def test_no_karpenter_waits_for_long(module: Module) -> None:
+    waits = {
+        ("pkg/controllers/disruption/consolidation.go", "ValidationDelay = 5 * time.Second"),
+        ("pkg/controllers/disruption/controller.go", "pollingPeriod = time.Second"),
+        (
+            "pkg/controllers/state/statenode.go",
+            "min(2*options.FromContext(ctx).BatchMaxDuration, 6*time.Second)",
+        ),
+        ("pkg/controllers/node/termination/controller.go", "if cond == nil && MinDrainTime < 0 {"),
+    }
+    assert waits <= {(edit.path, edit.new) for edit in module.edits}
+    assert {edit.module for edit in module.edits} == {"sigs.k8s.io/karpenter"}
 
 
 @pytest.mark.parametrize(("text", "times"), [("const long = 16\n", 0), ("long = 15\nlong = 15\n", 2)])
