@@ -84,9 +84,9 @@ class Prices:
         if price is not None:
             return price
         on_demand = None if region is None else self.machine(region, machine, spot=False)
-        if on_demand is None and (region is None or region in self._regions):
+        if on_demand is None and (region is None or region in self.regions):
             base = self.machine(self.reference_region, machine, spot=False) or max(
-                (each for other in self._regions if (each := self.machine(other, machine, spot=False)) is not None),
+                (each for other in self.regions if (each := self.machine(other, machine, spot=False)) is not None),
                 key=lambda each: each.usd,
                 default=None,
             )
@@ -110,13 +110,14 @@ class Prices:
 
     def _disk_at_most(self, region: str | None, gib: int) -> Price | None:
         disk, reference = None if region is None else self.disk(region, gib), self.disk(self.reference_region, gib)
-        if disk is not None or reference is None or (region is not None and region not in self._regions):
+        if disk is not None or reference is None or (region is not None and region not in self.regions):
             return disk
         ratio = max((ratio for _, _, ratio in self._compared(_OF_DISKS)), default=1.0)
         return replace(reference, usd=reference.usd * ratio, at_most=True)
 
     @cached_property
-    def _regions(self) -> frozenset[str]:
+    def regions(self) -> frozenset[str]:
+        """The cloud's regions."""
         return frozenset(row["region"] for row in rows(self.cloud, "zones"))
 
     @cached_property

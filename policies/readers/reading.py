@@ -165,7 +165,7 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
 
 
 def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
-    """Everything together of what was ``read``, by resource. A group that its cluster lists as well counts once."""
+    """Everything together of what was ``read``, by resource. A group that its cluster lists alike counts once."""
     listed: list[Item] = []
     apart: list[Item] = []
     for in_one_resource in read_items:
@@ -173,7 +173,9 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     stack = Stack.of([*listed, *apart])
     own = _of(NodeGroup, apart)
     groups = [*(group for group in _of(NodeGroup, listed) if not any(_same(group, other) for other in own)), *own]
-    added = {(item.kind, item.name): item for item in _of(AddedPlacement, apart)}
+    added: dict[tuple[str, str], list[AddedPlacement]] = {}
+    for item in _of(AddedPlacement, apart):
+        added.setdefault((item.kind, item.name), []).append(item)
     own_prices = {item.pool: item for item in _of(PoolPrice, apart)}
     return replace(
         stack,
@@ -183,17 +185,21 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     )
 
 
-def _admitted(workload: Workload, added: Mapping[tuple[str, str], AddedPlacement]) -> Workload:
-    """The workload with what the cluster adds to its pods."""
+def _admitted(workload: Workload, added: Mapping[tuple[str, str], Sequence[AddedPlacement]]) -> Workload:
+    """The workload with what the cluster adds to its pods. Of several RuntimeClasses or namespaces of that name any may
+    be meant: it may tolerate what one of them does, and what it selects is unknown where two differ."""
     for key in (("RuntimeClass", workload.runtime_class or ""), ("Namespace", workload.namespace)):
-        if (more := added.get(key)) is None:
-            continue
-        tolerations: Maybe[tuple[Toleration, ...]] = UNKNOWN
-        selector: Maybe[Mapping[str, str]] = UNKNOWN
-        if workload.tolerations is not UNKNOWN and more.tolerations is not UNKNOWN:
-            tolerations = (*workload.tolerations, *more.tolerations)
-        if workload.node_selector is not UNKNOWN and more.node_selector is not UNKNOWN:
-            selector = {**more.node_selector, **workload.node_selector}
+        tolerations: Maybe[tuple[Toleration, ...]] = workload.tolerations
+        selector: Maybe[Mapping[str, str]] = {}
+        for more in added.get(key, ()):
+            if tolerations is not UNKNOWN:
+                tolerations = UNKNOWN if more.tolerations is UNKNOWN else (*tolerations, *more.tolerations)
+            if selector is not UNKNOWN and more.node_selector not in ({}, selector):
+                selector = UNKNOWN if selector else more.node_selector
+        if workload.node_selector is not UNKNOWN and selector is not UNKNOWN:
+            selector = {**selector, **workload.node_selector}
+        else:
+            selector = UNKNOWN
         workload = replace(workload, tolerations=tolerations, node_selector=selector)
     return workload
 
@@ -203,8 +209,14 @@ def _of(kind: type[T], items: Iterable[object]) -> tuple[T, ...]:
 
 
 def _same(one: NodeGroup, other: NodeGroup) -> bool:
-    """Whether two declarations are about one pool; pools and clusters of one name in two places are not."""
-    return (one.cluster, one.name, one.kind) == (other.cluster, other.name, other.kind) and same_place(one, other)
+    """Whether two declarations are about one pool, and say the same: of two that differ, the cloud takes one."""
+    named = [(each.cluster, each.name, each.kind) for each in (one, other)]
+    return named[0] == named[1] and same_place(one, other) and _said(one) == _said(other)
+
+
+def _said(group: NodeGroup) -> object:
+    nodes = group.nodes
+    return group.scaling, group.initial_nodes, group.gpus.per_node, nodes.machine_types, nodes.taints
 
 
 def _unreadable(resource: Declared, why: str) -> Unreadable:
@@ -249,12 +261,53 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
         group = replace(group, scaling=replace(group.scaling, **reserved))
     if group.nodes.dearest_hourly_usd is None and group.scaling.max_nodes != 0:
         group = priced_by_types(group, region_of_group(group, clusters), lambda _: None)
-    if own is None or own.hourly_usd is None or own.hourly_usd <= 0:
+    if own is None or own.hourly_usd is None:
         return group
-    # The program says it, and is what the gate judges: it lowers no list price. The gate's configuration may.
-    listed, known = group.nodes.dearest_hourly_usd, not group.nodes.price_at_most
-    usd = max(listed, own.hourly_usd) if known and isinstance(listed, (int, float)) else own.hourly_usd
-    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=usd, price_at_most=False))
+    # The program says it, and is what the gate judges: it lowers no list price, and in place of one that is not known
+    # it has to be one that such machines can have. The gate's configuration may say less.
+    listed = group.nodes.dearest_hourly_usd
+    if group.kind == "owned" and listed is None:
+        least: float | None = 0.0
+    elif isinstance(listed, (int, float)) and not group.nodes.price_at_most:
+        least = listed
+    else:
+        least = None if listed is UNKNOWN else _least_usd(group)
+    nodes = replace(group.nodes, dearest_hourly_usd=own.hourly_usd, price_at_most=False)
+    return group if least is None or own.hourly_usd <= least else replace(group, nodes=nodes)
+
+
+def _least_usd(group: NodeGroup) -> float | None:
+    """The least that the dearest machine of the group may cost: the lowest price of its type in any region or, for a
+    type without any, that of as many GPUs (or chips) of the dearest kind of its cloud; ``None`` where neither is known.
+    """
+    cloud, gpus = group.sold_by or group.cloud, group.gpus.per_node
+    if cloud not in catalog.PLUGINS:
+        return None
+    by_gpus = None if gpus is UNKNOWN or gpus == 0 else gpus * _dearest_gpu(cloud, group.gpus.resource)
+    named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
+    least = [by_gpus if (usd := _lowest(cloud, each)) is None else usd for each in named]
+    known = [usd for usd in least if usd is not None]
+    return max(known) if known and len(known) == len(group.nodes.machine_types) else None
+
+
+@cache
+def _lowest(cloud: str, machine: str) -> float | None:
+    """The lowest price of the machine type in any region, on demand or spot."""
+    listed, prices = _listed(cloud, machine), catalog.of(cloud).prices
+    each = (prices.machine(region, listed, spot=spot) for region in prices.regions for spot in (False, True) if listed)
+    return min((price.usd for price in each if price is not None), default=None)
+
+
+@cache
+def _dearest_gpu(cloud: str, resource: str) -> float:
+    """The highest of the prices of one GPU, each the lowest that is known of its machine type."""
+    of_resource = (
+        (usd, machine.gpus)
+        for name, machine in gpu_machines(cloud).items()
+        if resource_of_machines(cloud, [name]) == resource and machine.gpus
+        if (usd := _lowest(cloud, name)) is not None
+    )
+    return max((usd / gpus for usd, gpus in of_resource), default=0.0)
 
 
 def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[str], float | None]) -> NodeGroup:

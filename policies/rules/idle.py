@@ -244,12 +244,16 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
 
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    """Pods that always run: the minimum of the workload's scaler, or its number of replicas."""
-    return next((scaler.least for scaler in _scalers(workload, stack)), workload.always)
+    """Pods that always run: the minimum of the workload's scaler, the largest of several, or its number of replicas."""
+    return _largest([scaler.least for scaler in _scalers(workload, stack)] or [workload.always])
 
 
 def _scheduled_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    return next((scaler.scheduled for scaler in _scalers(workload, stack)), 0)
+    return _largest([scaler.scheduled for scaler in _scalers(workload, stack)] or [0])
+
+
+def _largest(numbers: list[Maybe[int]]) -> Maybe[int]:
+    return UNKNOWN if UNKNOWN in numbers else max(number for number in numbers if number is not UNKNOWN)
 
 
 def _scalers(workload: Workload, stack: Stack) -> list[PodScaler]:

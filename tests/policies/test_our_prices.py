@@ -70,7 +70,10 @@ def test_without_a_price_of_its_own_a_pool_has_none_of_those(cloud: str, autosca
         (0.0, "p5.48xlarge", None),
         (-1000.0, "p5.48xlarge", None),
         (1000.0, "p5.48xlarge", 1000.0),
-        (0.5, "x9z.metal", 0.5),
+        (0.5, "x9z.metal", None),
+        (0.01, "p6e-gb300.36xlarge", None),
+        (0.01, "p5e.48xlarge", None),
+        (900.0, "p5e.48xlarge", 900.0),
         (-1.0, "x9z.metal", None),
     ],
 )
@@ -82,6 +85,18 @@ def test_a_price_of_the_program_lowers_no_list_price(written: float, machine: st
     pool = Declared("gpucluster:index:GpuNodePool", "x", "urn:x", {"pool": "p", "hourlyUsd": written})
     (listed,), (priced,) = (read_stack(linked(each)).groups for each in ([group], [group, pool]))
     assert priced.nodes.dearest_hourly_usd == (listed.nodes.dearest_hourly_usd if usd is None else usd)
+
+
+@pytest.mark.parametrize(("written", "counted"), [(0.01, False), (90.0, True)])
+def test_in_place_of_an_upper_limit_counts_a_price_that_the_machine_has(written: float, counted: bool) -> None:
+    """Of a region that is not known; Amazon's lowest price of these eight H100 is above 20 dollars."""
+    size = {"minSize": 0, "maxSize": 20, "desiredSize": 0}
+    inputs = {"instanceTypes": ["p5.48xlarge"], "scalingConfig": size, "labels": {POOL_LABEL: "p"}}
+    group = Declared("aws:eks/nodeGroup:NodeGroup", "g", "urn:g", inputs)
+    pool = Declared("gpucluster:index:GpuNodePool", "x", "urn:x", {"pool": "p", "hourlyUsd": written})
+    (priced,) = read_stack(linked([group, pool])).groups
+    assert (priced.nodes.dearest_hourly_usd == written) is counted
+    assert priced.nodes.price_at_most is not counted
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)

@@ -135,12 +135,18 @@ def _pod_of(source: Declared) -> Any:
     return at(source.properties, "spec", "template", "spec")
 
 
+_APPS: Final = ("Deployment", "ReplicaSet", "StatefulSet")
+
+
 def _scaler(declared: Declared, least: tuple[str, ...], default: int) -> Iterable[PodScaler]:
     spec = declared.properties.get("spec")
     target = at(spec, "scaleTargetRef")
+    kind, group = known_text(at(target, "kind")) or "Deployment", known_text(at(target, "apiVersion")) or "apps/v1"
+    if kind in _APPS and group.partition("/")[0] not in ("apps", "extensions"):
+        return  # another kind of that name
     if (name := known_text(at(target, "name"))) is not None:
         yield PodScaler(
-            kind=known_text(at(target, "kind")) or "Deployment",
+            kind=kind,
             namespace=declared.namespace,
             name=name,
             least=amount(at(spec, *least), default),

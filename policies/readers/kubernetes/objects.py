@@ -212,9 +212,7 @@ def _in_text(value: str) -> tuple[Any, list[Mapping[str, Any]]]:
     documents = manifests(value)
     if any(isinstance(each, Mapping) and UNKNOWN in (each.get("apiVersion"), each.get("kind")) for each in documents):
         return value, []  # whatever kind it is
-    parts = [
-        (None, [each]) if _is_manifest(each) and not _is_list(each) else whole_objects(each) for each in documents
-    ]
+    parts = [(None, [each]) if _is_manifest(each) and not _is_list(each) else whole_objects(each) for each in documents]
     objects = [each for _, inner in parts for each in inner]
     return ([part for part, _ in parts] if objects else value), objects
 
