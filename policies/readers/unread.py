@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
 from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL, only_gpu_nodes
+from facts.catalog.tables import Row
 from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, items
@@ -39,7 +41,7 @@ _HARMLESS: Final = re.compile(
     r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
 )
 _HARMLESS_GROUPS: Final = tuple(row["group"] for row in rows("readers", "harmless_groups"))
-_OPAQUE: Final = {row["type"]: row["why"] for row in rows("readers", "opaque")}
+_OPAQUE: Final = rows("readers", "opaque")
 _TOOLS: Final = re.compile(
     r"\b(?:eksctl|gcloud\s+(?:beta\s+)?(?:container|compute)|az\s+(?:aks|vm|vmss)|aws\s+(?:eks|ec2|autoscaling)|kops|"
     r"kubectl|helm|terraform|tofu|karpenter)\b"
@@ -49,11 +51,11 @@ _HOLDERS: Final = re.compile(r"kubectl:|kubernetes:(?:yaml|[^:/]*\.)")
 _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by hand and exempt it by name."
 
 
-def unread(resource: Declared) -> Iterable[NotEvaluated]:
-    """The report on a resource that no reader knows."""
+def unread(resource: Declared, calls: Iterable[str] = ()) -> Iterable[NotEvaluated]:
+    """The report on a resource that no reader knows, or that makes ``calls`` which its reader does not know."""
     if resource.type.startswith("pulumi:") or resource.properties.get("templateBody") is UNKNOWN:
         return
-    why = _opaque(resource)
+    why = next((f"it calls {call}, which the gate does not read" for call in calls), "") or _opaque(resource)
     mention = _gpu_mention(resource)
     if not why and not mention:
         return
@@ -66,10 +68,17 @@ def unread(resource: Declared) -> Iterable[NotEvaluated]:
 def _opaque(resource: Declared) -> str:
     if _HOLDERS.match(resource.type) and any(manifest_text(text) for _, text in _texts(_body(resource.properties))):
         return "it holds a manifest that the gate cannot read"
-    why = next((reason for pattern, reason in _OPAQUE.items() if matches(resource.type, pattern)), "")
+    why = next((row["why"] for row in _OPAQUE if matches(resource.type, row["type"]) and _says(resource, row)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
     return "" if _has_its_files(resource) else why
+
+
+def _says(resource: Declared, row: Row) -> bool:
+    """Whether a property says what the row is about; one that is not known may."""
+    field, _, pattern = row["if"].partition("=")
+    value = resource.properties.get(field)
+    return not field or value is UNKNOWN or (isinstance(value, str) and fnmatchcase(value, pattern))
 
 
 def _has_its_files(resource: Declared) -> bool:

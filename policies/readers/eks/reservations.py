@@ -19,6 +19,7 @@ from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Properties, Reader
 from policies.readers.spelling import in_camel_case
 from policies.readers.spelling import parsed as parsed_text
+from policies.readers.unread import unread
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
@@ -101,25 +102,49 @@ _CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...]]]] = {
 }
 
 
+# Calls that add no machine and run no script: those that read, by the beginnings that the page below lists; those that
+# take away; and those of services that have no machines with GPUs, or start what is declared by itself.
+_ADDS_NOTHING: Final = re.compile(
+    r"\w+:(?:get|describe|list|poll|receive|search|scan|query|select|read|lookup|discover|validate|batch(?:Get|Describe|Read)"
+    r"|head|stop|terminate|delete|deregister|cancel|tag|untag)[A-Z].*"
+    r"|(?:apigateway|athena|backup|bedrock\w*|cloudwatch\w*|comprehend\w*|dynamodb|ec[rs]|events|eventbridge|firehose|glue"
+    r"|kinesis|kms|lambda|polly|rds\w*|redshift\w*|rekognition|s3\w*|secretsmanager|ses\w*|sfn|sns|sqs|states|textract"
+    r"|transcribe|translate):.*|batch:submitJob.*",
+)
+
+
+def _others(calls: Iterable[str]) -> Iterator[str]:
+    """The calls of which no size is read and that may add machines; a suffix says how long to wait for them."""
+    for call in calls:
+        name = call.partition(".")[0]
+        if name and name not in _CALLS and not _ADDS_NOTHING.fullmatch(name):
+            yield name
+
+
 def read_event_schedule(declared: Declared) -> Iterable[Item]:
-    """``aws:scheduler/schedule:Schedule``, if it calls the API that changes the size of a group.
+    """``aws:scheduler/schedule:Schedule``: it may call any API.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
     """
     target = declared.properties.get("target")
     call = str(at(target, "arn")).partition(":aws-sdk:")[2]
     yield from _sizes(call, parsed(at(target, "input")), "target.input", declared, "schedule")
+    yield from unread(declared, _others([call]))
 
 
 def read_state_machine(declared: Declared) -> Iterable[Item]:
     """``aws:sfn/stateMachine:StateMachine``: its tasks may call any API.
 
-    https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+    https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html,
+    https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
     """
+    calls = []
     for state in _objects(parsed(declared.properties.get("definition"))):
-        call = str(at(state, "Resource")).partition(":aws-sdk:")[2]
+        call = str(at(state, "Resource")).partition(":states:::")[2].removeprefix("aws-sdk:")
+        calls.append(call)
         for where in ("Parameters", "Arguments"):
             yield from _sizes(call, at(state, where), f"definition … {where}", declared, "state machine")
+    yield from unread(declared, _others(calls))
 
 
 def read_automation(declared: Declared) -> Iterable[Item]:
@@ -130,11 +155,18 @@ def read_automation(declared: Declared) -> Iterable[Item]:
     content = declared.properties.get("content")
     if _SCRIPT.search(str(content)):
         yield _opaque(declared)
+    calls = []
     for step in _objects(parsed_text(content)):
         inputs = at(step, "inputs")
         api = str(at(inputs, "Api"))
         call = f"{str(at(inputs, 'Service')).lower()}:{api[:1].lower()}{api[1:]}"
+        calls += [call] if isinstance(at(inputs, "Api"), str) else [_ACTIONS.get(str(at(step, "action")), "")]
         yield from _sizes(call, inputs, "content … inputs", declared, "document")
+    yield from unread(declared, _others(calls))
+
+
+# https://docs.aws.amazon.com/systems-manager/latest/userguide/automation-actions.html
+_ACTIONS: Final = {"aws:createStack": "cloudformation:createStack", "aws:runInstances": "ec2:runInstances"}
 
 
 def read_association(declared: Declared) -> Iterable[Item]:

@@ -15,6 +15,7 @@ from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import parsed
+from policies.readers.unread import unread
 
 _TEMPLATES: Final = (
     "gcp:compute/instanceTemplate:InstanceTemplate",
@@ -175,9 +176,34 @@ _RESIZED: Final = re.compile(r"/(?:nodePools|instanceGroupManagers)/([^/:?]+)(?:
 _SIZES: Final = (("nodeCount",), ("autoscaling", "minNodeCount"), ("autoscaling", "totalMinNodeCount"))
 
 
+# A call of an API of Google's: https://docs.cloud.google.com/apis/docs/overview. Older addresses have the service in
+# their path, regional ones the region beside it.
+_API: Final = re.compile(
+    r"https?://(?:www\.googleapis\.com/(\w+)|((?!www\.)[\w-]+)(?:\.[\w-]+)*\.googleapis\.com)(/[^?]*)?", re.IGNORECASE
+)
+# Calls of which the sizes are read, that take away, or that run what is declared by itself; services without machines.
+_HARMLESS: Final = re.compile(
+    r".*/(?:nodePools|instanceGroupManagers)/[^/]+[:/](?:setSize|autoscaling|resize)|.*/(?:stop|suspend|delete\w*)"
+    r"|(?:[\w-]+-)?run/.*:run"
+    r"|(?:[\w-]+-)?(?:bigquery\w*|cloudbilling|cloudfunctions|cloudtasks|firestore|fcm|logging|monitoring|pubsub"
+    r"|secretmanager|sheets|sqladmin|storage\w*|workflowexecutions)(?:/.*)?",
+    re.IGNORECASE,
+)
+
+
+def _call(target: Any) -> str:
+    """The service and path of a call that may add machines; ``""`` for another."""
+    match = _API.match(str(at(target, "uri")))
+    if match is None or str(at(target, "httpMethod")).upper() in ("GET", "HEAD", "OPTIONS", "DELETE"):
+        return ""
+    call = f"{match[1] or match[2]}{match[3] or ''}"
+    return "" if _HARMLESS.fullmatch(call) else call
+
+
 def read_job(declared: Declared) -> Iterable[Item]:
-    """``gcp:cloudscheduler/job:Job``, if it calls the API that changes the size of a pool or a group."""
+    """``gcp:cloudscheduler/job:Job``: it may call any API."""
     target = declared.properties.get("httpTarget")
+    yield from unread(declared, filter(None, [_call(target)]))
     match = _RESIZED.search(str(at(target, "uri")))
     if match is None:
         return
