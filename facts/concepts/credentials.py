@@ -114,6 +114,8 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     # https://docs.cloud.google.com/docs/authentication/api-keys
     "a Google API key": r"\bAIza[\w-]{35}",
     "a Google OAuth client's secret": r"\bGOCSPX-[\w-]{20,}",
+    # https://developers.google.com/identity/protocols/oauth2/web-server#httprest_3
+    "a person's refresh token of Google": r"(?<![\w/])1//[\w-]{20,}",
     # https://learn.microsoft.com/purview/sit-defn-azure-ad-client-secret
     "an Azure application's secret": r"\b[\w~.-]{3}8Q~[\w~.-]{31,}",
     # https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string
@@ -216,11 +218,19 @@ _LITERAL: Final = re.compile(
 _KEY_IN_BASE64: Final = r"client-key-data\W{1,8}LS0tLS1CRUdJTi"
 _CONTENT: Final = r"(?![\"'|()\[\]*.$^])"
 """Not a pattern or a list of what a scanner looks for."""
+_JWK: Final = rf"{_QUOTE}kty{_QUOTE}"
+_JWK_PART: Final = rf"{_QUOTE}[dk]{_QUOTE}\s*:\s*{_QUOTE}[\w-]{{20,}}"
 _PEOPLES_KEYS: Final = {
     # These stand beside a certificate as well, and never belong to it.
     "a key of an SSH user": rf"-----BEGIN OPENSSH PRIVATE KEY-----{_CONTENT}",
     "a key of a service account": rf"private_key{_QUOTE}\s*:\s*{_QUOTE}{_BEGIN}",
     "a user's key in a kubeconfig": _KEY_IN_BASE64,
+    # https://the.earth.li/~sgtatham/putty/latest/htmldoc/AppendixC.html
+    "a key of PuTTY": r"PuTTY-User-Key-File-\d: ",
+    # 32 bytes: https://man7.org/linux/man-pages/man8/wg.8.html#CONFIGURATION_FILE_FORMAT
+    "a key of WireGuard": rf"\bPrivateKey{_IS}[A-Za-z0-9+/]{{42}}[AEIMQUYcgkosw048]=",
+    # https://www.rfc-editor.org/rfc/rfc7517, https://www.rfc-editor.org/rfc/rfc7518#section-6
+    "a private JSON Web Key": rf"{_JWK}[^{{}}]{{1,4000}}?{_JWK_PART}|{_JWK_PART}[^{{}}]{{1,4000}}?{_JWK}",
 }
 _STATIC: Final = {
     what: re.compile(form)
@@ -264,6 +274,7 @@ _HINTS: Final = (
         "dapi",
         "AGE-SECRET-",
     ),
+    *("1//", "PuTTY", "PrivateKey", "kty"),
     *("k_live_", "SG.", "sig=", "tskey-", "_v1_", "ATATT3", "gsk_", "r8_", "rpa_"),
     *("/webhooks/", ":AA", "_authToken", "sq0csp-", "-us", "AKCp", "K10"),
 )
@@ -275,6 +286,9 @@ _PUBLISHED: Final = re.compile(
     r"|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 _PUBLISHED_HINTS: Final = ("EXAMPLE", "Eby8vdM02xNOcqFl")
+# What stands for a key in a page, as in gitleaks' list of what is allowed; no key has that many in a row:
+# https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml
+_FILLED: Final = re.compile(r"x{15,}|X{15,}|0{15,}")
 
 
 def static_key_in(text: str, *, private: bool = True) -> str:
@@ -282,13 +296,15 @@ def static_key_in(text: str, *, private: bool = True) -> str:
 
     ``private``: private keys count, too. Keys that vendors publish as examples do not.
     """
+    whole = text
     if any(hint in text for hint in _PUBLISHED_HINTS):
         text = _PUBLISHED.sub(" ", text)
+    text = _FILLED.sub(" ", text)
     if any(hint in text for hint in _HINTS):
         for what, form in _STATIC.items():
             if (private or what != _PRIVATE_KEY) and form.search(text):
                 return what
-    if "eyJ" in text and any(_never_ends(match[1]) for match in _JWT.finditer(text)):
+    if "eyJ" in whole and any(_never_ends(match[1]) for match in _JWT.finditer(whole)):
         return "a token without an end"
     bare = text.casefold().replace("_", "").replace("-", "").replace(".", "")
     named = any(hint in bare for hint in _CLOUDS_HINTS) and _CLOUDS_NAMED.search(text)
@@ -322,7 +338,8 @@ def names_clouds_key(name: str) -> bool:
 
 def is_literal(value: str) -> bool:
     """Whether a value stands for itself: no reference of a shell or a template, no path, no published example."""
-    return _LITERAL.fullmatch(value) is not None and _PUBLISHED.fullmatch(value) is None
+    example = _PUBLISHED.fullmatch(value) or _FILLED.search(value)
+    return _LITERAL.fullmatch(value) is not None and example is None
 
 
 def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:

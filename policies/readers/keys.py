@@ -8,13 +8,17 @@ https://learn.microsoft.com/azure/key-vault/keys/how-to-configure-key-rotation
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 from typing import Final
 
+from facts.catalog.tables import Row
 from facts.concepts.credentials import static_key_in
 from facts.concepts.declared import Credential, EncryptionKey
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, flag, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, flag, items, negation, text
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.tables import rows
 
 
 def read_amazons(declared: Declared) -> Iterable[Item]:
@@ -51,17 +55,9 @@ def _exists(value: object) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else value not in (None, "")
 
 
-# Types that always are a long-lived key; passwords of azuread are valid for two years by default.
-_LASTING: Final = {
-    "aws:iam/accessKey:AccessKey": "the access key '{}'",
-    "aws:iam/serviceSpecificCredential:ServiceSpecificCredential": "the key '{}' of one service",
-    "azure:containerservice/tokenPassword:TokenPassword": "the password '{}' of a container registry",
-    "azuread:index/applicationPassword:ApplicationPassword": "the password '{}' of an application",
-    "azuread:index/servicePrincipalPassword:ServicePrincipalPassword": "the password '{}' of an application",
-    "gcp:projects/apiKey:ApiKey": "the API key '{}'",
-    "gcp:serviceaccount/key:Key": "the service account key '{}'",
-    "gcp:storage/hmacKey:HmacKey": "the HMAC key '{}'",
-}
+_MADE: Final = rows("readers", "made_keys")
+_YEAR: Final = timedelta(days=366)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _GOOGLES: Final = ("gcp", "google", "google-beta", "google-native")
 _AZURES: Final = ("azapi", "azure", "azure-native", "azure-nextgen", "azuread", "azurerm")
 _AZURES_SECRETS: Final = ("clientSecret", "clientCertificatePassword", "clientCertificate")
@@ -72,9 +68,60 @@ _LOGINS: Final = ("token", "password", "clientKey")
 _SHORT_LIVED: Final = ("ya29.", "k8s-aws-v1.")
 
 
-def read_lasting(declared: Declared) -> Iterable[Item]:
-    """A key that never ends by itself, or after years."""
-    yield Credential(_LASTING[declared.type].format(declared.name), True, declared.urn)
+def _made(row: Row) -> Reader:
+    """The reader of a type that makes a key."""
+
+    def read(declared: Declared) -> Iterable[Item]:
+        static = negation(_ends(declared.properties.get(row["ends"])))
+        yield Credential(row["what"].format(declared.name), static, declared.urn)
+
+    return read
+
+
+def _ends(end: object) -> Maybe[bool]:
+    """Whether this is an end within a year: a date, a number of seconds, or something else that is given."""
+    if end is UNKNOWN:
+        return UNKNOWN
+    if isinstance(end, str) and (day := _DATE.match(end)):
+        try:
+            return date.fromisoformat(day.group()) - date.today() <= _YEAR
+        except ValueError:
+            return False
+    seconds = int(end) if isinstance(end, str) and end.lstrip("-").isdigit() else end
+    if isinstance(seconds, (int, float)):
+        return 0 < seconds <= _YEAR.total_seconds()
+    return bool(end)
+
+
+def read_login(declared: Declared) -> Iterable[Item]:
+    """``aws:iam/userLoginProfile:UserLoginProfile``: a person's password, in the state unless it is encrypted.
+
+    https://www.pulumi.com/registry/packages/aws/api-docs/iam/userloginprofile/
+    """
+    if declared.properties.get("pgpKey") in (None, ""):
+        yield Credential(f"the password '{declared.name}' of a user", True, declared.urn)
+
+
+def read_storage_user(declared: Declared) -> Iterable[Item]:
+    """A user of a storage account who logs in by SSH, with a password that Azure makes.
+
+    https://learn.microsoft.com/azure/storage/blobs/secure-file-transfer-protocol-support-authorize-access
+    """
+    enabled = either(flag(declared.properties.get(name)) for name in ("hasSshPassword", "sshPasswordEnabled"))
+    if enabled is not False:
+        yield Credential(f"the password '{declared.name}' of a storage account", enabled, declared.urn)
+
+
+def read_registry_token(declared: Declared) -> Iterable[Item]:
+    """``azure-native:containerregistry:Token`` with passwords.
+
+    https://learn.microsoft.com/azure/container-registry/container-registry-token-based-repository-permissions
+    """
+    passwords = at(declared.properties, "credentials", "passwords")
+    listed = [passwords] if passwords is UNKNOWN else items(passwords)
+    static = either(negation(_ends(at(each, "expiry"))) for each in listed)
+    if static is not False:
+        yield Credential(f"a password of token '{declared.name}' of a container registry", static, declared.urn)
 
 
 def read_application(declared: Declared) -> Iterable[Item]:
@@ -134,7 +181,7 @@ def read_azures_provider(declared: Declared) -> Iterable[Item]:
 
 
 READERS: Final[Mapping[str, Reader]] = {
-    **dict.fromkeys(_LASTING, read_lasting),
+    **{row["type"]: _made(row) for row in _MADE},
     **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native")},
     **{f"pulumi:providers:{package}": read_googles_provider for package in _GOOGLES},
     **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
@@ -144,6 +191,10 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:kms/cryptoKey:CryptoKey": read_googles,
     "azure:containerservice/registry:Registry": read_registry,
     "azure-native*:containerregistry*:Registry": read_registry,
+    "azure-native*:containerregistry*:Token": read_registry_token,
+    "aws:iam/userLoginProfile:UserLoginProfile": read_login,
+    "azure:storage/localUser:LocalUser": read_storage_user,
+    "azure-native*:storage*:LocalUser": read_storage_user,
     "azure:keyvault/key:Key": read_azures,
     "azure-native*:keyvault*:Key": read_azures,
 }

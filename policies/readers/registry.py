@@ -23,6 +23,7 @@ from policies.readers.taints import Additions
 T = TypeVar("T")
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "argocd": ("readers.keys",),
     "aws": (
         "readers.kubernetes.chart_values",
         "readers.eks.clusters",
@@ -49,15 +50,22 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "azure-nextgen": ("readers.keys", "dialects.arm"),
     "azuread": ("readers.keys",),
     "azurerm": ("readers.keys", "dialects.tools"),
+    "cloudflare": ("readers.keys",),
+    "databricks": ("readers.keys",),
+    "datadog": ("readers.keys",),
+    "digitalocean": ("readers.keys",),
     "eks": ("dialects.pulumi_eks",),
     "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.gke.rights", "readers.keys"),
+    "gitlab": ("readers.keys",),
     "google": ("readers.gke.rights", "readers.keys", "dialects.tools"),
     "google-native": ("readers.gke.rights", "readers.keys", "dialects.google_native"),
     "google-beta": ("readers.gke.rights", "readers.keys", "dialects.tools"),
     "gpucluster": ("readers.pool_prices", "readers.joined"),
     "gpucluster-machines": ("readers.own_machines",),
+    "grafana": ("readers.keys",),
     "helm": ("dialects.gitops", "readers.keys"),
-    "rancher2": ("dialects.platform_rights",),
+    "pulumiservice": ("readers.keys",),
+    "rancher2": ("dialects.platform_rights", "readers.keys"),
     "kubectl": ("dialects.tools", "readers.keys"),
     "kubernetes": (
         "dialects.tools",
