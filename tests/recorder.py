@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from asyncio import events
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, cast
+from typing import Any, ParamSpec, TypeVar, cast
 from unittest import mock
 
 import pulumi
@@ -22,6 +21,7 @@ from tests import aks_answers, eks_answers, gke_answers
 
 Properties = dict[str, Any]
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,11 @@ class Cloud(mocks.Mocks):
 
     def __init__(self, recording: Recording, deployed: Recording | None = None) -> None:
         self._recording, self._deployed = recording, deployed
+        self.asked: Properties = {}
+        """The inputs of the last resource, as the SDK decoded them: that takes a tenth of a run."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, Properties]:
+        self.asked = args.inputs
         outputs = dict(args.inputs)
         if args.typ.startswith("gcp:compute/"):
             outputs["selfLink"] = f"https://compute.example/{args.inputs['name']}"
@@ -190,7 +193,8 @@ class RecordingMonitor(mocks.MockMonitor):
     """A mock engine that keeps what it is asked."""
 
     def __init__(self, recording: Recording, new: Collection[str], deployed: Recording | None = None) -> None:
-        super().__init__(Cloud(recording, deployed))
+        self._cloud = Cloud(recording, deployed)
+        super().__init__(self._cloud)
         self._recording = recording
         self._new = new
 
@@ -199,7 +203,7 @@ class RecordingMonitor(mocks.MockMonitor):
         if request.type in self._new:
             response.id = ""
         if request.type != "pulumi:pulumi:Stack":
-            self._recording.resources.append(registration_of(response.urn, request))
+            self._recording.resources.append(registration_of(response.urn, request, self._cloud.asked))
             self._recording.states[response.urn] = reveal(response.object)[0]
         return response
 
@@ -258,6 +262,7 @@ def run_on(
         ThreadPoolExecutor(1) as apart,
         mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace),
         mock.patch.object(pulumi.log, "debug", _nothing),
+        mock.patch.object(mocks, "_sync_await", at_once),
     ):
         apart.submit(_run, monitor, program, project, stack, config, secrets, preview).result()
 
@@ -268,30 +273,25 @@ def _nothing(*_: Any, **__: Any) -> None: ...
 class _AtOnce(asyncio.SelectorEventLoop):
     """Has the mock engine's answer at once: the SDK asks for it in another thread, as an engine's takes its time."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._engines = asyncio.new_event_loop()
-
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """``func`` is called here and now."""
         assert executor is None, "the SDK names no executor"
         answer: asyncio.Future[Any] = self.create_future()
-        # As in that thread, no loop runs: the mock engine runs one, and must not go on with the program meanwhile.
-        events._set_running_loop(None)
-        asyncio.set_event_loop(self._engines)
         try:
             answer.set_result(func(*args))
         except Exception as error:
             answer.set_exception(error)
-        finally:
-            asyncio.set_event_loop(self)
-            events._set_running_loop(self)
         return answer
 
-    def close(self) -> None:
-        """Close both loops."""
-        self._engines.close()
-        super().close()
+
+def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns that waits for nothing, as the one that encodes plain values, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast("T", end.value)
+    coroutine.close()
+    raise AssertionError(f"{coroutine.__qualname__} waits for something")
 
 
 def warnings(run: Callable[[], Recording]) -> str:
@@ -372,9 +372,9 @@ def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: 
     )
 
 
-def registration_of(urn: str, request: Any) -> Registration:
-    """What the engine is asked to register as ``urn``, from the SDK's ``request``."""
-    inputs, secrets = reveal(request.object)
+def registration_of(urn: str, request: Any, decoded: Properties | None = None) -> Registration:
+    """What the engine is asked to register as ``urn``, from the SDK's ``request`` and, if known, its inputs."""
+    inputs, secrets = reveal(request.object) if decoded is None else _reveal(decoded)
     return Registration(
         urn=urn,
         type=request.type,
@@ -407,6 +407,9 @@ def _names(inputs: Properties) -> tuple[Any, ...]:
 
 def reveal(struct: Any) -> tuple[Properties, frozenset[str]]:
     """The properties in the clear, and which of them are secret."""
-    properties = rpc.deserialize_properties(struct)
+    return _reveal(rpc.deserialize_properties(struct))
+
+
+def _reveal(properties: Properties) -> tuple[Properties, frozenset[str]]:
     secrets = {key for key, value in properties.items() if rpc.is_rpc_secret(value)}
     return {key: rpc.unwrap_rpc_secret(value) for key, value in properties.items()}, frozenset(secrets)

@@ -5,13 +5,11 @@ It is a process of its own because an older version's packages have the names of
 
 from __future__ import annotations
 
-import asyncio
 import os
 import runpy
 import sys
 import threading
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -91,9 +89,7 @@ class _NoMocks(mocks.Mocks):
 
 
 def _marshal(properties: dict[str, Any]) -> Any:
-    # The program also asks in the thread of its event loop.
-    with ThreadPoolExecutor(1) as apart:
-        return apart.submit(asyncio.run, rpc.serialize_properties(properties, {})).result()
+    return recorder.at_once(rpc.serialize_properties(properties, {}))
 
 
 def main(project: Path, pipe: Connection) -> None:
