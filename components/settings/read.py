@@ -240,7 +240,11 @@ def _encrypted_account(key: str) -> Problem:
 
 def _config(file: Path, stack: str) -> Mapping[object, object]:
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_StrictLoader)
+        text = file.read_text(encoding="utf-8")
+        try:
+            content = yaml.load(text, Loader=_FastLoader)
+        except yaml.YAMLError:  # said in the words of the other parser
+            content = yaml.load(text, Loader=_StrictLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([Problem(str(file), f"cannot be read: {error}", "Check the path")], stack=stack) from None
     except yaml.YAMLError as error:
@@ -261,7 +265,7 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
     return config
 
 
-class _StrictLoader(yaml.SafeLoader):
+class _UniqueKeys(yaml.constructor.SafeConstructor):
     """YAML as the engine reads it: a duplicate key in a mapping is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -274,3 +278,11 @@ class _StrictLoader(yaml.SafeLoader):
                 )
             keys.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+class _StrictLoader(_UniqueKeys, yaml.SafeLoader):
+    pass
+
+
+class _FastLoader(_UniqueKeys, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
+    """With libyaml, where PyYAML was built with it: in a tenth of the time."""
