@@ -67,6 +67,11 @@ def settings_of(file: Path) -> Settings:
     return from_stack_file(file)
 
 
+def cloud_of(file: Path) -> str:
+    """The cloud of a stack file, without the rest of its settings: those of all files take each worker a second."""
+    return str(read_yaml(file)["config"]["gpucluster:cloud"])
+
+
 def run_with(
     config: dict[str, Any],
     stack: str,

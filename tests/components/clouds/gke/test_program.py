@@ -9,11 +9,11 @@ import pytest
 from components.clouds.gke.identity import STREAMING_ROLE
 from tests import one_stack
 from tests.recorder import Recording, Registration
-from tests.stacks import STACK_FILES, run_program, run_with, settings_of, stack_name
+from tests.stacks import STACK_FILES, cloud_of, run_program, run_with, settings_of, stack_name
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
-FILES = [file for file in (*STACK_FILES, *one_stack.files()) if settings_of(file).cloud == "gke"]
+FILES = [file for file in (*STACK_FILES, *one_stack.files()) if cloud_of(file) == "gke"]
 
 each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
 

@@ -11,7 +11,7 @@ from components.settings.quotas import UNLIMITED, listed, used
 from facts.catalog.gke.rights import OF_SETTINGS
 from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
-from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
+from tests.stacks import ROOT, STACK_FILES, cloud_of, run_program, settings_of
 
 
 class Role(NamedTuple):
@@ -38,7 +38,7 @@ ROLES = {
     "roles/secretmanager.admin": Role("secretmanager", ("secretmanager.secrets.",)),
     "roles/storage.admin": Role("storage", ("storage.buckets.",)),
 }
-GKE = [file for file in STACK_FILES if settings_of(file).cloud == "gke"]
+GKE = [file for file in STACK_FILES if cloud_of(file) == "gke"]
 TPU7X = {"name": "tpu7x", "gpu": "google-tpu7x", "gpusPerNode": 4, "maxNodes": 2, "hourlyUsd": 1}
 
 
