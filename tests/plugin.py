@@ -74,17 +74,39 @@ _REHEARSALS: Final = "packages/rehearsal/tests/rehearsals/"
 _STACK_BY_STACK: Final = f"{_REHEARSALS}test_clouds.py"
 _ALONE: Final = ("test_a_stack_passes_and_its_report_has_the_observations[dev]",)
 """Tests that take minutes and share no folder with others of their file."""
+_EVERY_PROGRAM: Final = "every program"
+_UPDATES: Final = "every update"
+_TOGETHER: Final = {
+    "tests/components/clouds/gke/test_program.py": _EVERY_PROGRAM,
+    "tests/components/clouds/gke/test_rights.py": _EVERY_PROGRAM,
+    "tests/components/test_provider_schema.py": _EVERY_PROGRAM,
+    "tests/components/test_published_offer.py": _EVERY_PROGRAM,
+    "tests/components/test_user_admission.py": _EVERY_PROGRAM,
+    "tests/policies/test_our_prices.py": _EVERY_PROGRAM,
+    "tests/program/test_dependencies.py": _EVERY_PROGRAM,
+    "tests/program/test_outputs.py": _EVERY_PROGRAM,
+    "tests/program/test_pins.py": _EVERY_PROGRAM,
+    "tests/program/test_program.py": _EVERY_PROGRAM,
+    "packages/rehearsal/tests/checks/test_objects.py": _EVERY_PROGRAM,
+    "packages/rehearsal/tests/upgrade/test_commands.py": _UPDATES,
+    "packages/rehearsal/tests/upgrade/test_upgrade.py": _UPDATES,
+}
+"""Files that look at the same: the program on every stack file (40 s), every update from the released version. Another
+worker would make it again."""
 
 
 class _FilesAndStacks(LoadFileScheduling):
-    """A worker gets a file at a time; where each test takes minutes, all tests of one stack, which share its folder."""
+    """A worker gets a file at a time, or all that look at the same; where each test takes minutes, all tests of one
+    stack, which share its folder."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
         if test in _ALONE:
             return nodeid
         stack = re.search(r"\[(.+?)(-all|-brief)?\]", test)
-        return f"{file}::{stack[1]}" if stack and file == _STACK_BY_STACK else file
+        if stack and file == _STACK_BY_STACK:
+            return f"{file}::{stack[1]}"
+        return _TOGETHER.get(file, file)
 
 
 @pytest.hookimpl(optionalhook=True)
