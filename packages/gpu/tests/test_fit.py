@@ -80,6 +80,22 @@ def test_a_larger_node_is_larger_than_those_that_the_pods_may_use() -> None:
     assert ([each.name for each in large.pools], large.larger) == (["own-4"], False)
 
 
+@pytest.mark.parametrize(
+    ("pools", "line"),
+    [
+        ((pool(spot=True),), "t4-1: 1 nvidia-t4 spot per node, "),
+        ((pool(),), "t4-1: 1 nvidia-t4 per node, "),
+        ((pool("t4-1-spot", spot=True), pool(preference=1)), "t4-1-spot, then t4-1: 1 nvidia-t4 per node, "),
+    ],
+)
+def test_who_gets_a_node_that_may_be_reclaimed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: Run, pools: tuple[PoolOffer, ...], line: str
+) -> None:
+    with serving(inventory(offer(*pools))) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"gke": url})))
+        assert line in gpu("fit")[1]
+
+
 def test_the_command_knows_whose_pods_it_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: Run) -> None:
     with serving(inventory(offer(OWN))) as url:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"gke": url})))

@@ -71,7 +71,9 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
     total = f", {nodes_for(fit, request)} nodes" if request.workers > fit.pods_per_node else ""
     arm = f", Arm CPUs: the image must be for {fit.platform}" if ARCH_LABEL in fit.kind else ""
-    node = f"{first.gpus.per_node} {first.gpus.type} per node{_of_teams(first)}"
+    # Of a fallback order the pools' names say which is spot.
+    spot = " spot" if all(pool.scaling.spot for pool in fit.pools) else ""
+    node = f"{first.gpus.per_node} {first.gpus.type}{spot} per node{_of_teams(first)}"
     return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, request, nodes)}"
 
 
