@@ -99,6 +99,12 @@ class RetainedCluster:
         return answer
 
 
+def variables_of(environment: Path) -> dict[str, str]:
+    """Those of a shell that has read the file, at 80 columns."""
+    read = subprocess.run(["sh", "-ec", f". {environment} && env -0"], capture_output=True, text=True, check=True)
+    return {**dict(pair.split("=", 1) for pair in read.stdout.split("\0") if pair), "COLUMNS": "80"}
+
+
 @contextlib.contextmanager
 def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
     """The stack rehearsed with further ``arguments`` and kept, then stopped.
@@ -111,9 +117,7 @@ def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
         line = next(line for line in output.splitlines() if line.startswith("  . "))
         environment = Path(line.split()[1])
         assert environment.stat().st_mode & 0o077 == 0, "it holds the state's passphrase"
-        read = subprocess.run(["sh", "-ec", f". {environment} && env -0"], capture_output=True, text=True, check=True)
-        variables = dict(pair.split("=", 1) for pair in read.stdout.split("\0") if pair)
-        yield RetainedCluster(output, {**variables, "COLUMNS": "80"})
+        yield RetainedCluster(output, variables_of(environment))
     finally:
         stopped, _ = rehearse("stop", str(stack)).communicate(timeout=PATIENCE)
     assert "stopped" in stopped
