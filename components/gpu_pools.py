@@ -310,10 +310,14 @@ class GpuPools(pulumi.ComponentResource):
         return replace(survey, problems=(*survey.problems, problem), reader=None)
 
     def _own_pools(self) -> set[str]:
-        """Names of the pools of this stack: of the settings, and deployed ones that this update may remove."""
-        tokens = self._joining.pool_tokens
-        deployed = [self._deployed.outputs(token, name) for token in tokens for name in self._deployed.names(token)]
-        return {*(pool.name for pool in self.settings.gpu_pools), *map(self._joining.pool_name, deployed)}
+        """Names of the pools of this stack: of the settings, and deployed ones that this update may remove, also those
+        of another autoscaler."""
+        deployed = {
+            each.pool_name(self._deployed.outputs(each.pool_token, name))
+            for each in self.cloud.joining.values()
+            for name in self._deployed.names(each.pool_token)
+        }
+        return {*(pool.name for pool in self.settings.gpu_pools), *deployed}
 
     def _place(self, view: ClusterLookup) -> str:
         return f"{self.settings.project}/{view.location}/{view.name}"
@@ -324,8 +328,8 @@ class GpuPools(pulumi.ComponentResource):
         if provider.get("clusterIdentifier") not in (None, identifier(self._place(view))):
             return False
         name = f"{self._name}-{pool.name}-pool"
-        states = (self._deployed.outputs(token, name) for token in self._joining.pool_tokens)
-        return any(self._joining.has_pool(view, pool, state) for state in states if state)
+        states = ((each, self._deployed.outputs(each.pool_token, name)) for each in self.cloud.joining.values())
+        return any(each.has_pool(view, pool, state) for each, state in states if state)
 
     def _taken(self, view: ClusterLookup) -> Iterator[Problem]:
         """Pools of others with our names."""

@@ -374,6 +374,8 @@ def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planne
     found = [each for each in found if not (operators and _of_operator(each))]
     found += [workload for each, workload in operators if _enabled(each, "devicePlugin")]
     for pool, group in plan.groups:
+        if not pool.gpus.of_nvidia:  # as all of this software is
+            continue
         reaching = [plugin for plugin in found if _runs_on(plugin, group)]
         if not reaching and plan.needs_plugin(pool):
             text = f"no device plugin reaches {pool.name}, so its nodes would start and offer no GPUs"

@@ -279,9 +279,9 @@ class Joining:
     - ``look_again``: what is known by then, and the resource → the same with what the cloud says of that
     - ``cluster``: settings, what will be known of the cluster, the same once it takes the pools, and what the stack has
       deployed → what declares pools there
+    - ``pool_token``: the type of a pool's main resource; ``pool_name``: its outputs → the pool's name there
     - ``has_pool``: what the cloud says of the cluster, a pool, and the outputs that the stack has of it → whether it is
-      the stack's own, in that cluster
-    - ``pool_tokens``: the types of a pool's main resource; ``pool_name``: its outputs → the pool's name there
+      the stack's own, in that cluster; of an object its UID says so
     - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
     - ``node_labels``: labels that a pool's nodes have there beside the pool's own
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
@@ -293,8 +293,7 @@ class Joining:
 
     look: Callable[[Settings, Collection[str], pulumi.Resource], Awaitable[ClusterLookup]]
     cluster: Callable[[Settings, pulumi.Output[ClusterLookup], pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
-    has_pool: Callable[[ClusterLookup, Pool, Mapping[str, Any]], bool]
-    pool_tokens: Sequence[str]
+    pool_token: str
     own_daemon: Callable[[Mapping[str, Any]], bool]
     node_labels: Callable[[Pool], Mapping[str, str]]
     other_plugin: Callable[[Pool, str], Problem | None]
@@ -302,6 +301,7 @@ class Joining:
     listed_notes: Callable[[Lists], Iterable[str]] = lambda lists: ()
     look_inside: LookInside | None = None
     look_again: Callable[[ClusterLookup, pulumi.Resource], Awaitable[ClusterLookup]] | None = None
+    has_pool: Callable[[ClusterLookup, Pool, Mapping[str, Any]], bool] = lambda view, pool, state: False
     needs_plugin: Callable[[Pool], bool] = lambda pool: False
     pool_name: Callable[[Mapping[str, Any]], str] = _named
     needs_driver: Callable[[Pool], bool] = lambda pool: False

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
 from components.resources import documents
+from components.settings import Problem
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.pool import Pool
 
@@ -51,6 +52,20 @@ def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[Gpu
 def managed_device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """The same for pools of NVIDIA's GPUs with ``drivers: managed``; others leave driver and plugin to their user."""
     return device_plugin([pool for pool in pools if pool.gpus.of_nvidia and pool.gpus.drivers == "managed"])
+
+
+def has_software_of_others(pool: Pool) -> bool:
+    """Whether its nodes get their device plugin from others alone."""
+    return pool.gpus.drivers == "none"
+
+
+def second_plugin(pool: Pool, plugin: str) -> Problem | None:
+    """The problem of a pool that would have ``plugin`` of others beside the program's: a node has one device plugin."""
+    if has_software_of_others(pool):
+        return None
+    text = f"{plugin} would offer the GPUs of {pool.name}, as the program's own device plugin does"
+    remedy = "To use it, write drivers: none. To keep it away, write taints that it does not tolerate"
+    return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
 def plugin_of_maker(

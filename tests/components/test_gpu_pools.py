@@ -802,6 +802,7 @@ OPERANDS: Final = "nvidia.com/gpu.deploy.operands"
         ({"tolerations": GPUS, "nodeSelector": {"cloud.google.com/gke-nodepool": "theirs"}}, {}, ""),
         ({"tolerations": GPUS, "nodeSelector": {"team": "theirs"}}, {}, ""),
         ({}, {}, ""),
+        ({"tolerations": EVERYTHING}, TPU7X, ""),  # it finds no GPUs there
         ({"tolerations": GPUS}, WITHOUT_GKES, ""),
         ({"tolerations": GPUS}, {**WITHOUT_GKES, "timeSharing": {"clientsPerGpu": 2}}, "decides how they are divided"),
     ],

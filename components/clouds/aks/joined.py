@@ -34,6 +34,8 @@ from components.clouds.base import (
     too_old,
 )
 from components.clouds.deployed import Deployed
+from components.clouds.device_plugin import has_software_of_others, second_plugin
+from components.resources import ClusterObjects
 from components.settings import Problem, Settings
 from components.settings.limits.aks.pools import FIRST_FOR_AMD
 from facts.catalog.aks.cloud import CATALOG
@@ -425,8 +427,9 @@ def _minutes(text: str) -> float:
     return (durations.seconds(text) or 0.0) / 60
 
 
-class JoinedAks(JoinedCluster):
-    """Pools on the cluster; agent pools take their place and settings of what was looked up."""
+class AgentPools(JoinedCluster, NodePools):
+    """Agent pools, with place and settings of what was looked up. Each waits for the one before: AKS refuses an
+    operation on a pool while another of the cluster runs (https://github.com/Azure/AKS/issues/4522)."""
 
     def __init__(
         self,
@@ -436,45 +439,50 @@ class JoinedAks(JoinedCluster):
         deployed: Deployed,
     ) -> None:
         self._settings, self._found, self._view = settings, found, view
+        self._context: PoolsContext | None = None
+        self._last: list[pulumi.Resource] = []
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Azure runs the autoscaler, or node auto-provisioning."""
-        if self._settings.autoscaler == auto_provisioning.NAME:
-            return _Provisioned(self._settings, self._found, objects)
-        context = PoolsContext(
+        """Azure runs it."""
+        self._context = PoolsContext(
             settings=self._settings,
             name=self._view.apply(lambda known: known.name),
             group=self._view.apply(lambda known: known.network["resourceGroup"]),
             running_pools=JoinedPools(self._found, objects.parent),
             theirs=self._view.apply(lambda known: known.nodes),
         )
-        return _AgentPools(context)
-
-
-class _AgentPools(NodePools):
-    """Each pool waits for the one before: AKS refuses an operation on a pool while another of the cluster runs
-    (https://github.com/Azure/AKS/issues/4522)."""
-
-    def __init__(self, context: PoolsContext) -> None:
-        self._context = context
-        self._last: list[pulumi.Resource] = []
+        return self
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One GPU pool."""
+        assert self._context is not None
         declared = pools.agent_pool(self._context, name, pool, self._last, opts)
         self._last = [declared]
         return declared
 
 
-class _Provisioned(NodePools):
+class Provisioned(JoinedCluster, NodePools):
     """Objects of the cluster, whose Karpenter Azure runs."""
 
-    def __init__(self, settings: Settings, found: pulumi.Output[ClusterLookup], objects: AdminObjects) -> None:
-        self._settings, self._found, self._objects = settings, found, objects.objects
+    def __init__(
+        self,
+        settings: Settings,
+        found: pulumi.Output[ClusterLookup],
+        view: pulumi.Output[ClusterLookup],
+        deployed: Deployed,
+    ) -> None:
+        self._settings, self._found = settings, found
         self._weights = _weights(settings)
+        self._objects: ClusterObjects | None = None
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Azure runs it."""
+        self._objects = objects.objects
+        return self
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """A NodePool with an AKSNodeClass of its own. Karpenter ends the nodes of a NodePool before it is gone."""
+        assert self._objects is not None
         assert opts.parent is not None
         after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
         made_of = auto_provisioning.node_class(pool, subnet=None, tags={})
@@ -502,8 +510,7 @@ class _Provisioned(NodePools):
 
 
 def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
-    """The provider keeps the place of an agent pool among its inputs. A NodePool is an object: its UID says whose it
-    is."""
+    """The provider keeps the place of an agent pool among its inputs."""
     return state.get("name") == pool_name(pool.name)
 
 
@@ -523,20 +530,6 @@ def _node_labels(pool: Pool) -> dict[str, str]:
     if pool.scaling.spot:
         labels["kubernetes.azure.com/scalesetpriority"] = "spot"
     return {**labels, **pools.without_operator(pool)}
-
-
-def _of_others(pool: Pool) -> bool:
-    """Whether driver and device plugin are those of others: https://learn.microsoft.com/azure/aks/use-nvidia-gpu"""
-    return pool.gpus.of_nvidia and pool.gpus.drivers == "none"
-
-
-def _other_plugin(pool: Pool, plugin: str) -> Problem | None:
-    """A node has one device plugin: that of the program, or that of others."""
-    if not pool.gpus.of_nvidia or _of_others(pool):
-        return None
-    text = f"{plugin} would offer the GPUs of {pool.name}, as the program's own device plugin does"
-    remedy = "To use it, write drivers: none. To keep it away, write taints that it does not tolerate"
-    return Problem(f"{pool.declared_at}.drivers", text, remedy)
 
 
 def _listed_notes(lists: Lists) -> Iterator[str]:
@@ -573,17 +566,27 @@ def _may_have_gpus(node_pool: Mapping[str, Any]) -> bool:
 
 _AGENT_POOLS: Final = Joining(
     look=look,
-    cluster=JoinedAks,
+    cluster=AgentPools,
+    pool_token=_AGENT_POOL,
     has_pool=_has_pool,
-    pool_tokens=(_AGENT_POOL, _NODE_POOL),
     own_daemon=CATALOG.nodes.runs,
     node_labels=_node_labels,
-    other_plugin=_other_plugin,
-    needs_plugin=_of_others,
-    needs_driver=_of_others,
+    other_plugin=second_plugin,
+    needs_plugin=has_software_of_others,
+    # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
+    needs_driver=has_software_of_others,
 )
-JOINING: Final[Mapping[str, Joining]] = {
-    "managed": _AGENT_POOLS,
-    auto_provisioning.NAME: replace(_AGENT_POOLS, lists=(_NODE_POOLS,), listed_notes=_listed_notes),
-}
+_PROVISIONED: Final = Joining(
+    look=look,
+    cluster=Provisioned,
+    pool_token=_NODE_POOL,
+    own_daemon=_AGENT_POOLS.own_daemon,
+    node_labels=_node_labels,
+    other_plugin=second_plugin,
+    needs_plugin=has_software_of_others,
+    needs_driver=has_software_of_others,
+    lists=(_NODE_POOLS,),
+    listed_notes=_listed_notes,
+)
+JOINING: Final[Mapping[str, Joining]] = {"managed": _AGENT_POOLS, auto_provisioning.NAME: _PROVISIONED}
 """By autoscaler."""

@@ -21,6 +21,7 @@ from components.clouds import node_pools
 from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools, too_old
 from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
+from components.clouds.device_plugin import has_software_of_others, second_plugin
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.endpoint import kubeconfig, login
 from components.clouds.eks.karpenter import NODE_POOL
@@ -461,21 +462,12 @@ class JoinedEks(JoinedCluster, NodePools):
         )
 
 
-def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
-    """A NodePool is an object: its UID says whose it is, and whether it is there."""
-    return False
-
-
 def other_plugin(pool: Pool, plugin: str) -> Problem | None:
     """A node has one device plugin: that of the image or of the program, or that of others."""
-    if pool.gpus.drivers == "none":
-        return None
-    if pool.nodes.image == "bottlerocket":
+    if pool.nodes.image == "bottlerocket" and not has_software_of_others(pool):
         text = f"{plugin} would offer the GPUs of {pool.name}, as Bottlerocket's own device plugin does"
         return Problem(f"{pool.declared_at}.taints", text, "Write taints that it does not tolerate")
-    text = f"{plugin} would offer the GPUs of {pool.name}, as the program's own device plugin does"
-    remedy = "To use it, write drivers: none. To keep it away, write taints that it does not tolerate"
-    return Problem(f"{pool.declared_at}.drivers", text, remedy)
+    return second_plugin(pool, plugin)
 
 
 JOINING: Final = Joining(
@@ -483,11 +475,10 @@ JOINING: Final = Joining(
     look_inside=look_inside,
     look_again=look_again,
     cluster=JoinedEks,
-    has_pool=_has_pool,
-    pool_tokens=(NODE_POOL,),
+    pool_token=NODE_POOL,
     own_daemon=CATALOG.nodes.runs,
     lists=(_CLASSES, _POOLS, NODES),
     node_labels=_node_labels,
     other_plugin=other_plugin,
-    needs_plugin=lambda pool: pool.gpus.drivers == "none",
+    needs_plugin=has_software_of_others,
 )

@@ -363,11 +363,11 @@ JOINING: Final = Joining(
     look_inside=look_inside,
     cluster=JoinedGroups,
     has_pool=lambda view, pool, state: (state.get("clusterName"), _name(state)) == (view.name, pool.name),
-    pool_tokens=(pools.NODE_GROUP,),
+    pool_token=pools.NODE_GROUP,
     pool_name=_name,
     own_daemon=joined.JOINING.own_daemon,
     lists=(joined.NODES,),
     node_labels=_node_labels,
     other_plugin=joined.other_plugin,
-    needs_plugin=lambda pool: pool.gpus.drivers == "none",
+    needs_plugin=joined.JOINING.needs_plugin,
 )
