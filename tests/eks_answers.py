@@ -171,6 +171,15 @@ def _cluster(asked: Mapping[str, Any]) -> dict[str, Any]:
     return CLUSTERS.get(asked["name"], CLUSTER)
 
 
+def _template(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """One by its id or name, or the provider's error:
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/tfresource/not_found_error.go"""
+    known = next((TEMPLATES[asked[key]] for key in ("id", "name") if asked.get(key) in TEMPLATES), None)
+    if known is None:
+        raise LookupError("no matching EC2 Launch Template found")
+    return {**asked, **known}
+
+
 def _subnet(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {**asked, **{**SUBNETS, **COMPANYS, **PUBLIC_SUBNETS}[asked["id"]]}
 
@@ -186,7 +195,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:eks/getCluster:getCluster": _cluster,
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:autoscaling/getGroup:getGroup": lambda asked: {**asked, **SCALING},
-    "aws:ec2/getLaunchTemplate:getLaunchTemplate": lambda asked: {**asked, **TEMPLATES[asked["id"]]},
+    "aws:ec2/getLaunchTemplate:getLaunchTemplate": _template,
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:eks/getNodeGroup:getNodeGroup": lambda asked: {**asked, **NODE_GROUPS[asked["nodeGroupName"]]},
     "aws:eks/getNodeGroups:getNodeGroups": lambda asked: {"names": [*NODE_GROUPS]},

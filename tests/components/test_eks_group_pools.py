@@ -325,6 +325,21 @@ def test_what_amazon_says_instead_is_told(server: ApiServer) -> None:
     assert "Ask the account's administrator for eks:ListNodegroups" in text
 
 
+def test_a_launch_template_of_others_with_a_pools_name_is_refused_by_the_preview(server: ApiServer) -> None:
+    with mock.patch.dict(TEMPLATES, {"research-t4-1-a": {}}):
+        text = refusal(new=["none"])
+        assert "gpuPools[0].name: there is a launch template 'research-t4-1-a' already, which this" in text
+        assert "aws ec2 delete-launch-template --launch-template-name research-t4-1-a --region us-west-2" in text
+
+
+def test_its_own_launch_template_is_no_problem_also_without_its_group(server: ApiServer) -> None:
+    """As after an update that was interrupted between the two."""
+    first = update()
+    first.resources = [each for each in first.resources if each.type != GROUP]
+    with mock.patch.dict(TEMPLATES, {"research-t4-1-a": {}}):
+        assert update(deployed=first).only(TEMPLATE).inputs["name"] == "research-t4-1-a"
+
+
 @pytest.mark.parametrize(("nodes", "version"), [(0, "1.34"), (2, "1.33")])
 def test_a_pool_with_nodes_keeps_its_size_and_version(server: ApiServer, nodes: int, version: str) -> None:
     first = update()

@@ -21,6 +21,7 @@ from components.clouds.data_lookup import first_block
 from components.clouds.deployed import Deployed
 from components.clouds.eks import joined, pools
 from components.clouds.eks.joined import NAME, PUBLIC, SUBNET, ask, ask_for
+from components.clouds.eks.node_template import LAUNCH_TEMPLATE, template_name
 from components.clouds.eks.running_groups import ENDED, RunningGroup, running_group
 from components.settings import Problem, Settings
 from facts.catalog.eks import node_tags
@@ -35,6 +36,9 @@ _GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 # Its answer is about the template's latest version:
 # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/ec2_launch_template_data_source.go
 _TEMPLATE: Final = "aws:ec2/getLaunchTemplate:getLaunchTemplate"
+# Words of the provider for a template that is not there:
+# https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/tfresource/not_found_error.go
+_NO_TEMPLATE: Final = "no matching EC2 Launch Template found"
 _IDENTITY: Final = "existingCluster.nodeIdentity"
 _SUBNETS: Final = "existingCluster.subnets"
 _SECURITY_GROUPS: Final = "existingCluster.securityGroups"
@@ -66,6 +70,7 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
         subnets = dict(zip(ids, found, strict=True))
         security_groups = list(written.security_groups) if written else []
         sets = [security_groups] if security_groups else await _security_groups(view, theirs, parent)
+        taken = await _taken_templates(settings, view, parent)
     except Exception as error:  # the SDK raises no type of its own
         text = f"the node groups of '{view.name}' cannot be looked up: {error}"
         return replace(view, kubeconfig="", problems=(Problem(NAME, text, ask_for(_RIGHTS)),))
@@ -92,7 +97,7 @@ async def look(settings: Settings, own: Collection[str], parent: pulumi.Resource
             if (group.get("labels") or {}).get(POOL_LABEL) == name
         },
         unknown={**view.unknown, **({PUBLIC: joined.SEVERAL} if len(public) > 1 else {})},
-        problems=tuple(_problems(settings, view, roles, sets, subnets, by_zone)),
+        problems=(*_problems(settings, view, roles, sets, subnets, by_zone), *taken),
     )
 
 
@@ -114,6 +119,34 @@ async def _security_groups(
     found = {id: _named_by(answer) for id, answer in zip(named, answers, strict=True)}
     own = [view.network["clusterSecurityGroupId"]] if "clusterSecurityGroupId" in view.network else []
     return [[*each] for each in sorted({tuple(found.get(template) or own) for template in templates})]
+
+
+async def _taken_templates(settings: Settings, view: ClusterLookup, parent: pulumi.Resource) -> list[Problem]:
+    """A problem for each pool whose launch template has a name that one of others has."""
+    own = set(Deployed().ends(LAUNCH_TEMPLATE, "", "name").values())
+    names = {template_name(view.name, pool): pool for pool in settings.gpu_pools}
+    new = [name for name in names if name not in own]
+    there = await asyncio.gather(*(_has_template(name, parent) for name in new))
+    return [
+        Problem(
+            f"{names[name].declared_at}.name",
+            f"there is a launch template '{name}' already, which this stack did not make",
+            "Choose another name, or if nobody uses it: aws ec2 delete-launch-template "
+            f"--launch-template-name {name} --region {settings.region}",
+        )
+        for name, taken in zip(new, there, strict=True)
+        if taken
+    ]
+
+
+async def _has_template(name: str, parent: pulumi.Resource) -> bool:
+    try:
+        await ask(_TEMPLATE, {"name": name}, parent)
+    except Exception as error:  # the SDK raises no type of its own
+        if _NO_TEMPLATE in str(error):
+            return False
+        raise
+    return True
 
 
 def _named_by(template: Mapping[str, Any]) -> list[str]:

@@ -50,13 +50,19 @@ _MIG_MODELS: Final[Mapping[str, str]] = {
 https://github.com/bottlerocket-os/bottlerocket-core-kit/tree/develop/sources/nvidia-migmanager"""
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/create-launch-template.html
 _TEMPLATE_NAME_LIMIT: Final = 128
+LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 _TAGGED: Final = ("instance", "volume", "network-interface")
+
+
+def template_name(cluster: str, pool: Pool) -> str:
+    """That of a pool's launch template."""
+    return shortened(f"{cluster}-{pool.name}", _TEMPLATE_NAME_LIMIT)
 
 
 def launch_template(context: NodesContext, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """The template of one pool; its output ``latestVersion`` changes whenever the template does."""
     labels = context.settings.labels
-    template = context.named(lambda cluster: shortened(f"{cluster}-{pool.name}", _TEMPLATE_NAME_LIMIT))
+    template = context.named(lambda cluster: template_name(cluster, pool))
     inputs: eks.LaunchTemplate = {
         "name": template,
         "description": f"Nodes of pool {pool.name}",
@@ -105,9 +111,7 @@ def launch_template(context: NodesContext, name: str, pool: Pool, opts: pulumi.R
     # A new version replaces every node of a group, which a label for billing does not justify:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
-    return declare(
-        "aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, options, outputs=["latestVersion"]
-    )
+    return declare(LAUNCH_TEMPLATE, f"{name}-template", inputs, options, outputs=["latestVersion"])
 
 
 METADATA_OPTIONS: Final[eks.LaunchTemplateMetadataOptions] = {

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError, maker
+from rehearsal.providers.eks.base.account import Account, AwsError, maker, not_found
 from rehearsal.providers.eks.base.addon_pods import default_version
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
@@ -134,7 +134,13 @@ def _launch_template(account: Account, args: Properties) -> Properties:
     """The security groups of its latest version:
     https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/ec2_launch_template_data_source.go
     """
-    data = scaling_group.template(account, {"id": args["id"], "version": "$Latest"})["LaunchTemplateData"]
+    try:
+        found = scaling_group.template(account, {**args, "version": "$Latest"})
+    except AwsError as error:
+        if not not_found(error):
+            raise
+        raise ProviderError("no matching EC2 Launch Template found") from None
+    data = found["LaunchTemplateData"]
     interfaces = [{"securityGroups": each.get("Groups") or []} for each in data.get("NetworkInterfaces") or ()]
     return {"vpcSecurityGroupIds": data.get("SecurityGroupIds") or [], "networkInterfaces": interfaces}
 
