@@ -17,7 +17,7 @@ import yaml
 
 from rehearsal.engine.engine import has_secure_values, user_passphrase
 from rehearsal.engine.stack import StackError
-from rehearsal.tools.modules import HELM, REHEARSAL, Module
+from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL, Module
 
 GATE: Final = "gate.json"
 """The gate's configuration, in the program's folder; without one, ``policies/config/default.json`` applies."""
@@ -59,15 +59,23 @@ class ForeignProgram:
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """The clouds' plugins that it may start."""
+        """The clouds' plugins that it may start, first those that its stack file configures."""
         from facts import catalog
 
-        return tuple(sorted(set(catalog.PLUGINS.values()) & set(self.packages)))
+        config = (yaml.safe_load(self.file.read_text()) or {}).get("config") if self.file.is_file() else None
+        configured = {str(key).partition(":")[0] for key in config or ()}
+        installed = set(catalog.PLUGINS.values()) & set(self.packages)
+        return tuple(sorted(installed, key=lambda plugin: (plugin not in configured, plugin)))
 
     @property
     def tools(self) -> tuple[Module, ...]:
-        """The upstream programs that its rehearsal runs."""
-        return (*REHEARSAL, HELM)
+        """The upstream programs that its rehearsal runs, with those of each autoscaler that it may install."""
+        from facts import catalog
+
+        clouds = [catalog.of(cloud) for cloud, plugin in catalog.PLUGINS.items() if plugin in self.packages]
+        scalers = {each for cloud in clouds for each in cloud.choices.autoscalers}
+        own = [module for name, modules in OF_AUTOSCALER.items() if name in scalers for module in modules]
+        return (*REHEARSAL, HELM, *(module for module in own if module is not HELM))
 
     def cause(self, messages: Iterable[str]) -> str:
         """Why the program cannot run, if the engine's messages show a cause that is known; else empty."""

@@ -42,6 +42,7 @@ def cloud_provider(
 
 
 def admission_file(plugins: Iterable[str]) -> Path | None:
-    """How the first of these clouds that does so configures the admission of its API servers."""
-    files = (Path(__file__).parent / _CLOUDS[plugin] / "admission.yaml" for plugin in plugins if plugin in _CLOUDS)
-    return next((file for file in files if file.is_file()), None)
+    """How the first of these clouds configures the admission of its API servers; ``None`` if it does not."""
+    cloud = next((_CLOUDS[plugin] for plugin in plugins if plugin in _CLOUDS), None)
+    file = None if cloud is None else Path(__file__).parent / cloud / "admission.yaml"
+    return file if file is not None and file.is_file() else None

@@ -11,6 +11,7 @@ import pytest
 from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.program import ForeignProgram, open_program
 from rehearsal.engine.stack import StackError
+from rehearsal.providers import admission_file
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +34,7 @@ def test_a_program_without_an_environment_runs_in_that_of_the_rehearsal(tmp_path
     assert program.name == f"{tmp_path.name}-dev"
     assert program.plugins == ("aws", "azure-native", "gcp")
     assert program.packages["kubernetes"] == "4.34.2"
+    assert {"helm", "karpenter-aws"} <= {module.name for module in program.tools}, "it may install Karpenter for AWS"
 
 
 def test_a_program_with_an_environment_has_the_plugins_that_are_installed_there(tmp_path: Path) -> None:
@@ -51,6 +53,24 @@ def test_a_program_with_an_environment_has_the_plugins_that_are_installed_there(
     assert program.environment == tmp_path / "venv"
     assert program.packages == {"gcp": "8.1.0", "random": "4.16.7"}
     assert program.plugins == ("gcp",)
+    assert "karpenter-aws" not in {module.name for module in program.tools}
+
+
+@pytest.mark.parametrize(
+    ("config", "first", "admission"),
+    [
+        ("{aws:region: us-west-2}", "aws", False),
+        ("{gcp:project: ml, own:size: 3}", "gcp", True),
+        ("{azure-native:location: eastus}", "azure-native", False),
+    ],
+)
+def test_the_api_server_is_that_of_the_cloud_that_the_stack_file_configures(
+    tmp_path: Path, config: str, first: str, admission: bool
+) -> None:
+    """GKE's refuses pods of the system's priority classes where no quota admits them, the others' do not."""
+    plugins = open_program(project(tmp_path, dev=f"config: {config}\n"), "dev").plugins
+    assert (plugins[0], len(plugins)) == (first, 3)
+    assert (admission_file(plugins) is not None) == admission
 
 
 def test_a_program_may_have_no_stack_file_at_all(tmp_path: Path) -> None:
