@@ -124,6 +124,10 @@ class GpuAdmission(pulumi.ComponentResource):
         args.cluster.objects.declare(f"{name}-binding", binding, self, declared)
 
 
+def _known(labels: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in labels.items() if value is not None}
+
+
 def claims(resource: str = GPU_RESOURCE) -> Sequence[Mapping[str, Any]]:
     """The policy on claims for devices of a resource, and its binding: the clouds' pools do not grow for them."""
     file, prefix = Path(__file__).with_name("gpu-claims.yaml"), _prefix(resource)
@@ -166,7 +170,7 @@ def manifests(
     adds_gpu_toleration: bool,
     ends_running_pods: bool,
     room: Mapping[str, Resources] | None = None,
-    others: Callable[[Pool], Mapping[str, str]] | None = None,
+    others: Callable[[Pool], Mapping[str, str | None]] | None = None,
 ) -> tuple[PolicyManifests, ...]:
     """Two policies for each resource of these pools, and a third where a pool is for teams; ``adds_gpu_toleration`` and
     ``ends_running_pods`` are those of ``Cloud``.
@@ -178,7 +182,8 @@ def manifests(
     every: list[PolicyManifests] = []
     if others is not None:
         pools = [
-            replace(pool, nodes=replace(pool.nodes, labels={**others(pool), **pool.nodes.labels})) for pool in pools
+            replace(pool, nodes=replace(pool.nodes, labels={**_known(others(pool)), **pool.nodes.labels}))
+            for pool in pools
         ]
     for resource, members in (by_resource(pools) or {GPU_RESOURCE: []}).items():
         variables = facts(members, adds_gpu_toleration=adds_gpu_toleration, room=room)

@@ -378,6 +378,7 @@ class GpuPools(pulumi.ComponentResource):
             preview=pulumi.runtime.is_dry_run(),
             own_daemon=self._joining.own_daemon,
             node_labels=self._joining.node_labels,
+            label_domains=self._joining.label_domains,
             other_plugin=self._joining.other_plugin,
             lists=self._joining.lists,
             listed_notes=self._joining.listed_notes,

@@ -73,7 +73,8 @@ class Planned:
     owner: tuple[str, str]
     preview: bool = False
     own_daemon: Callable[[Mapping[str, Any]], bool] = lambda metadata: False
-    node_labels: Callable[[Pool], Mapping[str, str]] = lambda pool: {}
+    node_labels: Callable[[Pool], Mapping[str, str | None]] = lambda pool: {}
+    label_domains: Sequence[str] = ()
     other_plugin: Callable[[Pool, str], Problem | None] = lambda pool, plugin: None
     lists: Sequence[str] = ()
     listed_notes: Callable[[Mapping[str, Sequence[Object]]], Iterable[str]] = lambda lists: ()
@@ -87,7 +88,9 @@ class Planned:
 
     def _group(self, pool: Pool) -> NodeGroup:
         group = as_node_group(pool, cloud=self.settings.cloud, region=self.settings.region)
-        return replace(group, nodes=replace(group.nodes, labels={**self.node_labels(pool), **pool.nodes.labels}))
+        labels = {**self.node_labels(pool), **pool.nodes.labels}
+        domains = (*group.cloud_label_domains, *self.label_domains)
+        return replace(group, nodes=replace(group.nodes, labels=labels), cloud_label_domains=domains)
 
 
 @dataclass(frozen=True, kw_only=True)

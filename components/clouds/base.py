@@ -283,7 +283,8 @@ class Joining:
     - ``has_pool``: what the cloud says of the cluster, a pool, and the outputs that the stack has of it → whether it is
       the stack's own, in that cluster; of an object its UID says so
     - ``own_daemon``: the metadata of a DaemonSet → whether the cloud itself runs it
-    - ``node_labels``: labels that a pool's nodes have there beside the pool's own
+    - ``node_labels``: labels that a pool's nodes have there beside the pool's own; ``None`` for one that they lack
+    - ``label_domains``: domains in which the cloud sets further labels, and names without a domain
     - ``other_plugin``: a pool, and the device plugin of others that would run there → the problem, if it is one
     - ``needs_plugin``: whether a pool's GPUs are offered by a device plugin of others alone
     - ``needs_driver``: whether its nodes have only the driver that NVIDIA's GPU Operator of others installs
@@ -295,7 +296,8 @@ class Joining:
     cluster: Callable[[Settings, pulumi.Output[ClusterLookup], pulumi.Output[ClusterLookup], Deployed], JoinedCluster]
     pool_token: str
     own_daemon: Callable[[Mapping[str, Any]], bool]
-    node_labels: Callable[[Pool], Mapping[str, str]]
+    node_labels: Callable[[Pool], Mapping[str, str | None]]
+    label_domains: Sequence[str]
     other_plugin: Callable[[Pool, str], Problem | None]
     lists: Sequence[str] = ()
     listed_notes: Callable[[Lists], Iterable[str]] = lambda lists: ()

@@ -90,7 +90,8 @@ class NodeGroup(Item):
     cluster: Maybe[str | None] = None
     """Name of the cluster the group belongs to, as far as its declaration tells."""
     cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
-    """Domains in which the cloud sets labels, so that one missing from ``nodes.labels`` may still be there."""
+    """Domains in which the cloud sets labels, or names without one, so that one missing from ``nodes.labels`` may still
+    be there."""
     disk_key: Maybe[str | None] = None
     """The customer's own key that encrypts the nodes' disks."""
     without_gpus: str = ""

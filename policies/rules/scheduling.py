@@ -197,7 +197,7 @@ def _label(group: NodeGroup, key: str) -> object:
     if key in group.nodes.labels:
         value = group.nodes.labels[key]
         return _ABSENT if value is None else value
-    domain = key.partition("/")[0] if "/" in key else ""
+    domain = key.partition("/")[0]
     by_cloud = any(domain == ours or domain.endswith(f".{ours}") for ours in group.cloud_label_domains)
     return _MAYBE if by_cloud else _ABSENT
 

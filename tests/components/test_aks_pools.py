@@ -102,6 +102,9 @@ USERS: Final = {**SYSTEM, "name": "users", "mode": "User", "vnetSubnetID": f"{SU
     [
         ((), {"vnetSubnetID": SUBNET, "maxPods": 110, "enableEncryptionAtHost": False}),
         ((USERS,), {"vnetSubnetID": f"{SUBNET}-2", "maxPods": 30}),
+        (({**USERS, "osType": "Windows"},), {"vnetSubnetID": SUBNET}),
+        (({**USERS, "mode": "Gateway"},), {"vnetSubnetID": SUBNET}),
+        (({**USERS, "osType": "Windows"}, {**USERS, "vnetSubnetID": f"{SUBNET}-3"}), {"vnetSubnetID": f"{SUBNET}-3"}),
         (({**USERS, "enableEncryptionAtHost": True},), {"enableEncryptionAtHost": True}),
         (({**USERS, "podSubnetID": f"{SUBNET}-pods"},), {"podSubnetID": f"{SUBNET}-pods"}),
     ],

@@ -242,7 +242,7 @@ def _taken_over(others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     have addresses of it, each node takes as many as it may have pods. Encryption at host works in the subscription if a
     pool has it: https://learn.microsoft.com/azure/aks/enable-host-encryption
     """
-    first = next(iter(_of_users(others) or others), {})
+    first = next(iter(_alike(others)), {})
     most = min((int(pool["maxPods"]) for pool in others if pool.get("maxPods")), default=MAX_PODS)
     network = {key: first[key] for key in ("podIPAllocationMode", "podSubnetID", "vnetSubnetID") if first.get(key)}
     return {
@@ -252,9 +252,13 @@ def _taken_over(others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _of_users(others: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The pools that are not for system pods alone, as GPU pools are."""
-    return [pool for pool in others if pool.get("mode") != "System"]
+def _alike(others: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The pools that are most like GPU pools: of Linux, for pods of users if there is one, and no gateway.
+
+    https://learn.microsoft.com/azure/aks/configure-static-egress-gateway
+    """
+    linux = [pool for pool in others if pool.get("osType") != "Windows" and pool.get("mode") != "Gateway"]
+    return [pool for pool in linux if pool.get("mode") != "System"] or linux
 
 
 def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator[Problem]:
@@ -357,9 +361,7 @@ def _pool_properties(pool: Mapping[str, Any]) -> dict[str, Any]:
 def _notes(
     settings: Settings, name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    subnets = dict.fromkeys(
-        str(pool["vnetSubnetID"]) for pool in _of_users(others) or others if pool.get("vnetSubnetID")
-    )
+    subnets = dict.fromkeys(str(pool["vnetSubnetID"]) for pool in _alike(others) if pool.get("vnetSubnetID"))
     if len({each.lower() for each in subnets}) > 1:
         yield (
             f"node pools of '{name}' are in several subnets; the new ones are in {next(iter(subnets))}. For another "
@@ -514,12 +516,13 @@ def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool
     return state.get("name") == pool_name(pool.name)
 
 
-def _node_labels(pool: Pool) -> dict[str, str]:
+def _node_labels(pool: Pool) -> dict[str, str | None]:
     """Labels that nodes have by themselves: https://learn.microsoft.com/azure/aks/use-labels. Those of node
     auto-provisioning are in no agent pool, so that those of others are not theirs either."""
-    labels = {
+    labels: dict[str, str | None] = {
         "agentpool": pool_name(pool.name),
         "kubernetes.azure.com/agentpool": pool_name(pool.name),
+        "kubernetes.azure.com/mode": "user",
         "kubernetes.azure.com/role": "agent",
         "kubernetes.io/arch": pool.arch,
         "kubernetes.io/os": "linux",
@@ -527,8 +530,8 @@ def _node_labels(pool: Pool) -> dict[str, str]:
     }
     if pool.gpus.of_nvidia:
         labels |= dict.fromkeys(("accelerator", "kubernetes.azure.com/accelerator"), "nvidia")
-    if pool.scaling.spot:
-        labels["kubernetes.azure.com/scalesetpriority"] = "spot"
+    priority = "spot" if pool.scaling.spot else "regular"
+    labels |= dict.fromkeys(("kubernetes.azure.com/scalesetpriority", "kubernetes.azure.com/priority"), priority)
     return {**labels, **pools.without_operator(pool)}
 
 
@@ -564,6 +567,7 @@ def _may_have_gpus(node_pool: Mapping[str, Any]) -> bool:
     return True
 
 
+_LABEL_DOMAINS: Final = ("azure.com", "storageprofile", "storagetier")
 _AGENT_POOLS: Final = Joining(
     look=look,
     cluster=AgentPools,
@@ -571,6 +575,7 @@ _AGENT_POOLS: Final = Joining(
     has_pool=_has_pool,
     own_daemon=CATALOG.nodes.runs,
     node_labels=_node_labels,
+    label_domains=_LABEL_DOMAINS,
     other_plugin=second_plugin,
     needs_plugin=has_software_of_others,
     # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
@@ -582,6 +587,7 @@ _PROVISIONED: Final = Joining(
     pool_token=_NODE_POOL,
     own_daemon=_AGENT_POOLS.own_daemon,
     node_labels=_node_labels,
+    label_domains=_LABEL_DOMAINS,
     other_plugin=second_plugin,
     needs_plugin=has_software_of_others,
     needs_driver=has_software_of_others,

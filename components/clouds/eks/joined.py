@@ -399,7 +399,7 @@ def _machine_labels(pool: Pool, machine_type: str) -> dict[str, str]:
     }
 
 
-def _node_labels(pool: Pool) -> dict[str, str]:
+def _node_labels(pool: Pool) -> dict[str, str | None]:
     """Labels that all nodes of a pool have by themselves."""
     first, *rest = (_machine_labels(pool, machine_type) for machine_type in pool.nodes.machine_types)
     common = {key: value for key, value in first.items() if all(each.get(key) == value for each in rest)}
@@ -479,6 +479,8 @@ JOINING: Final = Joining(
     own_daemon=CATALOG.nodes.runs,
     lists=(_CLASSES, _POOLS, NODES),
     node_labels=_node_labels,
+    # https://karpenter.sh/docs/concepts/scheduling/#well-known-labels
+    label_domains=("karpenter.k8s.aws", "karpenter.sh", "topology.k8s.aws"),
     other_plugin=other_plugin,
     needs_plugin=has_software_of_others,
 )

@@ -372,7 +372,7 @@ class JoinedGroups(JoinedCluster, NodePools):
         return pools.node_pool(self._context(parent=self._parent), name, pool, (), opts)
 
 
-def _node_labels(pool: Pool) -> dict[str, str]:
+def _node_labels(pool: Pool) -> dict[str, str | None]:
     """https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html"""
     machine = (
         {"node.kubernetes.io/instance-type": pool.nodes.machine_type} if len(pool.nodes.machine_types) == 1 else {}
@@ -382,6 +382,7 @@ def _node_labels(pool: Pool) -> dict[str, str]:
         "kubernetes.io/arch": pool.arch,
         joined.GROUP_LABEL: pool.name,
         "eks.amazonaws.com/capacityType": pools.capacity_type(pool),
+        "eks.amazonaws.com/compute-type": None,
         **machine,
         **joined.without_operator(pool),
     }
@@ -401,6 +402,7 @@ JOINING: Final = Joining(
     own_daemon=joined.JOINING.own_daemon,
     lists=(joined.NODES,),
     node_labels=_node_labels,
+    label_domains=("eks.amazonaws.com", "topology.k8s.aws"),
     other_plugin=joined.other_plugin,
     needs_plugin=joined.JOINING.needs_plugin,
 )

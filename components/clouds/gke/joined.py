@@ -451,19 +451,21 @@ def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool
     return place == (pool.name, view.name, view.location)
 
 
-def _node_labels(pool: Pool) -> dict[str, str]:
+def _node_labels(pool: Pool) -> dict[str, str | None]:
     """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus"""
-    labels = {
+    labels: dict[str, str | None] = {
+        "cloud.google.com/compute-class": None,
+        "cloud.google.com/gke-preemptible": None,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": pool.arch,
         "cloud.google.com/gke-nodepool": pool.name,
         "cloud.google.com/gke-os-distribution": pool.nodes.image,
         "node.kubernetes.io/instance-type": pool.nodes.machine_type,
     }
+    labels["cloud.google.com/gke-accelerator"] = pool.gpus.accelerator if pool.gpus.of_nvidia else None
     if pool.gpus.of_nvidia:
-        labels["cloud.google.com/gke-accelerator"] = pool.gpus.accelerator
-    if pool.scaling.spot:
-        labels["cloud.google.com/gke-spot"] = "true"
+        labels["cloud.google.com/gke-tpu-accelerator"] = None
+    labels["cloud.google.com/gke-spot"] = "true" if pool.scaling.spot else None
     return {**labels, **pools.without_operator(pool)}
 
 
@@ -520,6 +522,7 @@ JOINING: Final = Joining(
     pool_token="gcp:container/nodePool:NodePool",
     own_daemon=_is_own_daemon,
     node_labels=_node_labels,
+    label_domains=("cloud.google.com", "gke.io"),
     other_plugin=_other_plugin,
     lists=(_CLASSES, _NAMESPACES),
     listed_notes=_listed_notes,
