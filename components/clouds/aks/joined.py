@@ -463,6 +463,11 @@ class AgentPools(JoinedCluster, NodePools):
         return declared
 
 
+# What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none any more:
+# https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking
+_TAKEN_OVER: Final = ("spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost")
+
+
 class Provisioned(JoinedCluster, NodePools):
     """Objects of the cluster, whose Karpenter Azure runs."""
 
@@ -489,7 +494,9 @@ class Provisioned(JoinedCluster, NodePools):
         after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
         made_of = auto_provisioning.node_class(pool, subnet=None, tags={})
         made_of = {**made_of, "spec": self._found.apply(partial(self._class_spec, pool))}
-        node_class = self._objects.declare(f"{name}-class", made_of, opts.parent, *after, owns_cloud_resources=True)
+        node_class = self._objects.declare(
+            f"{name}-class", made_of, opts.parent, *after, owns_cloud_resources=True, as_made=_TAKEN_OVER
+        )
         manifest = auto_provisioning.node_pool(self._settings, pool, self._weights[pool.name], cilium=False)
         manifest = {**manifest, "spec": self._found.apply(partial(self._pool_spec, pool))}
         return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
