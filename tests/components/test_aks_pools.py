@@ -135,6 +135,42 @@ def test_pools_in_several_subnets_are_reported_with_the_one_that_is_taken(server
         assert f"in several subnets; the new ones are in {SUBNET}-2" in warnings()
 
 
+FLAT: Final = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": None}}
+OVERLAY: Final = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"}}
+
+
+def ports(each: int) -> dict[str, Any]:
+    """A cluster whose load balancer has one address, and so many of its ports for each node."""
+    balancer = {"allocatedOutboundPorts": each, "effectiveOutboundIPs": [{"id": "/ip"}]}
+    return {"networkProfile": {"outboundType": "loadBalancer", "loadBalancerProfile": balancer}}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "theirs", "raw", "says"),
+    [
+        (FLAT, (), {}, "of which the new pools take up to 222"),
+        (FLAT, (), {"maxPods": 30}, "of which the new pools take up to 62"),
+        (FLAT, (), {"vnetSubnetID": f"{SUBNET}-3"}, ""),
+        (FLAT, ({**USERS, "podSubnetID": f"{SUBNET}-pods"},), {}, ""),
+        (OVERLAY, (), {}, ""),
+        (OVERLAY, ({**USERS, "maxPods": 10},), {}, "take at most 10 pods, as those of another pool"),
+        (OVERLAY, ({**USERS, "maxPods": 10},), {"maxPods": 30}, ""),
+        # 16 nodes: the system pool's own, these two, and the rest.
+        (ports(4000), ({**USERS, "maxCount": 12},), {}, "so it can have 16 nodes"),
+        (ports(4000), ({**USERS, "maxCount": 11},), {}, ""),
+        (ports(0), ({**USERS, "maxCount": 90},), {}, ""),
+    ],
+)
+def test_what_new_nodes_take_from_the_others_is_said(
+    server: ApiServer, cluster: dict[str, Any], theirs: tuple[dict[str, Any], ...], raw: dict[str, Any], says: str
+) -> None:
+    with on(*theirs, **cluster):
+        said = warnings(pools(raw=raw) if raw else KEYS)
+    assert says in said
+    for words in ("take up to", "take at most", "outbound ports") if not says else ():
+        assert words not in said
+
+
 def test_pools_are_made_one_after_another(server: ApiServer) -> None:
     first, second = update(pools({"name": "v", "gpu": "nvidia-t4", "maxNodes": 1})).of_type(POOL)
     assert first.urn in second.depends_on
@@ -344,6 +380,8 @@ def test_with_node_auto_provisioning_pools_are_objects(server: ApiServer) -> Non
     spec = program.only(CLASS).inputs["spec"]
     assert spec["vnetSubnetID"] == f"{SUBNET}-2"
     assert (spec["maxPods"], spec["security"]) == (30, {"encryptionAtHost": True})
+    kept = {"spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost"}
+    assert {*program.only(CLASS).ignore_changes} == kept, "with another subnet Karpenter makes no node"
     node_pool = program.only(NODE_POOL).inputs
     assert node_pool["spec"]["template"]["spec"]["nodeClassRef"]["name"] == "t4-1"
     assert "startupTaints" not in node_pool["spec"]["template"]["spec"]

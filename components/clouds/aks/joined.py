@@ -73,6 +73,10 @@ _PROFILE: Final[Mapping[str, str]] = {
 }
 _UNDERSTOOD_MINUTES: Final = 10
 """How long an idle node may stay without a word: Azure's own, which the page names."""
+_FEW_PODS: Final = 30
+"""Azure's own where pods have addresses of the subnet, of which about ten are the cloud's on a GPU node."""
+_PORTS: Final = 64_000
+"""Outbound ports of one address."""
 
 # What the gate reads of the cluster, in the provider's words, without what changes by itself and by this stack.
 _PLAIN: Final = ("diskEncryptionSetID", "disableLocalAccounts", "location")
@@ -283,7 +287,7 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
     provisioned = settings.autoscaler == auto_provisioning.NAME
     if _provisions(answer) and not provisioned:
         # https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning
-        text = f"'{name}' has node auto-provisioning, beside which Azure allows no pool with the cluster autoscaler"
+        text = f"'{name}' has node auto-provisioning, beside which pools with the cluster autoscaler are a preview"
         yield Problem(_AUTOSCALER, text, f"Write autoscaling: {{autoscaler: {auto_provisioning.NAME}}}")
     elif provisioned and not _provisions(answer):
         yield Problem(
@@ -364,8 +368,12 @@ def _notes(
     subnets = dict.fromkeys(str(pool["vnetSubnetID"]) for pool in _alike(others) if pool.get("vnetSubnetID"))
     if len({each.lower() for each in subnets}) > 1:
         yield (
-            f"node pools of '{name}' are in several subnets; the new ones are in {next(iter(subnets))}. For another "
-            "one write raw: {vnetSubnetID: …} of the pool"
+            f"node pools of '{name}' are in several subnets; the new ones are in {next(iter(subnets))}. "
+            + (
+                "With node auto-provisioning that is the only choice"
+                if settings.autoscaler == auto_provisioning.NAME
+                else "For another one write raw: {vnetSubnetID: …} of the pool"
+            )
         )
     if (state := str(answer.get("provisioningState") or "Succeeded")) not in _QUIET:
         yield f"'{name}' is {state}: until it is done, Azure refuses pools, and the update fails"
@@ -381,8 +389,43 @@ def _notes(
         return
     if reserved := [pool.name for pool in settings.gpu_pools if pool.scaling.reservation is not None]:
         yield f"for {', '.join(reserved)} the identity of '{name}' must be Contributor of the reservation's group"
+    yield from _shared(settings, name, answer, others)
     yield from _upgrades(name, answer)
     yield from _of_profile(settings, name, {**_PROFILE, **_known(answer.get("autoScalerProfile"))})
+
+
+def _shared(
+    settings: Settings, name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Addresses and outbound ports that new nodes take from the others', and pods per node.
+
+    https://learn.microsoft.com/azure/aks/concepts-network-legacy-cni#azure-cni-node-subnet,
+    https://learn.microsoft.com/azure/aks/configure-load-balancer-standard#configure-the-allocated-outbound-ports
+    """
+    network, taken = answer.get("networkProfile") or {}, _taken_over(others)
+    here = [pool for pool in settings.gpu_pools if "vnetSubnetID" not in pool.raw]
+    flat = network.get("networkPlugin") == "azure" and network.get("networkPluginMode") != "overlay"
+    if flat and here and "vnetSubnetID" in taken and "podSubnetID" not in taken:
+        most = sum(pool.scaling.max_nodes * (pool.raw.get("maxPods", taken["maxPods"]) + 1) for pool in here)
+        yield (
+            f"pods of '{name}' have addresses of the nodes' subnet, of which the new pools take up to {most}; without "
+            "a free one no node of the cluster starts. To take fewer, write raw: {maxPods: 30}, or another vnetSubnetID"
+        )
+    if small := [pool.name for pool in settings.gpu_pools if pool.raw.get("maxPods", taken["maxPods"]) < _FEW_PODS]:
+        yield (
+            f"nodes of {', '.join(small)} take at most {taken['maxPods']} pods, as those of another pool; the cloud's "
+            f"own are among them, so jobs may have no place. Write raw: {{maxPods: {_FEW_PODS}}}"
+        )
+    balancer = network.get("loadBalancerProfile") or {}
+    ports, addresses = int(balancer.get("allocatedOutboundPorts") or 0), balancer.get("effectiveOutboundIPs") or ()
+    if ports and addresses and network.get("outboundType", "loadBalancer") == "loadBalancer":
+        room = _PORTS * len(addresses) // ports
+        nodes = sum(int(pool.get("maxCount") or pool.get("count") or 0) for pool in others)
+        if nodes + sum(pool.scaling.max_nodes for pool in settings.gpu_pools) > room:
+            yield (
+                f"'{name}' gives each node {ports} outbound ports, so it can have {room} nodes, fewer than its pools "
+                "and these have together: Azure refuses the next. Ask its owner for more outbound addresses"
+            )
 
 
 def _known(block: Mapping[str, Any] | None) -> dict[str, str]:
@@ -463,7 +506,7 @@ class AgentPools(JoinedCluster, NodePools):
         return declared
 
 
-# What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none any more:
+# What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none:
 # https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking
 _TAKEN_OVER: Final = ("spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost")
 
