@@ -20,12 +20,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from facts.concepts.offer import CONFIG_MAP, KEY, SCHEMA
+from facts.concepts.offer import KEY, SCHEMA
 from packages.gpu.tests.api_server import INVENTORY, kubeconfig, serving
 from packages.gpu.tests.test_package import build
-from packages.rehearsal.tests.upgrade.deployment import Deployment
-from packages.rehearsal.tests.upgrade.released import program, released
-from packages.rehearsal.tests.upgrade.test_upgrade import STACKS, deployed
+from packages.rehearsal.tests.upgrade.released import released
+from packages.rehearsal.tests.upgrade.test_upgrade import STACKS, updated
 from rehearsal.engine.stack import ROOT
 
 pytestmark = pytest.mark.slow
@@ -94,24 +93,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path]:
     return (folder,)
 
 
-def published(deployment: Deployment) -> Any:
-    """The document that the cluster has for its users."""
-    objects = [each.inputs for each in deployment.resources.values() if each.registration.type.endswith(":ConfigMap")]
-    (config_map,) = [each for each in objects if each["metadata"]["name"] == CONFIG_MAP]
-    return json.loads(config_map["data"][KEY])
-
-
 @pytest.fixture(scope="module")
-def offers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def offers() -> Mapping[str, Any]:
     """What the clusters of the released examples publish, before and, if it differs, after the update to today's."""
     documents: dict[str, Any] = {}
     for stack in STACKS:
-        name = Path(stack).stem
-        deployment = deployed(stack, tmp_path_factory.mktemp(name))
-        documents[name] = published(deployment)
-        deployment.update(program(ROOT))
-        if (updated := published(deployment)) != documents[name]:
-            documents[f"{name}-updated"] = updated
+        name, update = Path(stack).stem, updated(stack)
+        documents[name] = update.before.offer
+        if update.after.offer != update.before.offer:
+            documents[f"{name}-updated"] = update.after.offer
     return documents
 
 

@@ -5,15 +5,19 @@ Both programs are real, the clouds are simulated, and there is no engine; with o
 
 from __future__ import annotations
 
+import functools
+import json
+import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml
 
 from facts import catalog
+from facts.concepts.offer import CONFIG_MAP, KEY
 from packages.rehearsal.tests.upgrade.deployment import Change, Deployment
 from packages.rehearsal.tests.upgrade.program import Program
 from packages.rehearsal.tests.upgrade.released import (
@@ -73,20 +77,65 @@ def refused_by_the_gate(deployment: Deployment, stack: str, cloud: str) -> set[s
     return refused - {rule for row in rows() if row.of(cloud) for rule in row.codes}
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a deployment has, before or after an update."""
+
+    problems: list[str]
+    outputs: frozenset[str]
+    secret_outputs: frozenset[str]
+    offer: Any
+    """The document that the cluster has for its users."""
+
+
+def seen(deployment: Deployment) -> Seen:
+    objects = [each.inputs for each in deployment.resources.values() if each.registration.type.endswith(":ConfigMap")]
+    (config_map,) = [each for each in objects if each["metadata"]["name"] == CONFIG_MAP]
+    offer = json.loads(config_map["data"][KEY])
+    return Seen(deployment.problems(), frozenset(deployment.outputs), frozenset(deployment.secret_outputs), offer)
+
+
+@dataclass(frozen=True)
+class Updated:
+    """A stack of the released version, updated to today's."""
+
+    refused: set[str]
+    """What the gate would refuse of what runs."""
+    before: Seen
+    changes: list[Change]
+    missing: list[str]
+    after: Seen
+    again: list[Change]
+    """What a second update changes."""
+
+
+@functools.cache
+def updated(stack: str) -> Updated:
+    """Done once for all tests that look at it: it takes seconds."""
+    deployment = deployed(stack, Path(tempfile.mkdtemp(dir=_folder().name)))
+    refused = refused_by_the_gate(deployment, stack_name(Path(stack)), cloud_of(released() / stack))
+    before, changes = seen(deployment), [*deployment.update(program(ROOT))]
+    missing, after = deployment.missing(), seen(deployment)
+    return Updated(refused, before, changes, missing, after, [*deployment.update(program(ROOT))])
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="upgrade-")
+
+
 @pytest.mark.parametrize("stack", STACKS)
-def test_an_update_loses_nothing_and_does_what_the_changelog_says(stack: str, tmp_path: Path) -> None:
-    deployment, cloud = deployed(stack, tmp_path), cloud_of(released() / stack)
-    assert refused_by_the_gate(deployment, stack_name(Path(stack)), cloud) == set()
-    problems, outputs, secret = deployment.problems(), {*deployment.outputs}, deployment.secret_outputs
-    changes = deployment.update(program(ROOT))
-    assert [each for each in changes if each.op == "refuse"] == []
-    assert lost(changes) == []
-    assert unexplained(changes, cloud) == [], "write a row of the table `Upgrading from` in CHANGELOG.md"
-    assert deployment.missing() == []
-    assert deployment.problems() == problems
-    assert outputs <= {*deployment.outputs}, "people read the outputs"
-    assert secret <= deployment.secret_outputs
-    assert deployment.update(program(ROOT)) == [], "a second update changes nothing"
+def test_an_update_loses_nothing_and_does_what_the_changelog_says(stack: str) -> None:
+    update, cloud = updated(stack), cloud_of(released() / stack)
+    assert update.refused == set()
+    assert [each for each in update.changes if each.op == "refuse"] == []
+    assert lost(update.changes) == []
+    assert unexplained(update.changes, cloud) == [], "write a row of the table `Upgrading from` in CHANGELOG.md"
+    assert update.missing == []
+    assert update.after.problems == update.before.problems
+    assert update.before.outputs <= update.after.outputs, "people read the outputs"
+    assert update.before.secret_outputs <= update.after.secret_outputs
+    assert update.again == [], "a second update changes nothing"
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -113,14 +162,14 @@ def test_every_row_is_about_clouds_that_there_are() -> None:
     assert [row for row in rows() if not row.where <= known] == []
 
 
-def test_every_row_about_resources_explains_a_change(tmp_path: Path) -> None:
+def test_every_row_about_resources_explains_a_change() -> None:
     """What a row says happens to no stack is out of date, or its words are misspelt."""
 
     def updates() -> Iterator[tuple[str, list[Change]]]:
-        for number, stack in enumerate(STACKS):
+        for stack in STACKS:
             cloud = cloud_of(released() / stack)
             if any(row.about_resources and row.of(cloud) for row in rows()):
-                yield cloud, deployed(stack, tmp_path / str(number)).update(program(ROOT))
+                yield cloud, updated(stack).changes
 
     assert unused(rows(), updates()) == []
 
