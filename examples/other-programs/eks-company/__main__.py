@@ -249,8 +249,20 @@ def cluster_autoscaler() -> pulumi.Resource:
     )
 
 
+def custom(manifest: dict[str, Any]) -> k8s.apiextensions.CustomResource:
+    """An object of one of the controller's kinds."""
+    name, keys = manifest["metadata"]["name"], {key: each for key, each in manifest.items() if key != "apiVersion"}
+    return k8s.apiextensions.CustomResource(name, api_version=manifest["apiVersion"], opts=in_cluster, **keys)
+
+
 controller = karpenter() if scaler == "karpenter" else cluster_autoscaler()
-files = [HERE / "company.yaml", *([HERE / "karpenter.yaml"] if scaler == "karpenter" else [])]
-for file in files:
-    k8s.yaml.ConfigFile(file.stem, str(file), opts=pulumi.ResourceOptions(provider=provider, depends_on=[controller]))
+in_cluster = pulumi.ResourceOptions(provider=provider, depends_on=[controller])
+works = config.get("workloads") != "none"
+if works:
+    k8s.yaml.ConfigFile("company", str(HERE / "company.yaml"), opts=in_cluster)
+if scaler == "karpenter":
+    node_class, *node_pools = yaml.safe_load_all((HERE / "karpenter.yaml").read_text())
+    node_class = custom(node_class)
+    for each in node_pools if works else ():
+        custom(each)
 pulumi.export("cluster", cluster.name)
