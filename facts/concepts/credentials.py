@@ -230,7 +230,7 @@ _PEOPLES_KEYS: Final = {
     # 32 bytes: https://man7.org/linux/man-pages/man8/wg.8.html#CONFIGURATION_FILE_FORMAT
     "a key of WireGuard": rf"\bPrivateKey{_IS}[A-Za-z0-9+/]{{42}}[AEIMQUYcgkosw048]=",
     # https://www.rfc-editor.org/rfc/rfc7517, https://www.rfc-editor.org/rfc/rfc7518#section-6
-    "a private JSON Web Key": rf"{_JWK}[^{{}}]{{1,4000}}?{_JWK_PART}|{_JWK_PART}[^{{}}]{{1,4000}}?{_JWK}",
+    "a private JSON Web Key": rf"{_JWK}[^{{}}]{{1,1500}}?{_JWK_PART}|{_JWK_PART}[^{{}}]{{1,1500}}?{_JWK}",
 }
 _STATIC: Final = {
     what: re.compile(form)
