@@ -122,7 +122,7 @@ def construct(provider: PackageProvider, name: str, keys: dict[str, Any]) -> Non
     sent = {**keys, **json.loads(json.dumps(plain), parse_int=float)}
 
     def call() -> None:
-        runtime.SETTINGS.monitor = Connection(runtime.get_monitor())
+        setattr(runtime.SETTINGS, "monitor", Connection(runtime.get_monitor()))  # noqa: B010 - typed as a decorator
         provider.construct(name, "gpucluster:index:GpuPools", sent)
 
     contextvars.copy_context().run(call)
@@ -188,12 +188,11 @@ def test_problems_of_pools_are_those_of_a_stack_file(server: ApiServer, changes:
 
 
 def test_a_cluster_of_others_in_gpu_cluster_is_refused_with_the_component_to_write() -> None:
+    def program() -> None:
+        PackageProvider().construct("one", "gpucluster:index:GpuCluster", pools_keys())
+
     with pytest.raises(InputPropertiesError, match="Declare GpuPools"):
-        recorder.run(
-            lambda: PackageProvider().construct("one", "gpucluster:index:GpuCluster", pools_keys()),
-            stack="ml",
-            config=GKE_ACCOUNT,
-        )
+        recorder.run(program, stack="ml", config=GKE_ACCOUNT)
 
 
 def test_the_inputs_of_pools_are_the_keys_that_a_file_with_a_cluster_of_others_may_have() -> None:
