@@ -26,7 +26,8 @@ MOST_ADMIN_NODES: Final = 10
 
 _HOURLY_USD: Final = (
     "what one node costs per hour, in US dollars, in place of the list price, for outputs, budgets and `gpu fit`, and "
-    "for the gate where the list price is lower or not known; of several ways to get it, the dearest"
+    "for the gate where the list price is lower or not known, if it is no less than the cheapest known price of that "
+    "machine type, or of as many of the cloud's dearest GPUs; of several ways to get it, the dearest"
 )
 
 
