@@ -190,7 +190,9 @@ def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    return "no limit" if value is None else json.dumps(value)
+    if value is None:
+        return "no limit"
+    return f"{value:.15g}" if isinstance(value, float) else json.dumps(value)
 
 
 def state_of(tree: Path, programs: Path | None = None) -> GateState:

@@ -121,11 +121,8 @@ class Cloud(mocks.Mocks):
 
     def __init__(self, recording: Recording, deployed: Recording | None = None) -> None:
         self._recording, self._deployed = recording, deployed
-        self.asked: Properties = {}
-        """The inputs of the last resource, as the SDK decoded them: that takes a tenth of a run."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, Properties]:
-        self.asked = args.inputs
         outputs = dict(args.inputs)
         if args.typ.startswith("gcp:compute/"):
             outputs["selfLink"] = f"https://compute.example/{args.inputs['name']}"
@@ -189,12 +186,27 @@ def state_answer(token: str, states: Mapping[str, Properties]) -> Properties:
     return {"outputs": {urn: {"type": types[urn], "outputs": state} for urn, state in states.items()}}
 
 
+class _Asked(mocks.Mocks):
+    """What ``cloud`` is asked. ``inputs``: the last resource's, decoded, which takes the SDK a tenth of a run."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self.inputs: Properties = {}
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Properties]:
+        self.inputs = args.inputs
+        return self._cloud.new_resource(args)
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
+        return self._cloud.call(args)
+
+
 class RecordingMonitor(mocks.MockMonitor):
     """A mock engine that keeps what it is asked."""
 
     def __init__(self, recording: Recording, new: Collection[str], deployed: Recording | None = None) -> None:
-        self._cloud = Cloud(recording, deployed)
-        super().__init__(self._cloud)
+        self._asked = _Asked(Cloud(recording, deployed))
+        super().__init__(self._asked)
         self._recording = recording
         self._new = new
 
@@ -203,7 +215,7 @@ class RecordingMonitor(mocks.MockMonitor):
         if request.type in self._new:
             response.id = ""
         if request.type != "pulumi:pulumi:Stack":
-            self._recording.resources.append(registration_of(response.urn, request, self._cloud.asked))
+            self._recording.resources.append(registration_of(response.urn, request, self._asked.inputs))
             self._recording.states[response.urn] = reveal(response.object)[0]
         return response
 

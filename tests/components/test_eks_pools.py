@@ -25,6 +25,7 @@ from tests.stacks import ROOT, run_with
 TYPE: Final = "gpucluster:index:GpuPools"
 POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
 CLASS: Final = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+READY: Final = [{"type": "Ready", "status": "True"}]
 KEYS: Final[dict[str, Any]] = {
     "aws:region": "us-west-2",
     "gpucluster:cloud": "eks",
@@ -319,7 +320,7 @@ def test_with_auto_mode_alone_the_node_pools_to_apply_are_written(server: ApiSer
             pools(image="al2023@v20260917"),
             "",
         ),
-        ({"status": {}}, {**KEYS, "gpucluster:zones": ["us-west-2c"]}, ""),
+        ({"status": {"conditions": READY}}, {**KEYS, "gpucluster:zones": ["us-west-2c"]}, ""),
     ],
 )
 def test_the_class_is_looked_at(server: ApiServer, changes: dict[str, Any], keys: dict[str, Any], says: str) -> None:
@@ -329,6 +330,22 @@ def test_the_class_is_looked_at(server: ApiServer, changes: dict[str, Any], keys
         assert says in refusal(keys)
     else:
         assert update(keys).only(CLASS)
+
+
+def test_a_class_that_was_just_made_is_looked_at_when_karpenter_has(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(server, f"{CLASSES}/default", **{**DEFAULT, "status": {"conditions": [{**READY[0], "status": "Unknown"}]}})
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            add(server, f"{CLASSES}/default", **DEFAULT)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert "has no subnet in us-west-2c" in refusal({**KEYS, "gpucluster:zones": ["us-west-2c"]})
+    assert len(waits) == 3
 
 
 def test_a_class_that_does_not_exist_is_refused_with_those_that_do(server: ApiServer) -> None:
@@ -467,6 +484,10 @@ def test_gpu_pods_of_others_are_known_by_karpenters_labels(
 )
 def test_the_gate_is_told_whether_system_pods_have_nodes(server: ApiServer, node: dict[str, Any], home: bool) -> None:
     add(server, "/api/v1/nodes/ip-10-20-0-9", **node)
+    # Karpenter makes nodes for system pods, whether one is there or not.
+    assert update().only(TYPE).inputs["cluster"]["systemNodes"] is True
+    tainted = {"taints": [{"key": "team", "effect": "NoSchedule"}]}
+    add(server, "/apis/karpenter.sh/v1/nodepools/general", spec={"template": {"spec": tainted}})
     assert update().only(TYPE).inputs["cluster"]["systemNodes"] is home
 
 

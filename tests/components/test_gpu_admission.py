@@ -417,8 +417,6 @@ def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None
     [
         pytest.param(asking(1, tolerations=[TOLERATE_4], owner="ReplicaSet"), "l4-4", id="of a controller"),
         pytest.param(asking(1, tolerations=[TOLERATE_4]), "tolerates pool l4-4 with 4 GPUs per node", id="one size up"),
-        pytest.param(asking(1, tolerations=[TOLERATE_ALL]), "the one without a key", id="tolerates everything"),
-        pytest.param(asking(4, tolerations=[TOLERATE_ALL]), "tolerates pool a100-8", id="4 GPUs, tolerates everything"),
         pytest.param(
             asking(1, tolerations=[TOLERATE_4], selector={"gpucluster.dev/pool": "l4-4"}),
             "l4-4",
@@ -443,6 +441,14 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
+
+
+@pytest.mark.parametrize(("gpus", "words"), [(1, "the one without a key"), (4, "tolerates pool a100-8")])
+def test_a_small_pod_that_tolerates_everything_is_refused(submit: Submit, gpus: int, words: str) -> None:
+    """By this policy and by the one for teams' pools, of which the API server names either."""
+    answer = submit(asking(gpus, tolerations=[TOLERATE_ALL]))
+    assert answer.status == 403
+    assert words in answer.error or "remove the toleration of gpucluster.dev/teams" in answer.error
 
 
 def chips(count: int, **of_pod: Any) -> dict[str, Any]:

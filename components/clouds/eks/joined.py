@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -67,6 +68,7 @@ _POOLS: Final = f"/apis/{_API}/{_V1}/nodepools"
 DEPLOYMENTS, _DAEMON_SETS, NODES = "/apis/apps/v1/deployments", "/apis/apps/v1/daemonsets", "/api/v1/nodes"
 _NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
 GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
+_CLASS_SECONDS: Final = 30
 _FAMILIES: Final[Mapping[str, str]] = {"AL2023": "al2023", "Bottlerocket": "bottlerocket"}
 # Amazon's network plugin enforces NetworkPolicies if this argument says so, these DaemonSets always:
 # https://docs.aws.amazon.com/eks/latest/userguide/cni-network-policy-configure.html
@@ -156,6 +158,7 @@ def look_inside(
         text = f"'{view.name}' has no EC2NodeClass '{named}'"
         problem = Problem(_CLASS, text, f"Write one of {names}" if names else "Ask its owner to make one")
         return replace(view, problems=(*view.problems, problem), kubeconfig="")
+    node_class = _looked_at(node_class, find)
     spec = node_class.get("spec") or {}
     zones = {zone for pool in settings.gpu_pools for zone in pool.nodes.zones}
     subnets = [each for each in (node_class.get("status") or {}).get("subnets") or () if each.get("zone") in zones]
@@ -171,17 +174,33 @@ def look_inside(
     )
 
 
+def _looked_at(node_class: Mapping[str, Any], find: Callable[[str], Mapping[str, Any] | None]) -> Mapping[str, Any]:
+    """The class with what Karpenter writes of it, which takes some seconds where the same program made it.
+
+    It is listed again: the user may list classes, not get one of others.
+    """
+    for _ in range(_CLASS_SECONDS):
+        conditions = (node_class.get("status") or {}).get("conditions") or ()
+        if any(each.get("type") == "Ready" and each.get("status") in ("True", "False") for each in conditions):
+            break
+        time.sleep(1)
+        listed = (find(_CLASSES) or {}).get("items") or ()
+        named = node_class["metadata"]["name"]
+        node_class = next((each for each in listed if each["metadata"]["name"] == named), node_class)
+    return node_class
+
+
 def with_inside(view: ClusterLookup, own: Collection[str], lists: Lists, autoscaler: str) -> ClusterLookup:
     """With what the gate reads of a cluster that has answered (policies/readers/joined.py)."""
     properties, unknown = {**view.properties, "autoscaler": autoscaler}, {**view.unknown}
     del unknown["autoscaler"]
     for key, path, judged in (
-        ("systemNodes", NODES, partial(_has_system_nodes, own)),
-        ("networkPolicies", _DAEMON_SETS, _enforces_policies),
+        ("systemNodes", NODES, lambda: _has_system_nodes(own, lists)),
+        ("networkPolicies", _DAEMON_SETS, lambda: _enforces_policies(lists[_DAEMON_SETS])),
     ):
         unknown[key] = f"the user may not list {path.rpartition('/')[2]}"
         if path in lists:
-            properties[key] = judged(lists[path])
+            properties[key] = judged()
             del unknown[key]
     return replace(view, properties=properties, unknown=unknown)
 
@@ -276,8 +295,9 @@ def _auto_mode_pools(settings: Settings) -> str:
     return "\n---\n".join(manifests)
 
 
-def _has_system_nodes(own: Collection[str], nodes: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether system pods have a home: a node without GPUs and taints that is not of the stack's own pools."""
+def _has_system_nodes(own: Collection[str], lists: Lists) -> bool:
+    """Whether system pods have a home beside the stack's own pools: a node without GPUs and taints, or a NodePool
+    without taints, which makes one for them."""
 
     def is_home(node: Mapping[str, Any]) -> bool:
         taints = (node.get("spec") or {}).get("taints") or ()
@@ -287,7 +307,11 @@ def _has_system_nodes(own: Collection[str], nodes: Iterable[Mapping[str, Any]]) 
         free = all(taint.get("effect") == "PreferNoSchedule" for taint in taints)
         return free and not ours and GPU_RESOURCE not in capacity
 
-    return any(map(is_home, nodes))
+    def makes_home(node_pool: Mapping[str, Any]) -> bool:
+        spec = node_pool["spec"]["template"]["spec"]
+        return node_pool["metadata"]["name"] not in own and not spec.get("taints")
+
+    return any(map(is_home, lists[NODES])) or any(map(makes_home, lists.get(_POOLS, ())))
 
 
 def _enforces_policies(daemons: Iterable[Mapping[str, Any]]) -> bool:

@@ -266,6 +266,8 @@ def _made_as(component: Declared, token: str, manifest: Any) -> tuple[str, ...]:
     if component.type not in _COMPONENTS or component.holder or not isinstance(name, str):
         return ()
     prefix = coalesce(text(component.properties.get("resourcePrefix")), component.name)
+    if prefix is UNKNOWN:
+        return ()
     # Where it names no namespace: of a kind without namespaces, or the component's, its provider's, or the default.
     others = (text(each.get("namespace")) for each in (component.properties, component.provider))
     spaces = (None, *others, "default") if own is None else (own,)
