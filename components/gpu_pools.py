@@ -316,6 +316,7 @@ class GpuPools(pulumi.ComponentResource):
             each.pool_name(self._deployed.outputs(each.pool_token, name))
             for each in self.cloud.joining.values()
             for name in self._deployed.names(each.pool_token)
+            if name.startswith(f"{self._name}-") and name.endswith("-pool")  # the program may have others of the type
         }
         return {*(pool.name for pool in self.settings.gpu_pools), *deployed}
 

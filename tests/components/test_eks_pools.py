@@ -491,6 +491,17 @@ def test_the_gate_is_told_whether_system_pods_have_nodes(server: ApiServer, node
     assert update().only(TYPE).inputs["cluster"]["systemNodes"] is home
 
 
+def test_a_node_group_that_the_same_program_makes_is_none_of_these_pools(server: ApiServer) -> None:
+    tainted = {"taints": [{"key": "team", "effect": "NoSchedule"}]}
+    add(server, "/apis/karpenter.sh/v1/nodepools/general", spec={"template": {"spec": tainted}})
+    labels = {"eks.amazonaws.com/nodegroup": "system"}
+    add(server, "/api/v1/nodes/ip-10-20-0-9", metadata={"labels": labels}, spec={}, status={"capacity": {"cpu": "4"}})
+    first = update()
+    group = "urn:pulumi:ml::gpucluster::aws:eks/nodeGroup:NodeGroup::system"
+    first.states[group] = {"nodeGroupName": "system"}
+    assert update(deployed=first).only(TYPE).inputs["cluster"]["systemNodes"] is True
+
+
 @pytest.mark.parametrize(
     ("daemon", "enforces"),
     [
