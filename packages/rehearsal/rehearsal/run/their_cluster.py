@@ -5,6 +5,7 @@ All that was there before must be there afterwards, unchanged, and what its owne
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -33,6 +34,8 @@ PROGRAMS: Final = ROOT / "examples" / "other-programs"
 """The program of ``<cloud>-company`` there makes the cluster unless ``Options.cluster`` names another."""
 
 
+_REST_SECONDS: Final = 15
+"""After which no idle node of theirs is left: the autoscaler removes one after ten minutes, here ten seconds."""
 Objects = Mapping[untouched.Key, Object]
 
 
@@ -74,7 +77,15 @@ class OnTheirCluster(Rehearsal):
                 raise StageFailed(f"`pulumi up` of {self._program.folder} failed: {reason}")
             # Its owner lets a developer in.
             let_in(self._admin, self._developer(), self._wait)
-            objects = self._looked(lambda before, now: before == now, PATIENCE_SECONDS)
+            quiet_since = time.monotonic()
+
+            def at_rest(before: Objects, now: Objects) -> bool:
+                nonlocal quiet_since
+                if before != now:
+                    quiet_since = time.monotonic()
+                return time.monotonic() - quiet_since > _REST_SECONDS
+
+            objects = self._looked(at_rest, PATIENCE_SECONDS)
             self._found = Found(
                 objects,
                 untouched.answers(self._admin, objects),
