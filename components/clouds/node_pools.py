@@ -5,12 +5,18 @@ https://karpenter.sh/v1.14/concepts/nodepools/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, cast
 
+import pulumi
+
+from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, NodePools
+from components.clouds.deployed import Deployed
 from components.clouds.priority_expander import in_order
-from components.resources import documents
+from components.resources import ClusterObjects, documents
+from components.settings import Settings
 from components.settings.sections.maintenance import Maintenance
 from facts.catalog.machines import Machines
 from facts.concepts.pool import Pool
@@ -101,6 +107,56 @@ def weights(pools: Sequence[Pool]) -> dict[str, int]:
     """Pool → weight, from 100 for the pool that is tried first down to 1 (which the last ones share)."""
     sides = enumerate(in_order(pools))
     return {pool.name: max(1, _MOST_WEIGHT - place) for place, side in sides for pool in side}
+
+
+class JoinedNodePools(JoinedCluster, NodePools):
+    """NodePools on a cluster of others whose owner or cloud runs Karpenter, each with a node class of its own.
+
+    Their objects wait for their provider, which takes its kubeconfig from what is known once the cluster takes the
+    pools. ``class_as_made``: paths in a class whose later changes are ignored.
+    """
+
+    class_as_made: ClassVar[Sequence[str]] = ()
+
+    def __init__(
+        self,
+        settings: Settings,
+        found: pulumi.Output[ClusterLookup],
+        view: pulumi.Output[ClusterLookup],
+        deployed: Deployed,
+    ) -> None:
+        self.settings, self.found = settings, found
+        self._weights = weights(settings.gpu_pools)
+        self._objects: ClusterObjects | None = None
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """It runs already."""
+        self._objects = objects.objects
+        return self
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """A NodePool with its class. Karpenter ends the nodes of a NodePool before it is gone."""
+        assert self._objects is not None
+        assert opts.parent is not None
+        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
+        node_class = self._objects.declare(
+            f"{name}-class",
+            self.class_manifest(pool),
+            opts.parent,
+            *after,
+            owns_cloud_resources=True,
+            as_made=self.class_as_made,
+        )
+        made = self.pool_manifest(pool, self._weights[pool.name])
+        return self._objects.declare(name, made, opts.parent, node_class, *after, owns_cloud_resources=True)
+
+    @abstractmethod
+    def class_manifest(self, pool: Pool) -> Mapping[str, Any]:
+        """The pool's node class."""
+
+    @abstractmethod
+    def pool_manifest(self, pool: Pool, weight: int) -> Mapping[str, Any]:
+        """Its NodePool."""
 
 
 def _one_of(key: str, values: Sequence[str]) -> dict[str, Any]:

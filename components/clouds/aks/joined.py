@@ -35,7 +35,6 @@ from components.clouds.base import (
 )
 from components.clouds.deployed import Deployed
 from components.clouds.device_plugin import has_software_of_others, second_plugin
-from components.resources import ClusterObjects
 from components.settings import Problem, Settings
 from components.settings.limits.aks.pools import FIRST_FOR_AMD
 from facts.catalog.aks.cloud import CATALOG
@@ -320,21 +319,17 @@ def _of_agent_pools(settings: Settings, name: str, answer: Mapping[str, Any]) ->
 
 def _manifests(settings: Settings, answer: Mapping[str, Any]) -> str:
     """https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools"""
-    made = []
+    made, weights = [], node_pools.weights(settings.gpu_pools)
     for declared in settings.gpu_pools:
         pool = replace(declared, raw={})  # inputs of agent pools
         made.append(auto_provisioning.node_class(pool, subnet=None, tags=dict(settings.labels)))
         minutes = pool.scaling.unneeded_minutes or min(settings.known.choices.unneeded_minutes.values())
         made.append(
             auto_provisioning.node_pool(
-                settings, pool, _weights(settings)[pool.name], cilium=_has_cilium(answer), unneeded_minutes=minutes
+                settings, pool, weights[pool.name], cilium=_has_cilium(answer), unneeded_minutes=minutes
             )
         )
     return "\n---\n".join(map(json.dumps, made))
-
-
-def _weights(settings: Settings) -> Mapping[str, int]:
-    return node_pools.weights(settings.gpu_pools)
 
 
 def _properties(name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -506,43 +501,24 @@ class AgentPools(JoinedCluster, NodePools):
         return declared
 
 
-# What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none:
-# https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking
-_TAKEN_OVER: Final = ("spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost")
+class Provisioned(node_pools.JoinedNodePools):
+    """NodePools with an AKSNodeClass each; Azure runs Karpenter.
 
+    What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none:
+    https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking
+    """
 
-class Provisioned(JoinedCluster, NodePools):
-    """Objects of the cluster, whose Karpenter Azure runs."""
+    class_as_made = ("spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost")
 
-    def __init__(
-        self,
-        settings: Settings,
-        found: pulumi.Output[ClusterLookup],
-        view: pulumi.Output[ClusterLookup],
-        deployed: Deployed,
-    ) -> None:
-        self._settings, self._found = settings, found
-        self._weights = _weights(settings)
-        self._objects: ClusterObjects | None = None
+    def class_manifest(self, pool: Pool) -> Mapping[str, Any]:
+        """An AKSNodeClass."""
+        made = auto_provisioning.node_class(pool, subnet=None, tags={})
+        return {**made, "spec": self.found.apply(partial(self._class_spec, pool))}
 
-    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Azure runs it."""
-        self._objects = objects.objects
-        return self
-
-    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A NodePool with an AKSNodeClass of its own. Karpenter ends the nodes of a NodePool before it is gone."""
-        assert self._objects is not None
-        assert opts.parent is not None
-        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
-        made_of = auto_provisioning.node_class(pool, subnet=None, tags={})
-        made_of = {**made_of, "spec": self._found.apply(partial(self._class_spec, pool))}
-        node_class = self._objects.declare(
-            f"{name}-class", made_of, opts.parent, *after, owns_cloud_resources=True, as_made=_TAKEN_OVER
-        )
-        manifest = auto_provisioning.node_pool(self._settings, pool, self._weights[pool.name], cilium=False)
-        manifest = {**manifest, "spec": self._found.apply(partial(self._pool_spec, pool))}
-        return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
+    def pool_manifest(self, pool: Pool, weight: int) -> Mapping[str, Any]:
+        """A NodePool; whether it waits for Cilium is known with the cluster."""
+        made = auto_provisioning.node_pool(self.settings, pool, weight, cilium=False)
+        return {**made, "spec": self.found.apply(partial(self._pool_spec, pool, weight))}
 
     def _class_spec(self, pool: Pool, known: ClusterLookup) -> Any:
         nodes = known.nodes
@@ -551,14 +527,14 @@ class Provisioned(JoinedCluster, NodePools):
         return auto_provisioning.node_class(
             pool,
             subnet=nodes.get("vnetSubnetID"),
-            tags=dict(self._settings.labels),
+            tags=dict(self.settings.labels),
             max_pods=nodes["maxPods"],
             encryption_at_host=nodes["enableEncryptionAtHost"],
         )["spec"]
 
-    def _pool_spec(self, pool: Pool, known: ClusterLookup) -> Any:
+    def _pool_spec(self, pool: Pool, weight: int, known: ClusterLookup) -> Any:
         cilium = bool(known.nodes.get("cilium"))
-        return auto_provisioning.node_pool(self._settings, pool, self._weights[pool.name], cilium=cilium)["spec"]
+        return auto_provisioning.node_pool(self.settings, pool, weight, cilium=cilium)["spec"]
 
 
 def _has_pool(view: ClusterLookup, pool: Pool, state: Mapping[str, Any]) -> bool:
@@ -617,7 +593,6 @@ def _may_have_gpus(node_pool: Mapping[str, Any]) -> bool:
     return True
 
 
-_LABEL_DOMAINS: Final = ("azure.com", "storageprofile", "storagetier")
 _AGENT_POOLS: Final = Joining(
     look=look,
     cluster=AgentPools,
@@ -625,24 +600,14 @@ _AGENT_POOLS: Final = Joining(
     has_pool=_has_pool,
     own_daemon=CATALOG.nodes.runs,
     node_labels=_node_labels,
-    label_domains=_LABEL_DOMAINS,
+    label_domains=("azure.com", "storageprofile", "storagetier"),
     other_plugin=second_plugin,
     needs_plugin=has_software_of_others,
     # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
     needs_driver=has_software_of_others,
 )
-_PROVISIONED: Final = Joining(
-    look=look,
-    cluster=Provisioned,
-    pool_token=_NODE_POOL,
-    own_daemon=_AGENT_POOLS.own_daemon,
-    node_labels=_node_labels,
-    label_domains=_LABEL_DOMAINS,
-    other_plugin=second_plugin,
-    needs_plugin=has_software_of_others,
-    needs_driver=has_software_of_others,
-    lists=(_NODE_POOLS,),
-    listed_notes=_listed_notes,
+_PROVISIONED: Final = replace(
+    _AGENT_POOLS, cluster=Provisioned, pool_token=_NODE_POOL, lists=(_NODE_POOLS,), listed_notes=_listed_notes
 )
 JOINING: Final[Mapping[str, Joining]] = {"managed": _AGENT_POOLS, auto_provisioning.NAME: _PROVISIONED}
 """By autoscaler."""

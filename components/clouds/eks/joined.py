@@ -19,14 +19,12 @@ from typing import Any, Final, cast
 import pulumi
 
 from components.clouds import node_pools
-from components.clouds.base import AdminObjects, ClusterLookup, JoinedCluster, Joining, Lists, NodePools, too_old
+from components.clouds.base import ClusterLookup, Joining, Lists, too_old
 from components.clouds.data_lookup import first_block
-from components.clouds.deployed import Deployed
 from components.clouds.device_plugin import has_software_of_others, second_plugin
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.endpoint import kubeconfig, login
 from components.clouds.eks.karpenter import NODE_POOL
-from components.resources import ClusterObjects
 from components.settings import Problem, Settings
 from facts import catalog
 from facts.catalog.eks.cloud import CATALOG
@@ -436,53 +434,27 @@ def without_operator(pool: Pool) -> dict[str, str]:
     return {ALL_OPERANDS: "false"} if pool.gpus.of_nvidia and pool.gpus.drivers != "none" else {}
 
 
-class JoinedEks(JoinedCluster, NodePools):
-    """Pools on the cluster. Their objects wait for their provider, which takes its kubeconfig from what is known once
-    the cluster takes the pools."""
+class JoinedEks(node_pools.JoinedNodePools):
+    """Pools on the cluster, whose owner runs Karpenter."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        found: pulumi.Output[ClusterLookup],
-        view: pulumi.Output[ClusterLookup],
-        deployed: Deployed,
-    ) -> None:
-        self._settings, self._found = settings, found
-        self._weights = node_pools.weights(settings.gpu_pools)
-        self._objects: ClusterObjects | None = None
+    def class_manifest(self, pool: Pool) -> Mapping[str, Any]:
+        """An EC2NodeClass."""
+        return karpenter_objects.class_of(pool, self.found.apply(partial(self._class_spec, pool)))
 
-    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Its owner runs Karpenter."""
-        self._objects = objects.objects
-        return self
-
-    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A NodePool with an EC2NodeClass of its own. Karpenter ends the nodes of a NodePool before it is gone."""
-        assert self._objects is not None
-        assert opts.parent is not None
-        settings = self._settings
-        after = cast("Sequence[pulumi.Resource]", opts.depends_on or ())
-        node_class = self._objects.declare(
-            f"{name}-class",
-            karpenter_objects.class_of(pool, self._found.apply(partial(self._class_spec, pool))),
-            opts.parent,
-            *after,
-            owns_cloud_resources=True,
+    def pool_manifest(self, pool: Pool, weight: int) -> Mapping[str, Any]:
+        """A NodePool whose nodes the GPU Operator of others leaves alone."""
+        return karpenter_objects.node_pool(
+            replace(pool, nodes=replace(pool.nodes, labels={**without_operator(pool), **pool.nodes.labels})),
+            weight=weight,
+            unneeded_minutes=pool.scaling.unneeded_minutes or self.settings.idle_minutes,
+            maintenance=self.settings.maintenance,
         )
-        pool = replace(pool, nodes=replace(pool.nodes, labels={**without_operator(pool), **pool.nodes.labels}))
-        manifest = karpenter_objects.node_pool(
-            pool,
-            weight=self._weights[pool.name],
-            unneeded_minutes=pool.scaling.unneeded_minutes or settings.idle_minutes,
-            maintenance=settings.maintenance,
-        )
-        return self._objects.declare(name, manifest, opts.parent, node_class, *after, owns_cloud_resources=True)
 
     def _class_spec(self, pool: Pool, known: ClusterLookup) -> Any:
         if not known.node_class:  # the update looks at it, or the cluster refuses the pools
             return pulumi.Output.from_input(pulumi.output.UNKNOWN) if pulumi.runtime.is_dry_run() else {}
         return karpenter_objects.joined_class_spec(
-            pool, known.node_class, tags=self._settings.labels, disk_key=self._settings.security.disk_key
+            pool, known.node_class, tags=self.settings.labels, disk_key=self.settings.security.disk_key
         )
 
 
