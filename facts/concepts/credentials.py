@@ -288,7 +288,8 @@ _PUBLISHED: Final = re.compile(
 _PUBLISHED_HINTS: Final = ("EXAMPLE", "Eby8vdM02xNOcqFl")
 # What stands for a key in a page, as in gitleaks' list of what is allowed; no key has that many in a row:
 # https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml
-_FILLED: Final = re.compile(r"x{15,}|X{15,}|0{15,}")
+_FILLED_HINTS: Final = tuple(15 * each for each in "xX0")
+_FILLED: Final = re.compile("|".join(f"{each}+" for each in _FILLED_HINTS))
 
 
 def static_key_in(text: str, *, private: bool = True) -> str:
@@ -299,7 +300,8 @@ def static_key_in(text: str, *, private: bool = True) -> str:
     whole = text
     if any(hint in text for hint in _PUBLISHED_HINTS):
         text = _PUBLISHED.sub(" ", text)
-    text = _FILLED.sub(" ", text)
+    if any(hint in text for hint in _FILLED_HINTS):
+        text = _FILLED.sub(" ", text)
     if any(hint in text for hint in _HINTS):
         for what, form in _STATIC.items():
             if (private or what != _PRIVATE_KEY) and form.search(text):

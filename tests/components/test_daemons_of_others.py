@@ -9,14 +9,12 @@ from importlib import import_module
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from components import looks
-from components.settings import load
+from components.settings import from_stack_file
 from facts.catalog.model import Resources
 from tests.stacks import ROOT
 
-ACCOUNTS: Final = {"gke": "project", "eks": "us-west-2", "aks": "00000000-0000-0000-0000-000000000000"}
 AKS: Final = "kubernetes.azure.com"
 TAKEN: Final = Resources(milli_cpu=500, memory_mib=1024)
 NOTHING: Final = Resources(milli_cpu=0, memory_mib=0)
@@ -24,9 +22,7 @@ NOTHING: Final = Resources(milli_cpu=0, memory_mib=0)
 
 def taken(example: str, pod: dict[str, Any]) -> Resources:
     """What a DaemonSet of 500m CPU and 1 GiB takes on a node of the example's first pool."""
-    config = yaml.safe_load((ROOT / f"examples/{example}.yaml").read_text())["config"]
-    keys = {key.removeprefix("gpucluster:"): value for key, value in config.items() if key.startswith("gpucluster:")}
-    settings = load(keys, stack="test", project=ACCOUNTS[keys["cloud"]])
+    settings = from_stack_file(ROOT / f"examples/{example}.yaml")
     joining = import_module(f"components.clouds.{settings.cloud}.cloud").CLOUD.joining[settings.autoscaler]
     plan = looks.Planned(
         settings=settings,

@@ -309,7 +309,7 @@ def test_a_plan_begins_with_the_cost_and_what_it_was(lines: int | None, costs: s
     assert page == f"### Update of stack dev\n{costs}~~~~~~diff\n+ pool\n~~~~~~\n"
 
 
-@pytest.mark.parametrize("say", [account.wrapped, shared.say_error])
+@pytest.mark.parametrize("say", [account.say_line, shared.say_error])
 def test_what_others_say_is_no_command_to_the_terminal(
     say: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

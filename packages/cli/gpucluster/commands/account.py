@@ -90,7 +90,7 @@ def account(stack: StackArgument = "dev") -> None:
 
     settings = from_stack_file(_stack_file(stack))
     try:
-        code = ask(settings, (BUILD / "account" / settings.stack).relative_to(ROOT), wrapped)
+        code = ask(settings, (BUILD / "account" / settings.stack).relative_to(ROOT), say_line)
     except AccountError as error:
         bad_input(str(error))
     raise typer.Exit(code)
@@ -160,7 +160,7 @@ def prove(
         yes=yes,
     )
     try:
-        code = prove_cluster(ClusterClient(context, namespace), options, say=wrapped, confirm=typer.confirm)
+        code = prove_cluster(ClusterClient(context, namespace), options, say=say_line, confirm=typer.confirm)
     except ProveError as error:
         bad_input(str(error))
     except (ClusterError, OfferError) as error:
@@ -169,7 +169,7 @@ def prove(
     raise typer.Exit(code)
 
 
-def wrapped(line: str) -> None:
+def say_line(line: str) -> None:
     """Print a line, as wide as the terminal, else 80 columns: paths stay whole, nothing is a command to it."""
     line = without_controls(line)
     indent = line[: len(line) - len(line.lstrip())]
@@ -210,7 +210,7 @@ def _prove_account(file: Path) -> int:
         account = leftovers_of(settings)
     except AccountError as error:
         bad_input(str(error))
-    wrapped(f"{settings.cloud}, {settings.region}: {account.caller}. Nothing is changed.")
+    say_line(f"{settings.cloud}, {settings.region}: {account.caller}. Nothing is changed.")
     rows = rows_left(account)
     return _reported(report.rows_json("account", settings.stack, rows, {}, now), rows)
 
@@ -223,9 +223,9 @@ def _reported(content: dict[str, Any], rows: Sequence[ShownRow]) -> int:
     stack = content["stack"]
     written = report.write(content, BUILD / "prove" / stack)
     for line in lines(rows):
-        wrapped(line)
-    wrapped(f"Not shown by this part: {'; '.join(content['notShown'])}.")
-    wrapped(f"{content['verdict'].upper()} {stack}. Report: {written.relative_to(ROOT)}")
+        say_line(line)
+    say_line(f"Not shown by this part: {'; '.join(content['notShown'])}.")
+    say_line(f"{content['verdict'].upper()} {stack}. Report: {written.relative_to(ROOT)}")
     return 0 if passed(rows) else EXIT_FAIL
 
 
