@@ -28,7 +28,9 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     if settings.autoscaler in KARPENTERS:
         pools = tuple(replace(pool, nodes=replace(pool.nodes, upgrade=Upgrade(max_surge=0))) for pool in pools)
     if settings.existing_cluster is not None:
-        return catalog.of(settings.cloud).account.quotas(settings.region, pools, 0)
+        # What no pool needs is the cluster's own, and there: addresses of its way out.
+        needed = catalog.of(settings.cloud).account.quotas(settings.region, pools, 0)
+        return tuple(each for each in needed if each.pools)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
     return catalog.of(settings.cloud).account.quotas(settings.region, [settings.admin_pool, *pools], gateways)

@@ -46,5 +46,5 @@ def at_maximum(
             instead[shared][limit.instead] = None
     named = {limit: limit._replace(instead=", ".join(filter(None, instead[limit]))) for limit in needed}
     quotas = [Quota(**named[limit]._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
-    quotas += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
+    quotas += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once if number]
     return tuple(sorted(quotas, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))

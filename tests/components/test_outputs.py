@@ -199,6 +199,18 @@ def test_gateways_have_addresses(cloud: str) -> None:
         assert [(quota.unit, quota.needed) for quota in required] == [("addresses", expected)]
 
 
+@pytest.mark.parametrize("file", sorted(Path("examples").glob("*-existing-cluster.yaml")), ids=lambda file: file.stem)
+def test_on_a_cluster_of_others_only_the_pools_need_quota(file: Path) -> None:
+    rows = quotas(from_stack_file(file))
+    assert rows
+    assert [each for each in rows if not each.get("pools")] == []
+
+
+@pytest.mark.parametrize("file", sorted(Path("examples").glob("*.yaml")), ids=lambda file: file.stem)
+def test_nobody_is_told_to_ask_for_nothing(file: Path) -> None:
+    assert [each for each in quotas(from_stack_file(file)) if each["needed"] == 0] == []
+
+
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_the_list_to_ask_for_has_the_numbers_of_the_output(cloud: str) -> None:
     settings = from_stack_file(f"examples/{cloud}-company.yaml")
