@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias
 from facts.concepts.unknown import UNKNOWN, Maybe, Unknown, at, both, either, items, negation
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html#policy-vars-specialchars
+_CHARACTER: Final = re.compile(r"\$\{([*?$])\}|.", re.DOTALL)
 ANY_RESOURCE: Final = ""
 """The resource of a call whose ARN does not matter: a statement about any resource counts."""
 
@@ -66,6 +68,11 @@ def parsed(document: Any) -> Maybe[Document]:
     except ValueError:
         return UNKNOWN
     return content if isinstance(content, Mapping) else UNKNOWN
+
+
+def literal(text: str) -> str:
+    """A text for a policy in which ``*``, ``?`` and ``$`` stand for themselves."""
+    return re.sub(r"[*?$]", r"${\g<0>}", text)
 
 
 def allows(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> Maybe[bool]:
@@ -236,7 +243,8 @@ def _filled(value: Any, call: AuthorizationRequest) -> Any:
     """
     if not isinstance(value, str):
         return value
-    variables = {name: _context_value(name, call) for name in _VARIABLE.findall(value)}
+    named = (name for name in _VARIABLE.findall(value) if not _CHARACTER.fullmatch(f"${{{name}}}"))
+    variables = {name: _context_value(name, call) for name in named}
     if UNKNOWN in variables.values():
         return UNKNOWN
     texts = {name: text for name, text in variables.items() if isinstance(text, str)}
@@ -261,10 +269,14 @@ def _like(pattern: Any, value: str, ignore_case: bool = False) -> Maybe[bool]:
 def _regex(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     # Not fnmatch: in IAM a bracket is a bracket. As there, each part between two stars takes the first place that it
     # fits, for good (a lookahead keeps it): trying the later ones too takes exponential time, and finds nothing more.
-    first, *rest = (re.escape(part).replace(r"\?", ".") for part in re.sub(r"\*+", "*", pattern).split("*"))
+    first, *rest = map(_between_stars, re.split(r"(?<!\$\{)\*+", pattern))
     inner = "".join(f"(?=(?P<p{n}>.*?{part}))(?P=p{n})" for n, part in enumerate(rest[:-1]))
     last = f".*{rest[-1]}" if rest else ""
     return re.compile(first + inner + last, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+
+
+def _between_stars(part: str) -> str:
+    return "".join("." if each[0] == "?" else re.escape(each[1] or each[0]) for each in _CHARACTER.finditer(part))
 
 
 def _text(value: Any) -> str:

@@ -21,6 +21,7 @@ from components.clouds.eks.version import release
 from components.resources import Chart, CustomResource, documents
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
+from facts.concepts.iam import literal
 from facts.concepts.pool import ROLE_LABEL, Pool
 
 NODE_POOL: Final = "kubernetes:karpenter.sh/v1:NodePool"
@@ -80,7 +81,7 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
         region=settings.region,
         cluster=settings.cluster_name,
         queue=queue_name(settings.cluster_name),
-        node_role=_node_role(settings),
+        node_role=literal(_node_role(settings)),
     )
     used: dict[str, bool] = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
     used["AllowSpotServiceLinkedRole"] = any(pool.scaling.spot for pool in pools)

@@ -13,6 +13,7 @@ from facts.concepts.iam import (
     Value,
     allows,
     denies,
+    literal,
     parsed,
     request_tags,
     resource_tags,
@@ -138,6 +139,21 @@ def test_an_operator_that_cannot_be_judged_is_named_where_it_matters() -> None:
 @pytest.mark.parametrize("condition", [{"StringEquals": {}}, {"ForAnyValue:StringLikeIfExists": {}}, {"Null": {}}])
 def test_operators_that_can_be_judged(condition: dict[str, Any]) -> None:
     assert unevaluated_operators([document(statement(Condition=condition))], request()) == ()
+
+
+@pytest.mark.parametrize("text", ["*", "$", "a*b${c}", "${*}", "/*/team"])
+def test_a_literal_text_is_itself_alone(text: str) -> None:
+    wanted = document(statement(action="*", resource=f"arn:aws:iam::1:role/{literal(text)}/*"))
+    for named, allowed in [(text, True), ("x" * len(text), False), ("/x/team", False), (f"x{text}", False)]:
+        call = AuthorizationRequest("iam:PassRole", f"arn:aws:iam::1:role/{named}/nodes", {}, whole=True)
+        assert allows([wanted], call) is allowed, named
+
+
+def test_a_literal_question_mark_is_no_other_character() -> None:
+    roles = "arn:aws:iam::1:role/"
+    call = AuthorizationRequest("iam:PassRole", f"{roles}team1", {}, whole=True)
+    for pattern, allowed in [("team?", True), (literal("team?"), False), ("team${?}", False)]:
+        assert allows([document(statement(action="*", resource=roles + pattern))], call) is allowed, pattern
 
 
 def test_a_variable_also_stands_in_a_resource() -> None:

@@ -323,6 +323,17 @@ def test_it_gives_nodes_one_role_which_an_access_entry_of_its_own_lets_in() -> N
     assert admin.inputs["nodeRoleArn"] != entry["principalArn"]
 
 
+def test_a_star_in_the_roles_path_stands_for_no_other_role() -> None:
+    recording = run(role_path="/*/team?/$/")
+    (passed,) = [statement for statement in statements(recording) if "iam:PassRole" in statement["Action"]]
+    assert (
+        recording.only("aws:eks/accessEntry:AccessEntry")
+        .inputs["principalArn"]
+        .endswith(":role/*/team?/$/gpu-test-karpenter-nodes")
+    )
+    assert passed["Resource"].endswith(":role/${*}/team${?}/${$}/gpu-test-karpenter-nodes")
+
+
 @pytest.mark.parametrize(("pools", "spot"), [((SPOT, FALLBACK), True), ((FALLBACK, CPU, RESERVED), False)])
 def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...], spot: bool) -> None:
     makes = [one for one in statements(run(*pools)) if "iam:CreateServiceLinkedRole" in one["Action"]]

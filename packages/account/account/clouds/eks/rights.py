@@ -13,6 +13,7 @@ from typing import Any, Final
 from account.declared_rights import RightsTable
 from components.settings import Settings
 from facts.concepts.autoscaler import KARPENTERS
+from facts.concepts.iam import literal
 
 _CALLER: Final = "sts:GetCallerIdentity"
 _PASS: Final = "iam:PassRole"
@@ -61,7 +62,7 @@ def actions(settings: Settings) -> dict[str, tuple[str, ...]]:
 
 def role_arns(settings: Settings, partition: str, account: str) -> str:
     """The pattern of the stack's roles."""
-    path = settings.security.role_path or "/"
+    path = literal(settings.security.role_path or "/")
     return f"arn:{partition}:iam::{account}:role{path}{settings.cluster_name[:_SHORTEST]}*"
 
 
@@ -73,8 +74,8 @@ def requests(
     All but those on roles are on any resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsidentityandaccessmanagementiam.html
     """
     name = f"{settings.cluster_name[:_SHORTEST]}-nodes"
-    role = role_arns(settings, partition, account).replace("*", "-nodes")
-    profile = f"arn:{partition}:iam::{account}:instance-profile{settings.security.role_path or '/'}{name}"
+    path = settings.security.role_path or "/"
+    role, profile = (f"arn:{partition}:iam::{account}:{kind}{path}{name}" for kind in ("role", "instance-profile"))
     boundary = settings.security.permissions_boundary
     of_iam = [action for action in actions(settings) if action.startswith("iam:")]
     on_profiles = tuple(action for action in of_iam if "InstanceProfile" in action and not action.endswith("ForRole"))
