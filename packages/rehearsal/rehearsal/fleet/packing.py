@@ -28,7 +28,7 @@ from rehearsal.fleet.neighbours import Neighbours, Term, avoided
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
 from rehearsal.fleet.pod_placement import refusal, selects
-from rehearsal.simulation import Packing
+from rehearsal.simulation import Packing, SimulatedNodeGroup
 from rehearsal.tools.own_autoscaler import NAME
 
 _POLL_SECONDS: Final = 1.0
@@ -206,17 +206,16 @@ class Packer(PollingThread):
         template = self._template_of(_group(used.node))
         if template is None or used.name not in self._unneeded:
             return False
-        minutes, packing = template.group.scaling.unneeded_minutes, template.group.packing or _DEFAULTS
+        packing = template.group.packing or _DEFAULTS
         grown = (
             self._grown.get(_group(used.node)) if packing.delay_by_group else max(self._grown.values(), default=None)
         )
-        idle = now - self._unneeded[used.name] >= (_UNNEEDED_MINUTES if minutes is None else minutes)
+        idle = now - self._unneeded[used.name] >= unneeded_seconds(template.group)
         return idle and (grown is None or now - grown >= packing.delay_minutes)
 
     def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
         template = self._template_of(_group(used.node))
-        # Karpenter's own nodes, once they have their devices: a pod may wait for these.
-        if template is None or used.node["metadata"]["labels"].get("karpenter.sh/initialized") != "true":
+        if template is None or not has_devices(used.node):
             return False
         group = template.group
         scaled = group.scaling.autoscaled and not group.atomic
@@ -235,6 +234,17 @@ class Packer(PollingThread):
 def _group(node: Object) -> str:
     group: str = (node["metadata"].get("labels") or {}).get(GROUP_LABEL, "")
     return group
+
+
+def unneeded_seconds(group: SimulatedNodeGroup) -> float:
+    """For how long nobody needs a node of the group before it goes."""
+    minutes = group.scaling.unneeded_minutes
+    return _UNNEEDED_MINUTES if minutes is None else minutes
+
+
+def has_devices(node: Object) -> bool:
+    """Whether a node that the autoscaler made has its devices; until then a pod may wait for these."""
+    return (node["metadata"].get("labels") or {}).get("karpenter.sh/initialized") == "true"
 
 
 def used_nodes(

@@ -15,10 +15,10 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.node_pools import claim_path, claims_of, node_claim, pools_of
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
-from rehearsal.fleet.packing import moves, used_nodes
+from rehearsal.fleet.packing import has_devices, moves, unneeded_seconds, used_nodes
+from rehearsal.simulation import SimulatedNodeGroup
 
 _POLL_SECONDS: Final = 0.5
-_IDLE_SECONDS: Final = 5.0
 
 
 class SliceWatcher(PollingThread):
@@ -36,9 +36,10 @@ class SliceWatcher(PollingThread):
         for group in (each.group for each in self._templates()):
             if group.atomic:
                 claims = claims_of(self._api, labelSelector=f"{GROUP_LABEL}={group.name}")
-                self._act(group.name, group.nodes.zones[0], group.scaling.max_nodes, claims)
+                self._act(group, claims)
 
-    def _act(self, name: str, zone: str, size: int, claims: Sequence[Object]) -> None:
+    def _act(self, group: SimulatedNodeGroup, claims: Sequence[Object]) -> None:
+        name, size = group.name, group.scaling.max_nodes
         left = [claim for claim in claims if not claim["metadata"].get("deletionTimestamp")]
         if len(left) == size:
             self._whole.add(name)
@@ -47,19 +48,21 @@ class SliceWatcher(PollingThread):
         elif left and len(left) == len(claims):
             (pool, *_) = pools_of(self._api, labelSelector=f"{GROUP_LABEL}={name}")
             for _ in range(size - len(left)):
-                self._api.create(claim_path(), node_claim(pool, zone))
-        if name in self._whole and self._idle(name, size):
+                self._api.create(claim_path(), node_claim(pool, group.nodes.zones[0]))
+        if name in self._whole and self._idle(group):
             self._end(name, left)
 
-    def _idle(self, name: str, size: int) -> bool:
-        """Whether all nodes of the group have been ready, and without a pod, for some seconds."""
-        nodes = self._api.list("/api/v1/nodes", labelSelector=f"{GROUP_LABEL}={name}")
+    def _idle(self, group: SimulatedNodeGroup) -> bool:
+        """Whether all nodes of the group have been ready with their devices, and without a pod, for long enough."""
+        name, size = group.name, group.scaling.max_nodes
+        listed = self._api.list("/api/v1/nodes", labelSelector=f"{GROUP_LABEL}={name}")
+        nodes = [each for each in listed if has_devices(each)]
         # A node out of service is as idle as others.
         used = used_nodes(nodes, self._api.list("/api/v1/pods"), cordoned=True)
         if len(used) < size or any(moves(pod) for each in used for pod in each.pods):
             self._idle_since.pop(name, None)
             return False
-        return time.monotonic() - self._idle_since.setdefault(name, time.monotonic()) > _IDLE_SECONDS
+        return time.monotonic() - self._idle_since.setdefault(name, time.monotonic()) > unneeded_seconds(group)
 
     def _end(self, name: str, claims: Sequence[Object]) -> None:
         for claim in claims:

@@ -30,6 +30,7 @@ class Claims(Api):
         self.claims: list[Object] = []
         self.pods: list[Object] = []
         self.cordoned = False
+        self.without_devices: set[str] = set()
 
     def has(self, count: int) -> None:
         first = len(self.claims)
@@ -45,7 +46,13 @@ class Claims(Api):
             return self.pods
         ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {}}
         spec = {"unschedulable": True} if self.cordoned else {}
-        return [{"metadata": {**each["metadata"], "labels": {}}, "spec": spec, "status": ready} for each in self.claims]
+        return [
+            {"metadata": {"name": name, "labels": self._labels(name)}, "spec": spec, "status": ready}
+            for name in (each["metadata"]["name"] for each in self.claims)
+        ]
+
+    def _labels(self, name: str) -> dict[str, str]:
+        return {} if name in self.without_devices else {"karpenter.sh/initialized": "true"}
 
     @override
     def create(self, path: str, body: Object, **query: Any) -> Object:
@@ -72,11 +79,11 @@ def test_one_node_becomes_the_whole_slice_and_all_end_when_no_pod_is_left(
     api.has(1)
     for _ in range(3):
         watcher.look()
-        clock[0] += 6
+        clock[0] += 11
     assert len(api.claims) == 4
     api.pods, api.cordoned = [], out_of_service
     watcher.look()
-    clock[0] += 6
+    clock[0] += 11
     watcher.look()
     assert not api.claims
 
@@ -86,5 +93,26 @@ def test_the_end_of_one_node_is_the_end_of_all(api: Claims) -> None:
     api.has(4)
     watcher.look()
     api.delete("/node-2")
+    watcher.look()
+    assert not api.claims
+
+
+def test_a_slice_whose_pod_waits_for_the_devices_of_its_node_is_not_idle(
+    api: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher, clock = SliceWatcher(api, lambda: [TEMPLATE]), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    api.has(4)
+    api.without_devices = {"node-3"}
+    for _ in range(3):
+        watcher.look()
+        clock[0] += 11
+    assert len(api.claims) == 4
+    api.without_devices = set()
+    watcher.look()
+    clock[0] += 9
+    watcher.look()
+    assert len(api.claims) == 4
+    clock[0] += 2
     watcher.look()
     assert not api.claims
