@@ -145,6 +145,23 @@ class PodRole(Item):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Which cluster an object of Kubernetes goes to: by its provider (``None``: not known yet), and from there by the
+    resource that holds it for some cluster."""
+
+    provider: str | None = ""
+    target: str = ""
+
+    def same(self, other: Place) -> bool:
+        """Whether both are one cluster, as far as an update will tell."""
+        providers = {self.provider, other.provider}
+        return self.target == other.target and (len(providers) == 1 or None in providers)
+
+
+ANYWHERE: Final = Place()
+
+
+@dataclass(frozen=True)
 class Workload(Item):
     """A workload: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
 
@@ -178,6 +195,7 @@ class Workload(Item):
     runtime_class: str | None = None
     gpu_resource: str = GPU_RESOURCE
     """What it requests ``gpus`` of, or offers as a device plugin."""
+    place: Place = ANYWHERE
 
     @property
     def title(self) -> str:
@@ -187,13 +205,18 @@ class Workload(Item):
 
 @dataclass(frozen=True)
 class PodScaler(Item):
-    """What sets a workload's number of pods (HPA, KEDA): the fewest that it leaves, the most that a schedule sets."""
+    """What sets a workload's number of pods (HPA, KEDA): the fewest that it leaves, the most that a schedule sets, and
+    those that it keeps while it cannot read its metrics (``fallback``)."""
 
     kind: str
     namespace: str
     name: str
     least: Maybe[int]
     scheduled: Maybe[int] = 0
+    fallback: Maybe[int] = 0
+    only_adds: Maybe[bool] = False
+    """Whether it takes no pods away: those that the workload begins with stay."""
+    place: Place = ANYWHERE
 
 
 @dataclass(frozen=True)
@@ -220,6 +243,7 @@ class GpuQuota(Item):
     gpus: Maybe[int]
     resource: str = ""
     gpu_resource: str = GPU_RESOURCE
+    place: Place = ANYWHERE
 
 
 @dataclass(frozen=True)

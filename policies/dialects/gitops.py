@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items, mapping, text
 from policies.readers.kubernetes.chart_values import over
+from policies.readers.kubernetes.objects import target_of
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, parsed, respelled
 
@@ -128,7 +130,7 @@ def release(
         "valueYamlFiles": list(files),
         "postrender": changes if changes is UNKNOWN or changes else None,
     }
-    return respelled(declared, _RELEASE, properties)
+    return replace(respelled(declared, _RELEASE, properties), target=target_of(declared))
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]]:

@@ -6,7 +6,11 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from functools import cache
 from typing import Any, Final
 
 from facts.concepts.autoscaler import IdleTime
@@ -162,6 +166,75 @@ def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
         run = run + gap if gap <= lasts else lasts
         longest = max(longest, min(run, _DAY + lasts))
     return longest
+
+
+def always_within(windows: Iterable[tuple[Any, Any, Maybe[int]]]) -> Maybe[int]:
+    """The number that windows hold together in every hour of a year, 0 where an hour is without any: each is open from
+    the times of one cron schedule to those of another, and holds a number. Time zones are ignored."""
+    known: list[tuple[frozenset[int], int]] = []
+    for start, end, number in windows:
+        within = _hours_within(start, end) if isinstance(start, str) and isinstance(end, str) else None
+        if number is UNKNOWN or within is None:
+            return UNKNOWN
+        known.append((within, number))
+    for number in sorted({number for _, number in known}, reverse=True):
+        if len(frozenset().union(*(within for within, most in known if most >= number))) == _HOURS:
+            return number
+    return 0
+
+
+_HOURS: Final = 366 * 24
+
+
+@cache
+def _hours_within(start: str, end: str) -> frozenset[int] | None:
+    """The hours of a year in which a window is open, for a part at least: it is open whenever it closes before it opens
+    again, or both at once. ``None`` where one is no schedule."""
+    opens, closes = _minutes_of_a_year(start), _minutes_of_a_year(end)
+    if opens is None or closes is None:
+        return None
+    hours: set[int] = set()
+    for opened in opens:
+        after = bisect_right(closes, opened)
+        closed = closes[after] if after < len(closes) else (closes[0] if closes else opened) + _HOURS * 60
+        hours.update(hour % _HOURS for hour in range(opened // 60, -(-closed // 60)))
+    return frozenset(hours)
+
+
+_NAMES: Final = {
+    name: str(number)
+    for names in ("sun mon tue wed thu fri sat", " jan feb mar apr may jun jul aug sep oct nov dec")
+    for number, name in enumerate(names.split(" "))
+    if name
+}
+
+
+@cache
+def _minutes_of_a_year(schedule: str) -> list[int] | None:
+    """The minutes of a leap year at which a cron schedule is due; ``None`` for what is none.
+
+    https://pkg.go.dev/github.com/robfig/cron/v3#hdr-CRON_Expression_Format
+    """
+    fields = _NAMED.get(schedule.strip(), schedule).lower().split()
+    if len(fields) != 5:
+        return None
+    fields[3:] = [
+        re.sub(r"[a-z]{3}", lambda match: _NAMES.get(match.group(), match.group()), each) for each in fields[3:]
+    ]
+    minutes, hours, days, months, weekdays = (
+        _values(field, end) for field, end in zip(fields, (60, 24, 32, 13, 8), strict=True)
+    )
+    if not all((minutes, hours, days, months, weekdays)):
+        return None
+    either_day = not {fields[2][0], fields[4][0]} & {"*", "?"}
+    weekdays = {each % 7 for each in weekdays}
+    due: list[int] = []
+    for number in range(366):
+        day = date(2024, 1, 1) + timedelta(number)
+        in_month, in_week = day.day in days, day.isoweekday() % 7 in weekdays
+        if day.month in months and (in_month or in_week if either_day else in_month and in_week):
+            due += [(number * 24 + hour) * 60 + minute for hour in sorted(hours) for minute in sorted(minutes)]
+    return due
 
 
 def _values(field: str, end: int) -> set[int]:

@@ -18,7 +18,17 @@ from typing import Any, Final, TypeVar
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
 from facts.catalog.model import Machine, Price
-from facts.concepts.declared import Cluster, NodeGroup, PodScaler, Reservation, Stack, Unreadable, Workload, same_place
+from facts.concepts.declared import (
+    Cluster,
+    GpuQuota,
+    NodeGroup,
+    PodScaler,
+    Reservation,
+    Stack,
+    Unreadable,
+    Workload,
+    same_place,
+)
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
@@ -87,7 +97,9 @@ def _read(resource: Declared) -> Iterable[Item]:
     reader = reader_of(resource.type)
     try:
         items = reader(resource) if reader else ()
-        subjects = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
+        subjects = tuple(
+            _placed(accelerated(located(item, resource.properties, resource.provider)), resource) for item in items
+        )
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
@@ -96,6 +108,12 @@ def _read(resource: Declared) -> Iterable[Item]:
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects
+
+
+def _placed(item: Item, resource: Declared) -> Item:
+    """What is in a cluster, with the cluster that it goes to."""
+    in_cluster = isinstance(item, (AddedPlacement, GpuQuota, PodScaler, Workload))
+    return replace(item, place=resource.place) if in_cluster else item
 
 
 def _of_gpus(item: Item) -> bool:
@@ -187,13 +205,16 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
 
 def _admitted(workload: Workload, added: Mapping[tuple[str, str], Sequence[AddedPlacement]]) -> Workload:
     """The workload with what the cluster adds to its pods. Of several RuntimeClasses or namespaces of that name any may
-    be meant: it may tolerate what one of them does, and what it selects is unknown where two differ."""
+    be meant: it may tolerate what one of them does, and what it selects is unknown where two differ. One that another
+    cluster gets selects nothing here."""
     for key in (("RuntimeClass", workload.runtime_class or ""), ("Namespace", workload.namespace)):
         tolerations: Maybe[tuple[Toleration, ...]] = workload.tolerations
         selector: Maybe[Mapping[str, str]] = {}
         for more in added.get(key, ()):
             if tolerations is not UNKNOWN:
                 tolerations = UNKNOWN if more.tolerations is UNKNOWN else (*tolerations, *more.tolerations)
+            if not more.place.same(workload.place):
+                continue
             if selector is not UNKNOWN and more.node_selector not in ({}, selector):
                 selector = UNKNOWN if selector else more.node_selector
         if workload.node_selector is not UNKNOWN and selector is not UNKNOWN:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from typing import Any, Final, Literal
 
-from facts.concepts.declared import Item
+from facts.concepts.declared import ANYWHERE, Item, Place
 from facts.concepts.kubernetes import Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, holds_unknown, items, known_text, text
 
@@ -22,6 +22,7 @@ class AddedPlacement(Item):
     name: str
     tolerations: Maybe[tuple[Toleration, ...]]
     node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    place: Place = ANYWHERE
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class Declared:
     """The resource as the program has it, without the texts that its spellings have; ``None`` where nothing is left."""
     holder: str = ""
     """The type of the resource that holds this object; empty for a resource of the program."""
+    target: str = ""
+    """For which cluster its holder has this object; empty for that of the holder's provider."""
     made_as: tuple[str, ...] = ()
     """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource."""
 
@@ -88,6 +91,12 @@ class Declared:
         of a kubeconfig's context."""
         own = (at(self.properties, "metadata", "namespace"), self.provider.get("namespace"))
         return coalesce(*(text(each) for each in own))
+
+    @property
+    def place(self) -> Place:
+        """Which cluster the Kubernetes object goes to."""
+        server = _cluster_of(self)
+        return Place(None if holds_unknown(server) else str(server or ""), self.target)
 
     @property
     def object_name(self) -> str:
@@ -179,7 +188,7 @@ def in_one_place(one: Declared, other: Declared) -> Maybe[bool]:
         apart = apart or _differ(*(_cluster_of(each) for each in (one, other)))
     if apart:
         return False
-    held = (one.holder or other.holder) and one.urn != other.urn
+    held = (one.holder or other.holder) and one.urn != other.urn and one.target != other.target
     return UNKNOWN if held or one.provider_urn != other.provider_urn else True
 
 

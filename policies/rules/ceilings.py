@@ -345,14 +345,14 @@ _FOR_PODS = UnknownReason(
 
 def _of_open_namespaces(stack: Stack) -> list[Violation]:
     """A note on pods with GPUs for which a cloud makes the nodes, where no quota that is known limits these GPUs."""
-    limited = {(quota.namespace, quota.gpu_resource) for quota in stack.quotas if quota.gpus is not UNKNOWN}
+    limits = [quota for quota in stack.quotas if quota.gpus is not UNKNOWN]
     pods = [
         (cluster, each)
         for cluster in stack.clusters
         for each in stack.workloads
         if each.gpus is UNKNOWN or each.gpus > 0
         if cluster.managed_nodes is True or _asks(each, cluster)
-        if (each.namespace, each.gpu_resource) not in limited
+        if not any(_limits(quota, each) for quota in limits)
     ]
     if not pods:
         return []
@@ -363,6 +363,11 @@ def _of_open_namespaces(stack: Stack) -> list[Violation]:
             message, cluster.resource, remedy=_FOR_PODS.remedy, not_evaluated=True, unknown_reason=_FOR_PODS
         )
     ]
+
+
+def _limits(quota: GpuQuota, workload: Workload) -> bool:
+    named = (quota.namespace, quota.gpu_resource) == (workload.namespace, workload.gpu_resource)
+    return named and quota.place.same(workload.place)
 
 
 def _of_quotas(stack: Stack, max_gpus: int) -> list[Violation]:

@@ -208,12 +208,17 @@ def held_for_ever(stack: Stack) -> Iterator[Violation]:
     for workload in stack.workloads:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
-        count = permanent_pods(workload, stack)
-        if count == 0 and (times := _scheduled_pods(workload, stack)) is not UNKNOWN and times > 0:
-            gpus = times * workload.gpus
-            message = f"{workload.title} holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}, whether there is "
-            message += "work or not, at the times of a schedule."
-            yield held_for_ever.violation(message, workload.resource)
+        count, scalers = permanent_pods(workload, stack), _scalers(workload, stack)
+        for pods, when in (
+            ([each.scheduled for each in scalers], "at the times of a schedule"),
+            ([each.fallback for each in scalers], "as long as its scaler cannot read its metrics (fallback)"),
+        ):
+            if count == 0 and (times := _largest([0, *pods])) is not UNKNOWN and times > 0:
+                gpus = times * workload.gpus
+                message = (
+                    f"{workload.title} holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}, whether there "
+                )
+                yield held_for_ever.violation(f"{message}is work or not, {when}.", workload.resource)
         if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
             continue
         gpus = count * workload.gpus
@@ -244,12 +249,18 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
 
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    """Pods that always run: the minimum of the workload's scaler, the largest of several, or its number of replicas."""
-    return _largest([scaler.least for scaler in _scalers(workload, stack)] or [workload.always])
+    """Pods that always run: the minimum of the workload's scaler, the largest of several, or its number of replicas. A
+    scaler of another cluster takes none away."""
+    scalers = _scalers(workload, stack)
+    own = any(scaler.place.same(workload.place) for scaler in scalers)
+    return _largest([*(_least(scaler, workload) for scaler in scalers), *(() if own else (workload.always,))])
 
 
-def _scheduled_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    return _largest([scaler.scheduled for scaler in _scalers(workload, stack)] or [0])
+def _least(scaler: PodScaler, workload: Workload) -> Maybe[int]:
+    most = _largest([scaler.least, workload.always])
+    if scaler.only_adds is False or most == scaler.least:
+        return scaler.least
+    return UNKNOWN if scaler.only_adds is UNKNOWN else most
 
 
 def _largest(numbers: list[Maybe[int]]) -> Maybe[int]:

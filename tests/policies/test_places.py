@@ -11,6 +11,7 @@ from facts.concepts.unknown import UNKNOWN
 from policies.readers import read, read_stack
 from policies.readers.resource import Declared
 from policies.rules.clusters import system_pods_home
+from policies.rules.idle import permanent_pods
 
 GKE, GKE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 EKS, EKS_POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
@@ -114,3 +115,29 @@ def test_what_may_be_one_place_is_one(first: dict[str, Any], second: dict[str, A
 def test_a_provider_tells_the_region_of_what_names_none() -> None:
     items = [read(one)[0] for one in eks("", {}, {"region": "us-west-2"}, home=False)]
     assert [item.region for item in items if isinstance(item, (Cluster, NodeGroup))] == ["us-west-2", "us-west-2"]
+
+
+KUBECONFIG = (
+    "clusters: [{{name: c, cluster: {{server: 'https://{}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c}}}}]\n"
+)
+SERVER = {"replicas": 8, "template": {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}}}
+TO_ZERO = {"scaleTargetRef": {"name": "llm"}, "triggers": [{"type": "prometheus"}]}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "pods"),
+    [
+        ({}, {}, 0),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("a"), "namespace": "b"}, 0),
+        ({"kubeconfig": UNKNOWN}, {"kubeconfig": UNKNOWN}, 0),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": UNKNOWN}, 0),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("b")}, 8),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {}, 8),
+    ],
+)
+def test_a_scaler_takes_no_pods_away_in_another_cluster(here: dict[str, Any], there: dict[str, Any], pods: int) -> None:
+    named = {"metadata": {"name": "llm"}}
+    server = resource("kubernetes:apps/v1:Deployment", "server", named, here, spec=SERVER)
+    scaler = resource("kubernetes:keda.sh/v1alpha1:ScaledObject", "scaler", named, there, spec=TO_ZERO)
+    stack = read_stack([server, scaler])
+    assert permanent_pods(stack.workloads[0], stack) == pods

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, amount, at, both, either, flag, items, known_text, known_texts, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, both, either, flag, items, known_text, known_texts, text, whole
+from policies.readers.idle import always_within
 from policies.readers.kubernetes.workloads import affinity_of, gpu_resource_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -20,25 +22,37 @@ _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
 
 
 def read_scaler(declared: Declared) -> Iterable[Item]:
-    """A HorizontalPodAutoscaler: at least one pod by default."""
-    yield from _scaler(declared, ("minReplicas",), default=1)
+    """A HorizontalPodAutoscaler: at least one pod by default.
+
+    https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#configurable-scaling-behavior
+    """
+    policy = text(at(declared.properties, "spec", "behavior", "scaleDown", "selectPolicy"))
+    only_adds = UNKNOWN if policy is UNKNOWN else policy == "Disabled"
+    for scaler in _scaler(declared, ("minReplicas",), default=1):
+        yield replace(scaler, only_adds=only_adds)
 
 
 def read_scaled_object(declared: Declared) -> Iterable[Item]:
     """KEDA's ScaledObject: no pod by default. https://keda.sh/docs/latest/reference/scaledobject-spec/.
 
     ``idleReplicaCount``, of which KEDA supports 0 only, is the number without work; then ``minReplicaCount`` is that
-    with some. Its trigger ``cron`` sets a number at some times: https://keda.sh/docs/latest/scalers/cron/.
+    with some. Its trigger ``cron`` sets a number at some times: https://keda.sh/docs/latest/scalers/cron/. One that is
+    active below nothing is always active, and without any KEDA does nothing (``ValidateTriggers`` in
+    https://github.com/kedacore/keda/blob/main/apis/keda/v1alpha1/scaletriggers_types.go).
     """
-    triggers = items(at(declared.properties, "spec", "triggers"))
-    numbers = [amount(at(each, "metadata", "desiredReplicas")) for each in triggers if at(each, "type") == "cron"]
+    listed = at(declared.properties, "spec", "triggers")
+    triggers = items(listed)
+    idles = listed is not UNKNOWN and not triggers
+    times = [at(each, "metadata") for each in triggers if at(each, "type") == "cron"]
+    numbers = [amount(at(each, "desiredReplicas")) for each in times]
     scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
+    steady = always_within((at(each, "start"), at(each, "end"), n) for each, n in zip(times, numbers, strict=True))
     annotations = at(declared.properties, "metadata", "annotations")
     fixed, paused = (at(annotations, f"{_KEDA}paused{suffix}") for suffix in ("-replicas", ""))
-    stays = either(flag(at(annotations, f"{_KEDA}{name}")) for name in ("paused-scale-in", "force-activation"))
+    only_adds, forced = (flag(at(annotations, f"{_KEDA}{name}")) for name in ("paused-scale-in", "force-activation"))
     types = [at(each, "type") for each in triggers]
     by_load = both(UNKNOWN if each is UNKNOWN else each in _NOT_TO_ZERO for each in types) if types else False
-    stays = either((stays, by_load))
+    stays = either((only_adds, forced, by_load, *map(_is_active_at_none, triggers)))
     idle = amount(at(declared.properties, "spec", "idleReplicaCount"), 1)
     if fixed is None and flag(paused) is True:
         return  # the workload keeps the number of pods that it has
@@ -47,7 +61,20 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
         least = least if fixed is None else amount(fixed)
         if stays is not False and (least is UNKNOWN or least < 1):
             least = UNKNOWN if UNKNOWN in (stays, least) else 1
-        yield replace(scaler, least=least, scheduled=scheduled)
+        if steady is UNKNOWN or (least is not UNKNOWN and steady > least):
+            least = steady
+        fallback = amount(at(declared.properties, "spec", "fallback", "replicas"))
+        yield replace(scaler, least=least, scheduled=scheduled, fallback=fallback, only_adds=either((idles, only_adds)))
+
+
+def _is_active_at_none(trigger: Any) -> bool:
+    """Whether its threshold of activation is below 0. https://keda.sh/docs/latest/concepts/scaling-deployments/#activation"""
+    metadata = at(trigger, "metadata")
+    texts = metadata.items() if isinstance(metadata, Mapping) else ()
+    return any(str(key).startswith("activation") and _NEGATIVE.fullmatch(str(value)) for key, value in texts)
+
+
+_NEGATIVE: Final = re.compile(r"-[\d.]*[1-9][\d.]*")
 
 
 def read_http_scaled_object(declared: Declared) -> Iterable[Item]:

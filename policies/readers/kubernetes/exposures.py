@@ -171,8 +171,8 @@ def _built_in_exceeds(binding: Declared) -> Maybe[bool | None]:
 
 
 def _is_declared(binding: Declared) -> bool:
-    """Whether Kubernetes or the program declares its role, and something for each aggregation of it."""
-    if _built_in_exceeds(binding) is None and not binding.references:
+    """Whether Kubernetes or the program declares its role in its cluster, and something for each aggregation of it."""
+    if _built_in_exceeds(binding) is None and not any(role.place.same(binding.place) for role in binding.references):
         return False
     labels = [_TO_VIEW | _BUILT_IN, *(at(role.properties, "metadata", "labels") for role in binding.references)]
     selectors = (selector for role in binding.references for selector in _selectors(role))

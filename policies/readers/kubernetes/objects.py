@@ -7,6 +7,7 @@ invented all carry pod templates somewhere, so a new kind is no way around the g
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +34,10 @@ from policies.readers.tables import rows
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
-_MIN_SCALE: Final = "autoscaling.knative.dev/min-scale"
+# https://github.com/knative/serving/blob/main/pkg/apis/autoscaling/register.go: in today's words and the first ones'
+_MIN_SCALES: Final = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
+_CLASS: Final = "autoscaling.knative.dev/class"
+_MIN_SCALE: Final = "min-scale"
 # How charts and operators call the pods that wait for work, and those that are always there: minReplicas, minRunners
 # (https://docs.github.com/actions/tutorials/use-actions-runner-controller/deploy-runner-scale-sets), idleWorkers,
 # warmPoolSize, minReplicaCount (KEDA); replicas, replicaCount, numReplicas, workerCount.
@@ -62,6 +66,7 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "Notebook": 1,
     "RayCluster": 1,
     "RayService": 1,
+    "Rollout": 1,
     "ScaledJob": 0,
     "Service": 0,
     "VirtualMachine": 0,
@@ -88,9 +93,36 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         yield from _placed_anywhere(body, declared)
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
+        least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
-            yield replace(workload, always=0) if stopped else workload
+            always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
+            yield replace(workload, always=always)
         yield from _scaler(declared)
+
+
+def _least_by_annotation(declared: Declared) -> int:
+    """The fewest pods that KServe leaves: without Knative it makes an HPA, which keeps one.
+
+    https://github.com/kserve/kserve/blob/master/pkg/controller/v1beta1/inferenceservice/reconcilers/hpa/hpa_reconciler.go
+    """
+    annotations = at(declared.properties, "metadata", "annotations")
+    mode, scaler = (at(annotations, f"serving.kserve.io/{name}") for name in ("deploymentMode", "autoscalerClass"))
+    return int(mode in ("RawDeployment", "Standard") and scaler in (None, "hpa"))
+
+
+def read_rollout(declared: Declared) -> Iterable[Item]:
+    """Argo's ``Rollout``, with pods of its own template or of a workload's.
+
+    https://argo-rollouts.readthedocs.io/en/stable/features/specification/
+    """
+    spec = at(declared.outside, "spec")
+    bodies = [{**spec, "template": at(each.properties, "spec", "template")} for each in declared.references]
+    for body in bodies or (spec,):
+        yield from read_custom_resource(replace(declared, outside={"spec": body}))
+
+
+def _workloads_of(declared: Declared, everything: Program) -> Iterable[Declared]:
+    return everything.meant(at(declared.properties, "spec", "workloadRef"), declared)
 
 
 # Kinds whose operator adds the containers, and whether their pods may ask for GPUs.
@@ -122,7 +154,10 @@ def _scaler(declared: Declared) -> Iterator[PodScaler]:
         kind = known_text(at(target, "kind")) or _SCALED_BY_DEFAULT.get(declared.kind, "Deployment")
         numbers = [amount(each) for each in _scheduled(spec)]
         scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
-        yield PodScaler(kind, declared.namespace, name, amount(_counts(spec).get(_MINIMUM)), scheduled)
+        least = amount(_counts(spec).get(_MINIMUM))
+        if least is not UNKNOWN and scheduled is not UNKNOWN and numbers:
+            least = max(least, min(each for each in numbers if each is not UNKNOWN))  # no entry sets fewer
+        yield PodScaler(kind, declared.namespace, name, least, scheduled)
 
 
 # https://github.com/AliyunContainerService/kubernetes-cronhpa-controller, https://karmada.io/docs/userguide/autoscaling
@@ -249,8 +284,51 @@ def object_in(manifest: Any, declared: Declared) -> Declared | None:
         properties=manifest,
         references=(),
         holder=declared.holder or declared.type,
+        target=target_of(declared),
         made_as=declared.made_as or _made_as(declared, token, manifest),
     )
+
+
+# Where a holder says for which cluster it has its objects: Crossplane, Argo CD, Flux, Sveltos and Cluster API, Fleet.
+_DESTINATIONS: Final = ("providerConfigRef", "destination", "kubeConfig", "clusterSelector", "clusterRefs", "targets")
+_HERE: Final = ("https://kubernetes.default.svc", "in-cluster")
+"""https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters"""
+# Their objects stay in their own cluster.
+_STAYING: Final = (
+    "kubernetes:yaml*",
+    "kubernetes:helm.sh/*",
+    "kubernetes:helm.cattle.io/*",
+    "kubernetes:*kyverno.io/*",
+    "kubernetes:operators.coreos.com/*",
+    "kubernetes:olm.operatorframework.io/*",
+    "kubernetes:capsule.clastix.io/*",
+    "kubernetes:apiextensions.crossplane.io/*",
+    "kubernetes:template.openshift.io/*",
+    "kubernetes:kappctrl.k14s.io/*",
+    "kubernetes:management.cattle.io/*",
+    "kubernetes:*List",
+)
+
+
+def target_of(declared: Declared) -> str:
+    """For which cluster a resource holds its objects: empty for its own; equal only where they go to the same one. A
+    custom resource that nobody knows may hold them for any."""
+    own = declared.type.partition(":")[2]
+    if "." not in own.partition("/")[0] or any(matches(declared.type, pattern) for pattern in _STAYING):
+        return declared.target
+    spec = declared.properties.get("spec")
+    said = {key: part for key in _DESTINATIONS if (part := at(spec, key)) is not None}
+    at_home = not said.keys() - {"destination"} and any(
+        at(said, "destination", key) in _HERE for key in ("server", "name")
+    )
+    flux = declared.group.endswith("toolkit.fluxcd.io") and not said
+    if at_home or flux:
+        return declared.target
+    if "crossplane.io" in declared.group:  # https://docs.crossplane.io/latest/managed-resources/managed-resources/
+        said.setdefault("providerConfigRef", {"name": "default"})
+    space = declared.place_in_cluster
+    where = json.dumps(said, sort_keys=True, default=str) if said or isinstance(space, str) else declared.urn
+    return f"{declared.target} {declared.group} {space} {where}"
 
 
 _COMPONENTS: Final = ("kubernetes:yaml/v2:ConfigGroup", "kubernetes:helm.sh/v4:Chart")
@@ -384,7 +462,7 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
         if _is_pod(value):
             yield _Observed(value, True, _short(path), {}, around)
             return
-        annotated = at(value, "metadata", "annotations", _MIN_SCALE)
+        annotated = _of_knative(at(value, "metadata", "annotations"))
         around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}, **_counts(value)}
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
@@ -393,6 +471,16 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             return
         for key, part in value.items():
             yield from _pods(part, (*path, str(key)), around)
+
+
+def _of_knative(annotations: Any) -> Any:
+    """The fewest pods that a template's annotations leave; an HPA in place of Knative's own autoscaler keeps one.
+
+    https://knative.dev/docs/serving/autoscaling/autoscaler-types/
+    """
+    least = coalesce(*(at(annotations, key) for key in _MIN_SCALES))
+    by_hpa = str(at(annotations, _CLASS)).startswith("hpa.")
+    return 1 if by_hpa and least in (None, 0, "0") else least
 
 
 # What each replica has several pods of: a job of a JobSet, a worker of a RayCluster on several hosts
@@ -441,10 +529,15 @@ def _short(path: tuple[str, ...]) -> tuple[str, ...]:
 
 GENERIC: Final = (read_custom_resource,)
 
+_ROLLOUT: Final = "kubernetes:argoproj.io/*:Rollout"
 READERS: Final[Mapping[str, Reader]] = {
+    _ROLLOUT: read_rollout,
     "kubernetes:*.*:*": read_custom_resource,
 }
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
+    _ROLLOUT: Referrer(
+        refers=lambda declared: at(declared.properties, "spec", "workloadRef") is not None, finds=_workloads_of
+    ),
     "kubernetes:yaml/v2:ConfigGroup": Referrer(refers=lambda _: True, finds=children),
 }
