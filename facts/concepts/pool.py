@@ -24,6 +24,12 @@ KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
 CLASS_LABEL: Final = "cloud.google.com/compute-class"
 """Label and taint of GKE's pools that belong to a ComputeClass, which pods have to select:
 https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes"""
+DEFAULT_CLASS_LABELS: Final = (
+    "cloud.google.com/default-compute-class",
+    "cloud.google.com/default-compute-class-non-daemonset",
+)
+"""Labels of a namespace on GKE whose value is the class that its pods select where they select none:
+https://docs.cloud.google.com/kubernetes-engine/docs/how-to/run-pods-default-compute-classes"""
 SHARING_LABEL: Final = "gpucluster.dev/sharing"
 """Label and taint of pools whose GPUs NVIDIA's MPS shares (``MPS``), where pods need the node's shared memory. They
 select the label, so none of them has it elsewhere; the taint keeps others away."""

@@ -206,14 +206,15 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
 def _admitted(workload: Workload, added: Mapping[tuple[str, str], Sequence[AddedPlacement]]) -> Workload:
     """The workload with what the cluster adds to its pods. Of several RuntimeClasses or namespaces of that name any may
     be meant: it may tolerate what one of them does, and what it selects is unknown where two differ. One that another
-    cluster gets selects nothing here."""
+    cluster gets selects nothing here, and a namespace nothing for DaemonSets."""
     for key in (("RuntimeClass", workload.runtime_class or ""), ("Namespace", workload.namespace)):
         tolerations: Maybe[tuple[Toleration, ...]] = workload.tolerations
         selector: Maybe[Mapping[str, str]] = {}
         for more in added.get(key, ()):
             if tolerations is not UNKNOWN:
                 tolerations = UNKNOWN if more.tolerations is UNKNOWN else (*tolerations, *more.tolerations)
-            if not more.place.same(workload.place):
+            by_namespace = more.kind == "Namespace" and workload.kind == "DaemonSet"
+            if by_namespace or not more.place.same(workload.place):
                 continue
             if selector is not UNKNOWN and more.node_selector not in ({}, selector):
                 selector = UNKNOWN if selector else more.node_selector

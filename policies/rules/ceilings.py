@@ -63,10 +63,11 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {', '.join(unlimited)}."
         remedy = "Set a maximum for each node group, in place of nodes that the cloud makes for all pods."
         return [hourly_cost.violation(message, remedy=remedy)]
-    if managed:
+    declared = _within(hourly_cost, _largest(stack), max_hourly_usd, "At its maximum", "hourly cost")
+    if managed and all(violation.not_evaluated for violation in declared):
         what = "whether the cloud makes nodes for all pods, which nothing limits"
-        return [hourly_cost.unknown(managed[0].title, what, managed[0].resource)]
-    return _within(hourly_cost, _largest(stack), max_hourly_usd, "At its maximum", "hourly cost")
+        return [*declared, hourly_cost.unknown(managed[0].title, what, managed[0].resource)]
+    return declared
 
 
 @rule(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from facts import catalog
 from facts.catalog.carbon import carbon
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Cluster, Exposure, NodeGroup, UnknownReason, capacity_type
+from facts.concepts.declared import Cluster, Exposure, NodeGroup, NotEvaluated, UnknownReason, capacity_type
 from facts.concepts.kubernetes import RESOURCES, Taint
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import CLASS_LABEL, GPU_TAINT
@@ -46,6 +46,10 @@ _ZONES_OF_A_REGION: Final = 3
 # Every Standard cluster since 1.34.1 has them, and makes nodes as Autopilot does for pods that select one:
 # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-built-in-compute-classes
 _CLASSES: Final = ((CLASS_LABEL, "autopilot"), (CLASS_LABEL, "autopilot-spot"))
+_CONNECTOR: Final = UnknownReason(
+    "it has controllers that a cloud runs, which make what objects in the cluster ask for (configConnectorConfig)",
+    "Let this program declare what Config Connector makes, or exempt the cluster by name.",
+)
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 _REGION: Final = re.compile(r"^[a-z]+-[a-z]+\d+$")
@@ -99,6 +103,9 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         classes=() if autopilot is True else _CLASSES,
         resource=declared.urn,
     )
+    # https://docs.cloud.google.com/config-connector/docs/concepts/installation-types
+    if flag(at(inputs, "addonsConfig", "configConnectorConfig", "enabled")) is True:
+        yield NotEvaluated(f"Cluster '{declared.name}'", _CONNECTOR, declared.urn, opaque=True)
     # It gives every service account the rights of an administrator:
     # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster
     legacy_rights = flag(inputs.get("enableLegacyAbac"))

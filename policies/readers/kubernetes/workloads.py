@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from facts.concepts.credentials import ends_soon
 from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, RESOURCES, Effect, Toleration
+from facts.concepts.pool import CLASS_LABEL, DEFAULT_CLASS_LABELS
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -144,13 +145,17 @@ def read_runtime_class(declared: Declared) -> Iterable[Item]:
 
 
 def read_namespace(declared: Declared) -> Iterable[Item]:
-    """A namespace whose pods get tolerations, where the admission plugin PodTolerationRestriction is enabled.
+    """A namespace whose pods get tolerations, where the admission plugin PodTolerationRestriction is enabled, or the
+    selector of a class of nodes.
 
     https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#podtolerationrestriction
     """
     name, default = (at(declared.properties, "metadata", *path) for path in (("name",), ("annotations", _TOLERATIONS)))
-    if isinstance(name, str) and default is not None:
-        yield AddedPlacement("Namespace", name, UNKNOWN if default is UNKNOWN else _parsed_tolerations(str(default)))
+    label = coalesce(*(text(at(declared.properties, "metadata", "labels", key)) for key in DEFAULT_CLASS_LABELS))
+    selector: Maybe[Mapping[str, str]] = {} if label is None else UNKNOWN if label is UNKNOWN else {CLASS_LABEL: label}
+    if isinstance(name, str) and (default is not None or label is not None):
+        tolerations = UNKNOWN if default is UNKNOWN else () if default is None else _parsed_tolerations(str(default))
+        yield AddedPlacement("Namespace", name, tolerations, selector)
 
 
 def _parsed_tolerations(annotation: str) -> Maybe[tuple[Toleration, ...]]:
