@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -242,6 +243,31 @@ def test_a_second_update_is_previewed_with_the_stack_file_that_is_written(tmp_pa
     assert (ended.returncode, ended.stderr) == (0, "")
     report = json.loads((ROOT / "build/prove/proved-alone/stack.json").read_text())
     assert (report["verdict"], report["versions"]) == ("pass", {"pulumi": "v3.200.0"})
+
+
+@pytest.mark.parametrize("command", ["preview", "rehearse"])
+def test_a_cluster_of_others_is_described_for_stacks_that_take_one(command: str) -> None:
+    refused = run(command, "dev", "--cluster", "examples/other-programs/gke-company")
+    assert refused.returncode == 2
+    assert "Pulumi.dev.yaml has no existingCluster" in refused.stderr
+
+
+def test_a_preview_is_on_the_cluster_that_is_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The variable of make is read, as a rehearsal reads it."""
+    from rehearsal.run import preview as previews
+
+    asked: list[dict[str, Any]] = []
+
+    def noted(*_: Any, **how: Any) -> None:
+        asked.append(how)
+        raise StackError("noted")
+
+    monkeypatch.setattr(previews, "preview", noted)
+    monkeypatch.setattr(rehearsal, "tools", lambda modules: tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: theirs\nruntime: python\n")
+    with pytest.raises(StackError, match="noted"):
+        rehearsal.preview("examples/aks-existing-cluster.yaml", cluster=tmp_path)
+    assert asked[0]["owners"].program.folder == tmp_path
 
 
 def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from gpu.commands.record import takes
 from gpucluster.make import VARIABLES
 from gpucluster.shared import BUILD, EXIT_FAIL, ROOT, Base, StackArgument, bad_input, console, stacks, tools
+
+if TYPE_CHECKING:
+    from rehearsal.engine.stack import Stack
 
 _REPORTS = BUILD / "rehearsal"
 DayTwo = Literal["none", "brief", "all"]
@@ -36,6 +39,17 @@ def _day_two(value: str) -> DayTwo:
     if value not in _DAY_TWO:
         raise typer.BadParameter(f"{value!r}: write one of {' '.join(_DAY_TWO)}")
     return _DAY_TWO[value]
+
+
+ClusterOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster",
+        help="The Pulumi program in Python that makes the existing cluster: its folder, or a stack file in it.",
+        envvar="CLUSTER",
+        show_default="a cluster of the stack file's name, as in examples/other-programs",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,15 +85,7 @@ class RehearseOptions:
             "--account", help="A file with your account's quotas, reservations, keys and permissions.", envvar="ACCOUNT"
         ),
     ] = None
-    cluster: Annotated[
-        Path | None,
-        typer.Option(
-            "--cluster",
-            help="The Pulumi program in Python that makes the existing cluster: its folder, or a stack file in it.",
-            envvar="CLUSTER",
-            show_default="a cluster of the stack file's name, as in examples/other-programs",
-        ),
-    ] = None
+    cluster: ClusterOption = None
     day_two: Annotated[
         DayTwo | None,
         typer.Option(
@@ -156,8 +162,8 @@ def rehearse(asked: RehearseOptions) -> None:
         terminal.print(f"No cluster-autoscaler scales {chosen.name}: {autoscaler.path} does not run.", markup=False)
         autoscaler = None
     existing = chosen.settings.existing_cluster is not None
-    if asked.cluster is not None and not existing:
-        bad_input(f"--cluster: {chosen.file.name} has no existingCluster, so the stack makes its own cluster")
+    if asked.cluster is not None:
+        _require_existing(chosen)
     if asked.account is not None:
         account_limits.read(asked.account, [quota.name for quota in quotas(chosen.settings)])
     if chosen.own_machines:
@@ -187,6 +193,11 @@ def rehearse(asked: RehearseOptions) -> None:
     raise typer.Exit(finished.exit_code)
 
 
+def _require_existing(stack: Stack) -> None:
+    if stack.settings.existing_cluster is None:
+        bad_input(f"--cluster: {stack.file.name} has no existingCluster, so the stack makes its own cluster")
+
+
 def rehearse_changed(base: Base = "origin/main") -> None:
     """Rehearse the stacks that differ from a commit, one after the other, until one fails."""
     from rehearsal.engine.changed_stacks import changed_since, stack_files, to_rehearse
@@ -208,13 +219,16 @@ def preview(
         str | None,
         typer.Option("--base", help="A commit: also show what changes against its program.", envvar="BASE"),
     ] = None,
+    cluster: ClusterOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also print Pulumi's whole output.")] = False,
 ) -> None:
     """Preview a stack with the policy gate, offline: pools, prices, quotas. Exit code 0 if the gate passes."""
-    raise typer.Exit(0 if _preview(stack, base, verbose=verbose) else EXIT_FAIL)
+    if base is not None and cluster is not None:
+        bad_input("--base and --cluster do not go together: leave one out")
+    raise typer.Exit(0 if _preview(stack, base, cluster, verbose=verbose) else EXIT_FAIL)
 
 
-def _preview(stack: str, base: str | None = None, *, verbose: bool = False) -> bool:
+def _preview(stack: str, base: str | None = None, cluster: Path | None = None, *, verbose: bool = False) -> bool:
     """Whether the gate passes a stack's preview, which is shown."""
     from rehearsal.engine.stack import resolve
 
@@ -223,10 +237,16 @@ def _preview(stack: str, base: str | None = None, *, verbose: bool = False) -> b
     from rehearsal.engine.engine import gate_for
     from rehearsal.report.report import write_atomically
     from rehearsal.run import preview as previews
+    from rehearsal.run.owners_program import OwnersProgram
     from rehearsal.tools.modules import PREVIEW
 
     terminal, folder = console(), BUILD / "preview"
-    if base is None:
+    if cluster is not None:
+        _require_existing(chosen)
+        owners = OwnersProgram(chosen, cluster)
+        gate = gate_for(ROOT, chosen.name)
+        result = previews.preview(chosen, tools=tools(chosen.tools), gate=gate, owners=owners)
+    elif base is None:
         result = previews.preview(chosen, tools=tools(PREVIEW), gate=gate_for(ROOT, chosen.name))
     else:
         with checkout(base, folder) as project:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.engine.engine import has_secure_values, user_passphrase
+from rehearsal.engine.engine import CommandResult, has_secure_values, user_passphrase
 from rehearsal.engine.stack import StackError
 from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL, Module
 
@@ -84,6 +84,10 @@ class ForeignProgram:
             if match := re.search(pattern, text):
                 return words.format(*match.groups(), where=self.environment, folder=self.folder, file=self.file.name)
         return ""
+
+    def failure(self, result: CommandResult) -> str:
+        """Which update of the program failed, and why."""
+        return f"`pulumi up` of {self.folder} failed: {self.cause(result.outcome.errors) or result.reason}"
 
 
 def open_program(folder: Path, stack: str) -> ForeignProgram:

@@ -38,6 +38,7 @@ from rehearsal.report.changes import StackChange, compared, stack_change
 from rehearsal.report.pull_request import StackReport, changes, costs, quotas
 from rehearsal.report.summary import new_table
 from rehearsal.run.options import BUILD
+from rehearsal.run.owners_program import OwnersProgram
 from rehearsal.run.working import working
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.tools import provide
@@ -71,12 +72,19 @@ class Preview:
 
 
 def preview(
-    stack: Stack, *, tools: Path, gate: PolicyPack | None, project: Path = ROOT, base: Base | None = None
+    stack: Stack,
+    *,
+    tools: Path,
+    gate: PolicyPack | None,
+    project: Path = ROOT,
+    base: Base | None = None,
+    owners: OwnersProgram | None = None,
 ) -> Preview:
-    """Preview ``stack`` in a sandbox that is deleted afterwards, with ``base`` deployed in it, if there is one.
+    """Preview ``stack`` in a sandbox that is deleted afterwards, with ``base`` or its owners' cluster deployed in it.
 
     Raises ``EngineError``, ``SandboxError``, ``BaseNotDeployed``.
     """
+    before = base is not None or owners is not None
     folder = ROOT / "build" / "preview"
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
@@ -87,9 +95,10 @@ def preview(
                 run_dir,
                 tools=tools,
                 clouds=stack.plugins,
-                control_plane=base is not None,
-                inside=base is not None and stack.only_from_inside,
+                control_plane=before,
+                inside=before and stack.only_from_inside,
                 existing=stack.with_existing,
+                packages={} if owners is None else owners.program.packages,
             ) as sandbox,
         ):
             engine = Engine.create(
@@ -108,6 +117,11 @@ def preview(
                 if not deployed.ok:
                     raise BaseNotDeployed(hidden(deployed.reason, engine.secrets()))
                 engine = engine.of(project, stack.file)
+            if owners is not None:
+                say(f"{stack.name}: pulumi up of {owners.program.folder} in the simulated cloud")
+                made = owners.beside(engine, run_dir / "theirs").up(name="their-up", skip_preview=True)
+                if not made.ok:
+                    raise EngineError(hidden(owners.program.failure(made), engine.secrets()))
             say(f"{stack.name}: pulumi preview{' with the policy gate' if gate else ''}")
             result = engine.preview(gate)
             change = stack_change(hidden(result.events, engine.secrets()), effects_of(stack))

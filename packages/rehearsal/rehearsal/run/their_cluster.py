@@ -10,29 +10,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import yaml
 from rich.console import Console
 from typing_extensions import override
 
-from facts import catalog
 from facts.concepts.counts import counted
 from rehearsal import checks
 from rehearsal.checks import untouched
 from rehearsal.cluster.api import Api, Object
 from rehearsal.engine.engine import Engine
-from rehearsal.engine.program import open_program
-from rehearsal.engine.stack import ROOT, Stack, stack_name
+from rehearsal.engine.stack import Stack
 from rehearsal.fleet.groups import read_report
 from rehearsal.run.options import Options
+from rehearsal.run.owners_program import OwnersProgram
 from rehearsal.run.recorder import StageFailed
 from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.scenario.plan import Scenario
 from rehearsal.scenario.player import CHANCE_SECONDS, PATIENCE_SECONDS
 from rehearsal.scenario.user import User, let_in
-
-PROGRAMS: Final = ROOT / "examples" / "other-programs"
-"""The program of ``<cloud>-company`` there makes the cluster unless ``Options.cluster`` names another."""
-
 
 _REST_SECONDS: Final = 15
 """After which no idle node of theirs is left: the autoscaler removes one after ten minutes, here ten seconds."""
@@ -58,10 +52,8 @@ class OnTheirCluster(Rehearsal):
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
         """Nothing is started yet. Raises StackError: their program cannot be rehearsed, and why."""
         super().__init__(stack, options, console)
-        place = options.cluster or PROGRAMS / f"{stack.settings.cloud}-company"
-        folder, name = (place.parent, stack_name(place)) if place.is_file() else (place, stack.name)
-        self._program = open_program(folder, name)
-        self._packages = self._program.packages
+        self._owners = OwnersProgram(stack, options.cluster)
+        self._packages = self._owners.program.packages
         self._found = Found({}, {}, ())
         self._theirs: Engine | None = None
 
@@ -70,11 +62,10 @@ class OnTheirCluster(Rehearsal):
         assert self._admin is not None
         assert self._sandbox is not None
         with self._stage("their cluster"):
-            self._theirs = self._their_stack(engine)
+            self._theirs = self._owners.beside(engine, self.run_dir / "stack" / "theirs")
             made = self._theirs.up(name="their-up", skip_preview=True)
             if not made.ok:
-                reason = self._program.cause(made.outcome.errors) or made.reason
-                raise StageFailed(f"`pulumi up` of {self._program.folder} failed: {reason}")
+                raise StageFailed(self._owners.program.failure(made))
             # Its owner lets a developer in.
             let_in(self._admin, self._developer(), self._wait)
             quiet_since = time.monotonic()
@@ -106,27 +97,6 @@ class OnTheirCluster(Rehearsal):
 
         self._wait(done, seconds)
         return looks[-1]
-
-    def _their_stack(self, engine: Engine) -> Engine:
-        """Their program with its own stack file, or with one that names the cluster and its place."""
-        program, folder = self._program, self.run_dir / "stack" / "theirs"
-        folder.mkdir()
-        file = program.file
-        if not file.is_file():
-            settings, project = self._stack.settings, yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
-            existing = settings.existing_cluster
-            group = None if existing is None else existing.resource_group
-            values = {"name": settings.cluster_name, "region": settings.region, "zones": list(settings.zones)}
-            if len(settings.known.choices.autoscalers) > 1:
-                values["autoscaler"] = settings.autoscaler
-            values |= {} if group is None else {"resourceGroup": group}
-            config = {f"{project['name']}:{key}": value for key, value in values.items()}
-            config[catalog.of(settings.cloud).account.key] = settings.project
-            file = folder / "config.yaml"
-            file.write_text(yaml.safe_dump({"config": config}))
-        beside = engine.another(program.folder, program.stack, file, folder)
-        own = self._options.cluster is None
-        return replace(beside, path=(*engine.path, program.environment / "bin"), bytecode=own)
 
     @override
     def _let_in(self, engine: Engine, developer: Api) -> None:

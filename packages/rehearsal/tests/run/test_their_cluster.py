@@ -14,9 +14,10 @@ from components.settings import from_stack_file
 from facts import catalog
 from rehearsal.day_two.edits import rounds
 from rehearsal.engine.stack import ROOT, StackError, resolve
-from rehearsal.run import their_cluster
+from rehearsal.run import owners_program
 from rehearsal.run.options import Options
-from rehearsal.run.their_cluster import PROGRAMS, OnTheirCluster
+from rehearsal.run.owners_program import PROGRAMS
+from rehearsal.run.their_cluster import OnTheirCluster
 from rehearsal.scenario.check import pools_of
 
 STACK = "examples/gke-existing-cluster.yaml"
@@ -35,7 +36,7 @@ class Engine:
 
 
 def rehearsal(tmp_path: Path, cluster: Path | None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(their_cluster, "replace", lambda engine, **changes: (engine, changes))
+    monkeypatch.setattr(owners_program, "replace", lambda engine, **changes: (engine, changes))
     options = Options(tools=tmp_path, gate=None, cluster=cluster, build=tmp_path / "build", day_two="all")
     made: Any = OnTheirCluster(resolve(STACK), options, Console(file=io.StringIO()))
     (made.run_dir / "stack").mkdir(parents=True)
@@ -56,7 +57,7 @@ def test_a_program_without_a_stack_file_is_told_the_clusters_name_and_place(
 ) -> None:
     """Nothing is written into a folder of the user's."""
     made = rehearsal(tmp_path, program(tmp_path / "theirs") if own else None, monkeypatch)
-    engine, changes = made._their_stack(Engine(tmp_path))
+    engine, changes = made._owners.beside(Engine(tmp_path), made.run_dir / "stack" / "theirs")
     folder, stack, file, copy = engine.asked
     assert (folder, stack) == (tmp_path / "theirs" if own else PROGRAMS / "gke-company", "gke-existing-cluster")
     assert yaml.safe_load(file.read_text())["config"] == {
@@ -73,12 +74,12 @@ def test_a_program_without_a_stack_file_is_told_the_clusters_name_and_place(
 def test_each_stack_on_a_cluster_of_others_has_a_program_that_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(their_cluster, "replace", lambda engine, **changes: (engine, changes))
+    monkeypatch.setattr(owners_program, "replace", lambda engine, **changes: (engine, changes))
     for file in sorted((ROOT / "examples").glob("*-existing-cluster.yaml")):
         options = Options(tools=tmp_path, gate=None, build=tmp_path / file.stem, day_two="all")
         made: Any = OnTheirCluster(resolve(str(file)), options, Console(file=io.StringIO()))
         (made.run_dir / "stack").mkdir(parents=True)
-        engine, _ = made._their_stack(Engine(tmp_path))
+        engine, _ = made._owners.beside(Engine(tmp_path), made.run_dir / "stack" / "theirs")
         assert (engine.asked[0] / "__main__.py").is_file()
         settings = from_stack_file(file)
         assert (
@@ -98,7 +99,7 @@ def test_a_stack_file_of_the_program_is_used_as_it_is(
 ) -> None:
     folder = program(tmp_path / "theirs", **{stack: "config: {}\n", "other": "config: {}\n"})
     made = rehearsal(tmp_path, folder / named, monkeypatch)
-    engine, _ = made._their_stack(Engine(tmp_path))
+    engine, _ = made._owners.beside(Engine(tmp_path), made.run_dir / "stack" / "theirs")
     assert engine.asked[:3] == (folder, stack, folder / f"Pulumi.{stack}.yaml")
 
 
