@@ -270,7 +270,8 @@ class Endpoint:
     """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA.
 
     ``name`` is the same by a DNS name, with a certificate of an authority that every machine trusts. At ``nowhere``
-    nobody answers. ``inside``: the client is in the cluster's network.
+    nobody answers. ``inside``: the client is in the cluster's network. ``client`` is an administrator's certificate and
+    key, as the user of a kubeconfig.
     """
 
     host: str
@@ -278,6 +279,7 @@ class Endpoint:
     name: str
     nowhere: str
     inside: bool
+    client: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def private(self) -> str:

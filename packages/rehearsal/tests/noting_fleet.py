@@ -37,7 +37,8 @@ class NotingFleet:
     def create_cluster(self, name: str, **facts: Any) -> Endpoint:
         self._maybe_fail("create_cluster")
         self.clusters[name] = facts
-        return Endpoint("127.0.0.1:6443", "Q0E=", "localhost:6443", "127.0.0.1:1", self.inside)
+        client = {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}
+        return Endpoint("127.0.0.1:6443", "Q0E=", "localhost:6443", "127.0.0.1:1", self.inside, client)
 
     def run_karpenter(self, cluster: str, karpenter: ManagedKarpenter) -> None:
         self._maybe_fail("run_karpenter")

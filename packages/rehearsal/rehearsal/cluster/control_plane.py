@@ -201,6 +201,11 @@ class ControlPlane:
         self._tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
         self._certificates: Certificates = make_certificates(self._folder / "pki", SERVICE_IP)
         self.ca_pem_base64 = base64.b64encode(self._certificates.ca.read_bytes()).decode()
+        self.client = {
+            "client-certificate-data": base64.b64encode(self._certificates.client.read_bytes()).decode(),
+            "client-key-data": base64.b64encode(self._certificates.client_key.read_bytes()).decode(),
+        }
+        """A user of a kubeconfig, who has all rights."""
         self.kubeconfig = self._folder / "kubeconfig"
         self.port = 0
         self._was_ready = False

@@ -121,7 +121,14 @@ class KarpenterFleet:
                     "Delete that one first, or rehearse the second cluster in a separate run."
                 )
             plane = self._control_plane
-            return Endpoint(plane.endpoint, plane.ca_pem_base64, plane.named_endpoint, plane.nowhere, self._inside)
+            return Endpoint(
+                plane.endpoint,
+                plane.ca_pem_base64,
+                plane.named_endpoint,
+                plane.nowhere,
+                self._inside,
+                plane.client,
+            )
 
     def delete_cluster(self, name: str) -> None:
         """Remove everything: as in a cloud, the API server no longer answers. The next cluster starts empty."""

@@ -121,8 +121,14 @@ def test_clients_need_a_token_and_roles_limit_it(plane: ControlPlane) -> None:
     with pytest.raises(ApiError) as caught:
         Api(replace(right, user={"token": "wrong"})).list("/api/v1/nodes")
     assert caught.value.status == 401
+    review = Api(replace(right, user=plane.client)).create(
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
+    )
+    assert review["status"]["userInfo"]["username"] == "masterclient"
+    assert "system:masters" in review["status"]["userInfo"]["groups"]
     secret_files = [plane.kubeconfig, *(plane.kubeconfig.parent / "pki").glob("*.key")]
-    assert len(secret_files) == 4
+    assert len(secret_files) == 5
     for file in secret_files:
         assert file.stat().st_mode & 0o077 == 0, file
 

@@ -46,6 +46,7 @@ _NOWHERE: Final = {
     "host": "127.0.0.1:9",
     "nowhere": "127.0.0.1:9",
     "inside": False,
+    "client": {},
 }
 
 
@@ -86,23 +87,39 @@ def get_managed_cluster(cloud: azure.Subscription, args: Properties) -> Properti
 
 
 def user_credentials(cloud: azure.Subscription, args: Properties) -> Properties:
-    """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
+    """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, with Entra ID one to log in.
 
-    A cluster without Entra ID would get a client certificate: the rehearsal has no such credential to give.
+    Without it, it is that of administrators: https://learn.microsoft.com/azure/aks/control-kubeconfig-access
     """
     cluster = _cluster(cloud, args)
     if not at(cluster.inputs, "aadProfile.managed"):
-        raise ProviderError(
-            f"cluster {cluster.inputs['resourceName']}: the rehearsal gives user credentials of clusters with Entra ID "
-            "(aadProfile.managed) only, whose kubeconfig holds no secret"
+        return _credentials(cloud, cluster, "clusterUser", _static)
+    return _credentials(cloud, cluster, "clusterUser", _login)
+
+
+def admin_credentials(cloud: azure.Subscription, args: Properties) -> Properties:
+    """``containerservice.listManagedClusterAdminCredentials``: a kubeconfig in base64, with the certificate of a local
+    account. 400 where these are disabled: https://learn.microsoft.com/azure/aks/manage-local-accounts-managed-azure-ad
+    """
+    cluster = _cluster(cloud, args)
+    if cluster.inputs.get("disableLocalAccounts"):
+        raise azure.bad_request(
+            "Getting static credential is not allowed because this cluster is set to disable local accounts."
         )
+    return _credentials(cloud, cluster, "clusterAdmin", _static)
+
+
+def _credentials(
+    cloud: azure.Subscription, cluster: Record, role: str, user: Callable[[str, Properties], Properties]
+) -> Properties:
     endpoint = cloud.store.get("endpoint", endpoint_path(cluster))
     if endpoint is None and cloud.fleet is None:
         endpoint = Record(endpoint_path(cluster), "endpoint", {}, _NOWHERE)
     if endpoint is None:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
-    content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
-    return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
+    entry = user(cloud.tenant, endpoint.outputs)
+    content = yaml.safe_dump(_kubeconfig(cluster.inputs, endpoint.outputs, role, entry), sort_keys=False)
+    return {"kubeconfigs": [{"name": role, "value": base64.b64encode(content.encode()).decode()}]}
 
 
 def get_agent_pool(cloud: azure.Subscription, args: Properties) -> Properties:
@@ -118,9 +135,11 @@ def _cluster(cloud: azure.Subscription, args: Properties) -> Record:
     return azure.require(cloud, azure.id_of(cloud, azure.CLUSTER, args), azure.CLUSTER)
 
 
-def _kubeconfig(cloud: azure.Subscription, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
-    name = inputs["resourceName"]
-    user = f"clusterUser_{inputs['resourceGroupName']}_{name}"
+def _static(_: str, endpoint: Properties) -> Properties:
+    return dict(endpoint["client"])
+
+
+def _login(tenant: str, _: Properties) -> Properties:
     login = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "args": [
@@ -128,13 +147,19 @@ def _kubeconfig(cloud: azure.Subscription, inputs: Properties, endpoint: Propert
             *("--environment", "AzurePublicCloud"),
             *("--server-id", SERVER_APPLICATION),
             *("--client-id", CLIENT_APPLICATION),
-            *("--tenant-id", cloud.tenant),
+            *("--tenant-id", tenant),
             *("--login", "devicecode"),
         ],
         "command": "kubelogin",
         "env": None,
         "provideClusterInfo": False,
     }
+    return {"exec": login}
+
+
+def _kubeconfig(inputs: Properties, endpoint: Properties, role: str, entry: Properties) -> dict[str, Any]:
+    name = inputs["resourceName"]
+    user = f"{role}_{inputs['resourceGroupName']}_{name}"
     # Only the networks that a private cluster's zone is linked to know its name:
     # https://learn.microsoft.com/azure/aks/private-clusters
     away = at(inputs, "apiServerAccessProfile.enablePrivateCluster") and not endpoint["inside"]
@@ -147,7 +172,7 @@ def _kubeconfig(cloud: azure.Subscription, inputs: Properties, endpoint: Propert
         "current-context": name,
         "kind": "Config",
         "preferences": {},
-        "users": [{"name": user, "user": {"exec": login}}],
+        "users": [{"name": user, "user": entry}],
     }
 
 
@@ -161,6 +186,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[azure.Subscription, Properties], Propert
     "azure-native:network:getNetworkInterface": get_network_interface,
     "azure-native:network:getRouteTable": get_route_table,
     "azure-native:network:getVirtualNetwork": get_virtual_network,
+    "azure-native:containerservice:listManagedClusterAdminCredentials": admin_credentials,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }
 

@@ -22,6 +22,7 @@ from rehearsal.providers.cloud import Record, Store
 from rehearsal.simulation import SimulatedNodeGroup
 
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
+ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
 
 
 def test_a_resource_group_takes_everything_along(azure: aks.Microsoft, tmp_path: Path) -> None:
@@ -126,10 +127,27 @@ def test_a_private_control_plane_answers_inside_only(azure: aks.Microsoft, insid
     assert yaml.safe_load(base64.b64decode(credential["value"]))["clusters"][0]["cluster"]["server"] == server
 
 
-def test_without_entra_there_is_no_kubeconfig_to_give(azure: aks.Microsoft) -> None:
+def _users(azure: aks.Microsoft, token: str) -> list[Any]:
+    place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    (credential,) = azure.provider.invoke(token, place)["kubeconfigs"]
+    users: list[Any] = yaml.safe_load(base64.b64decode(credential["value"]))["users"]
+    return users
+
+
+@pytest.mark.parametrize(("token", "role"), [(CREDENTIALS, "clusterUser"), (ADMIN_CREDENTIALS, "clusterAdmin")])
+def test_without_entra_everybody_who_asks_gets_the_certificate_of_a_local_account(
+    azure: aks.Microsoft, token: str, role: str
+) -> None:
     azure.cluster(aadProfile=None, disableLocalAccounts=False)
-    with pytest.raises(ProviderError, match="Entra ID"):
-        azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
+    certificate = {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}
+    assert _users(azure, token) == [{"name": f"{role}_gpu-dev_gpu-dev", "user": certificate}]
+
+
+def test_there_is_no_certificate_where_local_accounts_are_disabled(azure: aks.Microsoft) -> None:
+    azure.cluster(disableLocalAccounts=True)
+    with pytest.raises(ProviderError, match="Getting static credential is not allowed"):
+        _users(azure, ADMIN_CREDENTIALS)
+    assert "exec" in _users(azure, CREDENTIALS)[0]["user"]
 
 
 def test_the_simulated_provider_needs_none_of_the_vendors_packages(tmp_path: Path) -> None:
