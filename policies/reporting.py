@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pulumi_policy import ReportViolation
@@ -13,10 +14,27 @@ from policies.config import RunConfig
 from policies.engine_values import Secrets
 from policies.exemptions import Exemption
 from policies.judging import DeclaredResources
+from policies.readers.joined import POOLS_ON_OTHERS
 from policies.result import Finding, Result, State, page_of
 from policies.rules.rule import Rule
 
 _ASKS: Final = f"Its tag {exemptions.ASKS} requests an exemption; only the gate's configuration grants one."
+
+
+_OWNERS: Final = "The cluster is its owner's to change: ask for this, or choose another cluster."
+_MAYBE_OWNERS: Final = "Ask the cluster's owner for what the cluster decides."
+
+
+def addressed(violation: Violation) -> Violation:
+    """With a remedy for those who can apply it: the cluster that ``GpuPools`` are on is somebody else's, and so is the
+    way in, its provider; of their pools it is in part."""
+    _, _, types = violation.resource.partition("::")[2].partition("::")
+    kinds = types.partition("::")[0].split("$")
+    if POOLS_ON_OTHERS not in kinds or violation.not_evaluated:
+        return violation
+    owners = kinds[-1] in (POOLS_ON_OTHERS, "pulumi:providers:kubernetes")
+    remedy = f"{_OWNERS} {violation.remedy}" if owners else f"{violation.remedy} {_MAYBE_OWNERS}"
+    return replace(violation, remedy=remedy)
 
 
 class Reporter:
@@ -45,7 +63,7 @@ class Reporter:
         Returns the messages of those that are unknown until the update.
         """
         unknown = []
-        for violation in violations:
+        for violation in map(addressed, violations):
             if not violation.not_evaluated:
                 self._report_violation(rule, violation, properties, report)
             elif reason := self._resources.reason_not_evaluated(rule, violation):

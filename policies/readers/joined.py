@@ -11,6 +11,7 @@ from facts.concepts.declared import Cluster, NodeGroup, NotEvaluated, UnknownRea
 from facts.concepts.unknown import UNKNOWN, at, flag, known_text, mapping, text
 from policies.readers.resource import Declared, Item, Reader
 
+POOLS_ON_OTHERS: Final = "gpucluster:index:GpuPools"
 _REMEDY: Final = "Make it answer, or check it by hand."
 _PUT_OFF: Final = UnknownReason(
     "this preview could not look at it, as its warnings say; the update does",
@@ -43,7 +44,7 @@ def read_gpu_pools(declared: Declared) -> Iterable[Item]:
         yield NotEvaluated(f"'{what}' of the cluster of {declared.name}", UnknownReason(why, _REMEDY), declared.urn)
 
 
-READERS: Final[Mapping[str, Reader]] = {"gpucluster:index:GpuPools": read_gpu_pools}
+READERS: Final[Mapping[str, Reader]] = {POOLS_ON_OTHERS: read_gpu_pools}
 
 
 def _looked_up(cluster: Cluster, groups: tuple[NodeGroup, ...], known: Mapping[str, Any]) -> Cluster:

@@ -4,15 +4,23 @@ looked up they say so. None is silent."""
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
-from facts.concepts.declared import Cluster, NotEvaluated, Violation
+from components.settings import from_stack_file
+from components.settings.limits.joining import REFUSED
+from facts.concepts.declared import Cluster, NodeGroup, NotEvaluated, Violation
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import read, read_stack
 from policies.readers.resource import Declared
+from policies.reporting import addressed
+from policies.rules.rule import Rule
 from policies.rules.table import BY_ID, RULES
 
 CPUS: Final[dict[str, Any]] = {
@@ -197,14 +205,24 @@ _POOLS: Final[Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]]] = {
 }
 
 
+_PROGRAM: Final = "urn:pulumi:research::gpu::"
+_KINDS: Final[Mapping[str, str]] = {"pools": "", "pools-objects": "$pulumi:providers:kubernetes"}
+
+
+def urn(name: str) -> str:
+    """As the engine makes it of a component and what it declares."""
+    inside = _KINDS.get(name, "$gpucluster:index:GpuNodePool$some:module:Pool")
+    return f"{_PROGRAM}gpucluster:index:GpuPools{inside}::{name}"
+
+
 def violations(rule: str, cluster: object, cloud: str = "gke", unknown: Mapping[str, str] = {}) -> list[Violation]:
     """What one rule finds in a program of ``GpuPools`` and a pool."""
     properties = {"cloudName": cloud, "cluster": cluster, "unknown": dict(unknown)}
     groups = isinstance(cluster, Mapping) and cluster.get("autoscaler") == "cluster-autoscaler"
     pools = EKS_GROUPS if groups else _POOLS[cloud]
     declared = [
-        Declared("gpucluster:index:GpuPools", "pools", "urn:pools", properties),
-        *(Declared(token, name, f"urn:{name}", inputs) for name, (token, inputs) in pools.items()),
+        Declared("gpucluster:index:GpuPools", "pools", urn("pools"), properties),
+        *(Declared(token, name, urn(name), inputs) for name, (token, inputs) in pools.items()),
     ]
     stack = read_stack(declared)
     one, limits = BY_ID[rule], _LIMITS[cloud].get(rule, {})
@@ -275,6 +293,46 @@ def test_on_eks_it_is_not_evaluated_where_the_cluster_did_not_say(rule: str, unk
     known = {key: value for key, value in EKS_KNOWN.items() if key != unknown}
     found = violations(rule, known, "eks", {unknown: "the cluster has not been asked"})
     assert [violation.not_evaluated for violation in found] == [True]
+
+
+_CASES: Final = [
+    *(("gke", rule, {**KNOWN, **broken}) for rule, broken in BROKEN.items()),
+    *(("eks", rule, {**EKS_KNOWN, **broken}) for rule, broken in EKS_BROKEN.items()),
+    *(("aks", rule, {**AKS_KNOWN, **broken}) for rule, broken in AKS_BROKEN.items()),
+]
+
+
+@pytest.mark.parametrize(("cloud", "rule", "cluster"), _CASES, ids=[f"{cloud}-{rule}" for cloud, rule, _ in _CASES])
+def test_a_remedy_about_the_cluster_says_whom_to_ask(cloud: str, rule: str, cluster: Mapping[str, Any]) -> None:
+    """What a cluster has is no key of the stack file: most that a remedy could name are refused there."""
+    for violation in violations(rule, cluster, cloud):
+        remedy = addressed(violation).remedy
+        assert "owner" in remedy
+        assert violation.remedy in remedy
+
+
+def test_the_way_in_is_the_cluster_owners_too() -> None:
+    key = BY_ID["no-static-keys"].violation("Found a key", urn("pools-objects"))
+    assert "owner" in addressed(key).remedy
+    elsewhere = f"{_PROGRAM}pulumi:providers:kubernetes::other"
+    for resource in ("", elsewhere, f"{_PROGRAM}some:other:GpuPools$pulumi:providers:kubernetes::pools-objects"):
+        assert addressed(replace(key, resource=resource)).remedy == key.remedy
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if NodeGroup in rule.subjects], ids=lambda rule: rule.id)
+def test_a_remedy_of_pools_names_no_key_that_a_cluster_of_others_refuses(rule: Rule[...]) -> None:
+    sections = "|".join(sorted({*REFUSED, "security"} - {"raw"}))
+    assert re.findall(rf"\b(?:{sections})(?:\.\w|: *\{{)", rule.remedy) == []
+
+
+def test_what_a_remedy_writes_for_a_pool_is_taken_there(tmp_path: Path) -> None:
+    written = [match for rule in RULES for match in re.findall(r"raw: (\{[^}]*\})", rule.remedy)]
+    assert written == ["{enableEncryptionAtHost: true}"]
+    content = yaml.safe_load(Path("examples/aks-existing-cluster.yaml").read_text())
+    content["config"]["gpucluster:gpuPools"][0]["raw"] = yaml.safe_load(written[0])
+    file = tmp_path / "research.yaml"
+    file.write_text(yaml.safe_dump(content))
+    assert from_stack_file(file).gpu_pools[0].raw == {"enableEncryptionAtHost": True}
 
 
 def test_each_rule_about_clusters_has_a_row() -> None:
