@@ -8,13 +8,16 @@ from datetime import datetime
 from typing import Final
 
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.namespaces import owner_of
 from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, PoolOffer, TeamOffer
 from facts.concepts.parts import NO_FABRIC, Fabric
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
-from facts.jobs.job import AskError, JobRequest, TrainingJobSpec
+from facts.jobs.job import SHARED, AskError, JobRequest, TrainingJobSpec
 
 _USUAL_GRACE: Final = 30
 _RETRIES_OF_WORKERS: Final = 3
+_REQUESTED: Final = tuple(PodRequest.__dataclass_fields__)
 
 
 class NothingFits(Exception):
@@ -46,8 +49,12 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     """The team that owns the namespace, if there is one.
 
     Raises:
-        AskError: its pods, which run at once, ask for more GPUs than the team may ever have.
+        AskError: its pods, which run at once, ask for more GPUs than the team may ever have; or the namespace is one of
+            the cluster itself or of a tool, whose service accounts have rights that jobs should not get.
     """
+    if owner := owner_of(asked.namespace):
+        names = ", ".join(team.name for team in offer.teams) or f"for example {DEFAULT_NAMESPACE}"
+        raise AskError(f"{asked.namespace} is a namespace of {owner}, where no jobs run; write --team: {names}")
     team = next((team for team in offer.teams if team.name == asked.namespace), None)
     gpus = asked.gpus * asked.workers
     if team is not None and gpus > team.gpus:
@@ -151,6 +158,19 @@ def short_nodes(asked: JobRequest, fit: Fit) -> str | None:
     hours = longest.scaling.max_run_hours
     ends = f"end at {longest.ends}" if longest.ends else f"run for {counted(hours or 0, 'hour')} at most"
     return f"the nodes of {longest.name} {ends}, and the job's pods with them: save checkpoints before"
+
+
+def lost_work(job: TrainingJobSpec, fit: Fit, offer: Offer) -> str | None:
+    """What a reclaimed spot node costs a job without checkpoints of the stack; ``None``: it has them, or no spot."""
+    if job.checkpoints is not None or not any(pool.scaling.spot for pool in fit.pools):
+        return None
+    place = SHARED if job.volume else "a bucket"
+    on_demand = fits(offer, replace(PodRequest(**{each: getattr(job, each) for each in _REQUESTED}), spot=False))
+    otherwise = "; --no-spot avoids that" if on_demand else ""
+    return (
+        "the cloud may reclaim a spot node at any time: its pod then starts again from the beginning, unless the "
+        f"program continues from what it saved in {place}{otherwise}"
+    )
 
 
 def _life(pool: PoolOffer, start: str) -> float | None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from components.clouds.base import load_cloud
-from components.settings.fields.namespaces import TOOLS
+from facts.concepts.namespaces import TOOLS
 from tests.program import each_stack, not_tolerated
 from tests.recorder import Recording, Registration
 from tests.stacks import EXISTING, OWN_MACHINES, STACK_FILES, run_program, run_with, settings_of, stack_name

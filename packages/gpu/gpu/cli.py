@@ -20,6 +20,7 @@ from gpu import __version__
 from gpu.cluster import ClusterError
 from gpu.commands import copying, dev, fit, jobs, offer, plan, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
+from gpu.commands.job_file import ProgramCommand
 from gpu.folder import FolderError
 from gpu.image import ImageError
 
@@ -69,7 +70,7 @@ app.command()(offer.pools)
 app.command()(fit.fit)
 app.command()(plan.plan)
 app.command()(plan.trace)
-app.command()(submission.submit)
+app.command(cls=ProgramCommand)(submission.submit)
 app.command("list")(jobs.list_jobs)
 app.command()(jobs.logs)
 app.command()(jobs.why)

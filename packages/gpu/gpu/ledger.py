@@ -28,7 +28,7 @@ class GpuCost:
     """US dollars, and hours of one GPU.
 
     ``running``: containers ran. ``provisioning``: their nodes existed and they did not run yet. ``idle``: until
-    scale-down removes their nodes, at most. ``notes`` say what is not counted.
+    scale-down removes their nodes, at most. ``notes`` say what is not counted; ``whole``: no pod is left out.
     """
 
     gpu_hours: float = 0.0
@@ -36,11 +36,17 @@ class GpuCost:
     provisioning: float = 0.0
     idle: float = 0.0
     notes: tuple[str, ...] = ()
+    whole: bool = True
+
+    @property
+    def so_far(self) -> float:
+        """All parts but idle time, which is still to come."""
+        return self.running + self.provisioning
 
     @property
     def total(self) -> float:
         """All parts."""
-        return self.running + self.provisioning + self.idle
+        return self.so_far + self.idle
 
     def __add__(self, other: GpuCost) -> GpuCost:
         return GpuCost(
@@ -49,6 +55,7 @@ class GpuCost:
             provisioning=self.provisioning + other.provisioning,
             idle=self.idle + other.idle,
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            whole=self.whole and other.whole,
         )
 
 
@@ -71,7 +78,7 @@ def of_job(
         *((f"{counted(len(deleted), 'deleted pod')} of {name} estimated from events, at most",) if deleted else ()),
         *((f"at least {counted(lost, 'deleted pod')} of {name} not counted",) if lost > 0 else ()),
     )
-    return of_pods([*pods, *deleted], nodes, offer, now) + GpuCost(notes=notes)
+    return of_pods([*pods, *deleted], nodes, offer, now) + GpuCost(notes=notes, whole=lost <= 0)
 
 
 def hourly_usd(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer) -> float | None:
@@ -104,7 +111,7 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
         pool = _pool(pod, node, pools)
         if pool is None or pool.nodes.hourly_usd is None:
             name = "an unknown pool" if pool is None else f"pool {pool.name}"
-            total += GpuCost(notes=(f"node price of {name} unknown; its pods are not included",))
+            total += GpuCost(notes=(f"node price of {name} unknown; its pods are not included",), whole=False)
             total += _while_up(pod, node, 0.0, now)
             continue
         hourly = pool.nodes.hourly_usd * _share(pod, pool)

@@ -57,6 +57,8 @@ def comparable(command: str, printed: str) -> str:
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
     if command.startswith("gpu list"):
         text = re.sub(r" \d+[smhd] ", " N ", re.sub(r" +", " ", text))
+    if command.startswith("gpu stop"):
+        text = re.sub(r"\$\d+\.\d+ so far", "$N so far", text)
     if command.startswith(("gpu submit", "gpu dev")):
         text = re.sub(r"; (no node|\d+ nodes?) up.*", "", text)
     return re.sub(r"(pods?/?\S*/dev)-[a-z0-9]{5}\b", r"\1-…", text)

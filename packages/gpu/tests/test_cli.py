@@ -148,6 +148,7 @@ def test_submitting_tells_the_warnings_and_how_to_go_on(gpu: Run, cluster: type[
     assert (code, out) == (0, "")
     assert "mind this" in err
     assert "gpu stop train" in err
+    assert "its pod then starts again from the beginning" in err
     (job,) = cluster.created
     assert job["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b=c"}]
 
@@ -177,6 +178,15 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
         (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
         (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
         (["submit", "--image", "x", "--team", "nowhere"], 3, "namespace nowhere does not exist"),
+        (["submit", "--image", "x", "--team", "kube-system"], 2, "kube-system is a namespace of the cluster itself"),
+        (["submit", "--image", "x", "--team", "notebook"], 2, "write --team: for example default"),
+        (
+            ["submit", "--gpu", "t4", "python", "train.py", "--epochs", "3"],
+            2,
+            "then the program: gpu submit --gpu t4 -- python train.py --epochs 3",
+        ),
+        (["submit", "--image", "x", "echo", "--name", "me"], 2, "--name behind the program"),
+        (["submit", "--image", "x", "echo", "-1"], 2, "-- echo -1"),
         (["submit", "--detach", "--build", "--", "true"], 1, "--registry"),
         (["submit", "--detach", "--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
         (["submit", "--image", "x", "--sweep", "a=1..2", "--", "echo", "{b}"], 2, "write --sweep b=…"),
@@ -192,6 +202,13 @@ def test_what_cannot_be_is_told_and_nothing_is_created(
     assert exit_code == code
     assert message in err
     assert cluster.created == []
+
+
+def test_a_program_without_options_needs_no_dashes(gpu: Run, cluster: type[FakeCluster]) -> None:
+    for words in (["echo", "a", "-"], ["--", "echo", "a", "-"], ["--", "echo", "--", "-v"]):
+        assert gpu("submit", "--image", "x", "--detach", *words)[0] == 0
+    commands = [each["spec"]["template"]["spec"]["containers"][0]["command"] for each in cluster.created]
+    assert commands == [["echo", "a", "-"], ["echo", "a", "-"], ["echo", "--", "-v"]]
 
 
 def test_a_sweep_tells_its_price_and_a_large_one_is_confirmed(gpu: Run, cluster: type[FakeCluster]) -> None:

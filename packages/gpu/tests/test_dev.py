@@ -79,6 +79,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     in_place(monkeypatch, Cluster, dev, jobs)
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     monkeypatch.setattr("os.execv", become)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     return words
 
 
@@ -99,6 +100,21 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     executed.clear()
     code, _, err = gpu("dev")
     assert (code, err, executed[5]) == (0, "", "exec"), "nothing is created"
+
+
+def test_without_a_terminal_no_container_is_made_and_one_that_is_there_reads_commands(
+    gpu: Run, executed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu("dev", "--name", "mine")
+    executed.clear()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    code, _, err = gpu("dev", "--gpu", "t4")
+    assert (code, executed) == (2, [])
+    assert "needs a terminal" in err
+    assert "gpu submit -- python train.py" in err
+    assert dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev") is None
+    assert gpu("dev", "--name", "mine")[0] == 0
+    assert executed[5:7] == ["exec", "-i"]
 
 
 def test_a_job_that_is_no_container_for_shells_is_left_alone(gpu: Run, executed: list[str]) -> None:

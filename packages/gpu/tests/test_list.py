@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from facts.concepts.ledger import USER
+from facts.concepts.pool import POOL_LABEL
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import Run, gpu
@@ -101,6 +102,38 @@ def test_the_gpus_of_a_job_are_those_of_all_its_pods(
     (row,) = json.loads(gpu("list", "--json")[1])
     assert (row["gpus"], row["gpusAtOnce"]) == (2, at_once)
     assert gpu("list")[1].splitlines()[1].split()[3] == str(at_once)
+
+
+@pytest.mark.parametrize(
+    ("published", "said"),
+    [
+        (pool(hourly_usd=0.1), "stopped train-1: $0.10 so far"),
+        (pool(hourly_usd=None), "stopped train-1"),
+        (None, "stopped train-1"),
+    ],
+)
+def test_a_stopped_job_says_what_it_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: Run, published: Any, said: str
+) -> None:
+    """An hour on one of the pool's nodes, which was there before; what is not known whole is not said."""
+    started = (datetime.now(timezone.utc) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    train = job("train-1", 90)
+    node = {"metadata": {"name": "n", "creationTimestamp": "2026-11-01T00:00:00Z", "labels": {POOL_LABEL: "t4-1"}}}
+    pod = {
+        "metadata": {"name": "train-1-x", "namespace": "default", "creationTimestamp": started},
+        "spec": {**train["spec"]["template"]["spec"], "nodeName": "n"},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": started}],
+            "containerStatuses": [{"state": {"running": {"startedAt": started}}}],
+        },
+    }
+    there = {f"{JOBS}/train-1": train, **({} if published is None else inventory(offer(published)))}
+    there |= {"/api/v1/nodes": [node], "/api/v1/namespaces/default/pods": [pod]}
+    with serving(there) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url})))
+        code, _, err = gpu("stop", "train-1")
+    assert (code, err) == (0, f"{said}\n")
 
 
 def test_what_a_stopped_job_cost_is_in_its_month(serve: Callable[..., None], gpu: Run) -> None:

@@ -12,7 +12,7 @@ from facts.concepts.ledger import USER
 from facts.concepts.offer import CheckpointsOffer, TeamOffer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import AskError, JobRequest, manifests
-from facts.jobs.plan import NothingFits, limited, place, team_of, training_job
+from facts.jobs.plan import NothingFits, limited, lost_work, place, team_of, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.submit import check_secrets, create, mebibytes, millicores, name_for
@@ -207,6 +207,35 @@ def test_jobs_of_the_volumes_namespace_see_its_files() -> None:
     assert job(has=there).volume == "shared"
     assert job(has=there, namespace="team-b").volume is None
     assert job().volume is None
+
+
+def test_what_a_reclaimed_spot_node_costs_a_job_without_checkpoints_is_said() -> None:
+    def said(has: dict[str, Any] | None = None, **changes: Any) -> str:
+        there = replace(offer(SPOT, FALLBACK), **(has or {}))
+        request = asked(**changes)
+        fit = place(there, request)
+        return lost_work(training_job(request, fit, "x", there), fit, there) or ""
+
+    assert said().endswith("continues from what it saved in a bucket; --no-spot avoids that")
+    assert said(has={"volume_namespace": "team-a"}).endswith("saved in /shared; --no-spot avoids that")
+    assert said(has={"pools": (SPOT,)}).endswith("saved in a bucket"), "nothing else is there"
+    assert said(spot=False) == ""
+    assert said(has=CHECKPOINTS) == ""
+    assert said(has=CHECKPOINTS, service_account="other") != "", "that account has no CHECKPOINTS"
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "kube-anything", "gmp-system", "amazon-cloudwatch", "monitoring"])
+def test_no_job_runs_among_the_clusters_own_pods(namespace: str) -> None:
+    """https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#working-with-namespaces"""
+    teams = (TeamOffer(name="research", gpus=8), TeamOffer(name="vision", gpus=2))
+    for there, others in (
+        (offer(SPOT), "for example default"),
+        (replace(offer(SPOT), teams=teams), "research, vision"),
+    ):
+        with pytest.raises(AskError, match=rf"{namespace} is a namespace of .*; write --team: {others}$"):
+            team_of(there, asked(namespace=namespace))
+    for usual in ("default", "research", "kubeflow", "ml"):
+        team_of(offer(SPOT), asked(namespace=usual))
 
 
 def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:

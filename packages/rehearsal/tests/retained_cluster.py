@@ -54,11 +54,14 @@ class RetainedCluster:
 
     def output(self, command: str, code: int = 0) -> str:
         """What a command prints as its answer; it has to end with ``code``."""
+        return self._run(command, code, subprocess.DEVNULL)
+
+    def _run(self, command: str, code: int, stdin: int) -> str:
         done = subprocess.run(
             ["sh", "-ec", command],
             cwd=self.folder,
             env=self.variables,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             capture_output=True,
             text=True,
             timeout=LONGEST,
@@ -68,8 +71,17 @@ class RetainedCluster:
         return done.stdout
 
     def shell(self, command: str, code: int = 0) -> str:
-        """All that people see of it in a terminal."""
+        """All that people see of it."""
         return self.output(f"exec 2>&1\n{command}", code)
+
+    def terminal(self, command: str, code: int = 0) -> str:
+        """All that people see of it in a terminal, at which nobody types."""
+        keyboard, terminal = os.openpty()
+        try:
+            return self._run(f"exec 2>&1\n{command}", code, terminal)
+        finally:
+            os.close(terminal)
+            os.close(keyboard)
 
     def as_developer(self) -> RetainedCluster:
         """The same for who may edit what is in the namespace, and no more."""
@@ -94,7 +106,8 @@ class RetainedCluster:
         # Nothing fits; and kubectl opens no shell where no program runs.
         code = 1 if expected.startswith("no pool fits") or command.startswith("gpu dev") else 0
         deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
-        while (answer := comparable(command, self.shell(command, code))) != expected and time.monotonic() < deadline:
+        seen = self.terminal if command.startswith("gpu dev") else self.shell
+        while (answer := comparable(command, seen(command, code))) != expected and time.monotonic() < deadline:
             time.sleep(0.5)
         return answer
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import yaml
 
+from gpu.yaml_text import text_of
+
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/"""
 IN_CLUSTER: Final = "in-cluster"
@@ -170,22 +172,6 @@ def load(content: str | bytes, where: str) -> Any:
         line = f" in line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
         raise KubeconfigError(f"{where}: neither YAML nor JSON{line} ({problem}); {_REMEDY}") from error
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # pyright: ignore[reportGeneralTypeIssues]
-    """Text as written for all scalars but null: a token may look like a number, and a version like another one."""
-
-
-_RESOLVED: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def text_of(content: str | bytes) -> Any:
-    """YAML or JSON, with text as written for every scalar but null. Raises YAMLError."""
-    return yaml.load(content, _Loader)
 
 
 def merge(contents: Iterable[tuple[str, Any, Path]]) -> Kubeconfigs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -63,6 +64,13 @@ def dev(asked: DevOptions) -> None:
     if existing is not None and (owner := user_of(existing)) and cluster.user_name() not in ("", owner):
         fail(f"{name} is a container of {owner}; choose another --name", EXIT_NO)
     if existing is None:
+        if not sys.stdin.isatty():
+            fail(
+                "gpu dev opens a shell and needs a terminal; without one it would keep its GPUs until it was idle for "
+                f"{asked.idle}. In a script run a job, which frees them when its program ends: "
+                "gpu submit -- python train.py",
+                EXIT_BAD_INPUT,
+            )
         request = request_of(asked, cluster.namespace)
         offer = cluster.offer()
         fit = place(offer, request)

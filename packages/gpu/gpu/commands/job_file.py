@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Annotated, Any, Final
 
 import typer
 import yaml
+from typer.core import TyperCommand
 
 from facts.jobs.job import AskError
-from gpu.api.kubeconfig import text_of
+from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
@@ -23,7 +25,6 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        # YAML reads 1.10 as 1.1, 010 as 8, no as false and 12:30 as 750.
         content = text_of(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise AskError(f"--file {path}: {error}") from error
@@ -62,6 +63,24 @@ def _text(value: Any) -> str:
 def _or_of_file(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
     """The program after ``--``, else the file's, which click looks up for options only."""
     return words or (ctx.default_map or {}).get(COMMAND)
+
+
+class ProgramCommand(TyperCommand):
+    """A command whose last words are a program: without ``--`` an option behind its first word is refused, because it
+    may be the program's or ``gpu``'s.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The parser's own, after that question. Raises AskError."""
+        parser = self.make_parser(ctx)
+        parser.allow_interspersed_args = False
+        words = list(parser.parse_args(list(args))[0].get(COMMAND) or ())
+        own = args[: len(args) - len(words)]
+        option = next((word for word in itertools.takewhile("--".__ne__, words) if word[:1] == "-" != word), None)
+        if option and own[-1:] != ["--"] and not ctx.resilient_parsing:
+            line = shlex.join(["gpu", str(ctx.info_name), *own, "--", *words])
+            raise AskError(f"{option} behind the program: write options of gpu, then --, then the program: {line}")
+        return super().parse_args(ctx, args)
 
 
 CommandArgument = Annotated[

@@ -17,6 +17,7 @@ from facts.concepts import broken_nodes
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import RESOURCES, gpu_limit
 from facts.concepts.ledger import USER
+from facts.concepts.offer import Offer, OfferError
 from facts.concepts.unknown import at
 from gpu import why as reasons
 from gpu.causes import Reason
@@ -240,9 +241,28 @@ def stop(
         )
     if not yes and (mine or (cluster.others and context is None)):
         _confirm_stop(cluster, names)
+    costs = _costs_so_far(cluster, names)
     for name in names:
         cluster.delete(job_path(cluster.namespace, name))
-        err().print(escape(f"stopped {name}{cluster.among}"))
+        so_far = f": {dollars(costs[name])} so far" if name in costs else ""
+        err().print(escape(f"stopped {name}{cluster.among}{so_far}"))
+
+
+def _costs_so_far(cluster: ClusterClient, names: Sequence[str]) -> dict[str, float]:
+    """What jobs cost until now, where all of it is known. To stop a job matters more, so no failure is told."""
+    try:
+        costs = _costs(cluster, cluster.offer(), [job_of(cluster, name) for name in names])
+    except (ClusterError, OfferError):
+        return {}
+    return {name: cost.so_far for name, cost in costs.items() if cost.whole}
+
+
+def _costs(cluster: ClusterClient, offer: Offer, jobs: Sequence[Object]) -> dict[str, GpuCost]:
+    """Job → its cost until now. Raises ClusterError."""
+    nodes = cluster.list_if_allowed("/api/v1/nodes") or []
+    events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
+    now = datetime.now(timezone.utc)
+    return {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
 
 
 def _confirm_stop(cluster: ClusterClient, names: Sequence[str]) -> None:
@@ -284,8 +304,6 @@ def cost(
     if by is not None or csv:
         fail(f"{'--csv' if csv else '--by'} needs --month", EXIT_BAD_INPUT)
     offer = cluster.offer()
-    nodes = cluster.list_if_allowed("/api/v1/nodes") or []
-    now = datetime.now(timezone.utc)
     if name and cluster.find(job_path(cluster.namespace, name)) is None:
         raise ClusterError(
             f"no job {name} in {cluster.namespace}; of jobs that were stopped or deleted, only "
@@ -293,8 +311,7 @@ def cost(
             404,
         )
     jobs = [job_of(cluster, name)] if name else _gpu_jobs(cluster)
-    events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
-    costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
+    costs = _costs(cluster, offer, jobs)
     total = sum(costs.values(), GpuCost())
     if json:
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})
@@ -329,7 +346,8 @@ def running_pod(cluster: ClusterClient, name: str, index: int) -> str:
 def open_shell(cluster: ClusterClient, pod: str) -> None:
     """Replace this process by a shell in the pod."""
     shell = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
-    kubectl(*cluster.kubectl_place, "exec", "-it", pod, "--", *shell)
+    terminal = "-it" if sys.stdin.isatty() else "-i"  # else the shell reads commands from standard input
+    kubectl(*cluster.kubectl_place, "exec", terminal, pod, "--", *shell)
 
 
 def program_of_kubectl() -> str:

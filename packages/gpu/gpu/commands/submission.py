@@ -21,7 +21,7 @@ from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import limited, place, short_nodes, slow_network, team_of, training_job
+from facts.jobs.plan import limited, lost_work, place, short_nodes, slow_network, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.cluster import ClusterClient, ClusterError
@@ -305,6 +305,8 @@ def _warn(job: TrainingJobSpec, fit: Fit, offer: Offer, console: Console) -> Non
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
+    if note := lost_work(job, fit, offer):
+        console.print(f"[dim]{escape(note)}[/]")
     for warning in filter(None, (slow_network(job, fit), short_nodes(job, fit))):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
 

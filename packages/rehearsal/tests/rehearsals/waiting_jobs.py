@@ -134,7 +134,7 @@ class Jobs:
 
     def why(self, name: str) -> list[Any]:
         """Kind, who can mend it, whether waiting helps, and the summary."""
-        answer = json.loads(self._developer.output(f"gpu why {name} --json || true"))
+        answer = json.loads(self._developer.output(f"gpu why {name} --json || [ $? = 1 ]"))
         return [answer[key] for key in ("kind", "mendedBy", "waitingHelps", "summary")]
 
     def listed(self) -> dict[str, list[Any]]:
