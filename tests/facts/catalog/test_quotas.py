@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from facts import catalog
-from facts.catalog.ages import dated_rows, report
+from facts.catalog.ages import dated_rows, priced_of, report
 from facts.catalog.tables import parsed
 from facts.concepts.parts import Upgrade
 from facts.concepts.pool import Pool
@@ -86,6 +87,13 @@ def test_a_fact_is_old_after_a_year() -> None:
     assert report([row("2025-11-25")], today) == ["1 source of facts, the oldest of 2025-11-25; 0 older than a year."]
     old = "2025-11-24  gke/zones: older than a year; read https://cloud.example/page again"
     assert report([row("2025-11-24")], today)[0] == old
+
+
+def test_it_is_said_of_how_many_machines_the_price_is_known() -> None:
+    line, _, without = priced_of(catalog.of("aks")).partition("; regions without a price: ")
+    machines, regions, on_demand, spot, limits = map(int, re.findall(r"\d+", line.partition(":")[2]))
+    assert machines == limits > on_demand > 400 > regions > spot == 0
+    assert without == "none"
 
 
 def test_general_knowledge_is_listed() -> None:

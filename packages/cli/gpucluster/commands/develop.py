@@ -141,11 +141,11 @@ def picture(stack: StackArgument = "dev") -> None:
 
 
 def facts() -> None:
-    """How old prices, machines, quotas and the clouds' rules are, and where they come from."""
-    from facts.catalog.ages import dated_rows, report
+    """How old prices, machines, quotas and the clouds' rules are, their sources, and how many prices are known."""
+    from facts.catalog.ages import dated_rows, priced, report
 
     tables = ("facts/catalog/data/sources.csv", "packages/rehearsal/rehearsal/providers/sources.csv")
-    typer.echo("\n".join(report([*dated_rows(ROOT / table for table in tables)], date.today())))
+    typer.echo("\n".join([*report([*dated_rows(ROOT / table for table in tables)], date.today()), *priced()]))
 
 
 def schemas() -> None:
