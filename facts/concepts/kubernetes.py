@@ -94,6 +94,19 @@ https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#in
 """
 
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+# Every Google account, Gmail's too, is in system:authenticated on GKE:
+# https://docs.cloud.google.com/kubernetes-engine/docs/best-practices/rbac#avoid-default-roles
+# All pods are in system:serviceaccounts: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects
+# Users that log in to OpenShift and Rancher have a group of their own, all of them:
+# https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/authentication_and_authorization
+EVERYBODY: Final = (
+    "system:anonymous",
+    "system:authenticated",
+    "system:authenticated:oauth",
+    "system:cattle:authenticated",
+    "system:serviceaccounts",
+    "system:unauthenticated",
+)
 """A pod's annotation: ``"false"`` and no cluster-autoscaler ends the pod to empty its node.
 
 https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-safe-to-evict

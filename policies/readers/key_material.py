@@ -27,7 +27,9 @@ _APART: Final = (
     "pulumi:providers:gpucluster-machines",
 )
 _PROVIDER: Final = "pulumi:providers:"
-_IN_PART: Final = ("pulumi:providers:helm", "pulumi:providers:kubectl")
+_IN_PART: Final = tuple(
+    f"pulumi:providers:{package}" for package in ("alicloud", "databricks", "helm", "kubectl", "oci", "vault")
+)
 """Of these a reader knows the login to the cluster only."""
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE"
 _OF_SERVERS: Final = re.compile(r"(?!.*client).*(?:ce?rt|chain)", re.IGNORECASE)

@@ -180,9 +180,48 @@ def read_azures_provider(declared: Declared) -> Iterable[Item]:
             yield Credential(f"the {name} of provider '{declared.name}'", static, declared.urn)
 
 
+# What other providers log in with, that could log in by an identity: by OIDC or as their machine.
+# https://registry.terraform.io/providers/hashicorp/vault/latest/docs#vault-authentication-configuration-options,
+# https://docs.databricks.com/aws/en/dev-tools/auth/oauth-federation,
+# https://docs.oracle.com/iaas/Content/dev/terraform/configuring.htm,
+# https://registry.terraform.io/providers/aliyun/alicloud/latest/docs#authentication
+_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "vault": ("token",),
+    "databricks": ("azureClientSecret", "clientSecret", "password"),
+    "oci": ("privateKey", "privateKeyPath"),
+    "alicloud": ("secretKey",),
+}
+
+
+def _of_provider(package: str) -> Reader:
+    """The reader of a provider that may log in with a key."""
+
+    def read(declared: Declared) -> Iterable[Item]:
+        if package == "alicloud" and declared.properties.get("securityToken") is not None:
+            return
+        for name in _OTHERS[package]:
+            if (value := text(declared.properties.get(name))) is not None:
+                static: Maybe[bool] = UNKNOWN if value is UNKNOWN else True
+                yield Credential(f"the {name} of provider '{declared.name}'", static, declared.urn)
+
+    return read
+
+
+def read_vault_token(declared: Declared) -> Iterable[Item]:
+    """``vault:index/token:Token``: with a period whoever holds it renews it without an end.
+
+    https://developer.hashicorp.com/vault/docs/concepts/tokens#periodic-tokens
+    """
+    period = declared.properties.get("period")
+    if period not in (None, "", "0"):
+        yield Credential(f"the token '{declared.name}' of Vault", UNKNOWN if period is UNKNOWN else True, declared.urn)
+
+
 READERS: Final[Mapping[str, Reader]] = {
     **{row["type"]: _made(row) for row in _MADE},
-    **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native")},
+    **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native", "awscc")},
+    **{f"pulumi:providers:{package}": _of_provider(package) for package in _OTHERS},
+    "vault:index/token:Token": read_vault_token,
     **{f"pulumi:providers:{package}": read_googles_provider for package in _GOOGLES},
     **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
     "azuread:index/application:Application": read_application,

@@ -23,6 +23,7 @@ from policies.readers.taints import Additions
 T = TypeVar("T")
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "alicloud": ("readers.keys",),
     "argocd": ("readers.keys",),
     "aws": (
         "readers.kubernetes.chart_values",
@@ -34,7 +35,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "dialects.cloudformation",
         "dialects.tools",
     ),
-    "awscc": ("dialects.tools",),
+    "awscc": ("readers.keys", "dialects.tools"),
     "aws-native": ("readers.keys", "dialects.cloudformation"),
     "azapi": ("readers.aks.clusters", "readers.keys", "dialects.arm"),
     "azure": (
@@ -64,9 +65,11 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gpucluster-machines": ("readers.own_machines",),
     "grafana": ("readers.keys",),
     "helm": ("dialects.gitops", "readers.keys"),
+    "oci": ("readers.keys",),
     "pulumiservice": ("readers.keys",),
     "rancher2": ("dialects.platform_rights", "readers.keys"),
     "kubectl": ("dialects.tools", "readers.keys"),
+    "vault": ("readers.keys",),
     "kubernetes": (
         "dialects.tools",
         "readers.kubernetes.workloads",

@@ -305,7 +305,8 @@ def no_static_keys(credential: Credential) -> list[Violation]:
 )
 def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     """No binding gives all accounts, all pods of the cluster or of a namespace, or requests without an account more
-    than harmless roles: a few of Kubernetes' own, and roles of this program that only read what is no secret."""
+    than harmless roles: a few of Kubernetes' own, and roles of this program that only read what is no secret. No node,
+    and no machine that joins, is an administrator."""
     broken = exposure.kind == "rights" and exposure.open
     predicate = "lets everybody change objects, run commands or read Secrets"
     reason = exposure.unknown_reason

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import Exposure
+from facts.concepts.kubernetes import EVERYBODY
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, items, text
 from policies.readers.resource import Declared, Item, Reader
 
@@ -18,6 +19,8 @@ _EVERYBODY: Final = ("allAuthenticatedUsers", "allUsers")
 # Who has a role on a service account may act as it: https://docs.cloud.google.com/iam/docs/service-account-permissions
 _SCOPES: Final = ("Project", "Folder", "Organization", "ServiceAccount")
 _KINDS: Final = ("Binding", "Member", "Policy")
+_FLEET: Final = ("Feature", "Membership", "Scope")
+"""Rights in a fleet's clusters: https://docs.cloud.google.com/kubernetes-engine/fleet-management/docs/fleet-concepts"""
 _REFERRED: Final = ("Project", "Folder", "Organization", "IAMServiceAccount")
 
 
@@ -34,6 +37,18 @@ def read_members(declared: Declared) -> Iterable[Item]:
         if open_to_all is not False:
             what = f"{declared.kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
             yield Exposure("rights", what, open_to_all, declared.urn)
+
+
+def read_fleet_binding(declared: Declared) -> Iterable[Item]:
+    """A fleet's binding of a user or a group, as Kubernetes sees them, in its clusters.
+
+    https://docs.cloud.google.com/kubernetes-engine/fleet-management/docs/set-up-scope-access
+    """
+    role = at(declared.properties, "role", "predefinedRole")
+    named = [declared.properties.get(key) for key in ("user", "group")]
+    everybody = either(UNKNOWN if each is UNKNOWN else each in EVERYBODY for each in named)
+    if everybody is not False and role != "VIEW":
+        yield Exposure("rights", f"{declared.kind} '{declared.name}' with role '{role}'", everybody, declared.urn)
 
 
 def _grants(body: Any) -> Iterator[tuple[Any, Maybe[bool]]]:
@@ -54,7 +69,7 @@ def _parsed(policy: Any) -> Any:
         return {}
 
 
-READERS: Final[Mapping[str, Reader]] = dict.fromkeys(
+_MEMBERS: Final[Mapping[str, Reader]] = dict.fromkeys(
     (
         *(
             f"gcp:{module}/iAM{kind}:IAM{kind}"
@@ -64,9 +79,10 @@ READERS: Final[Mapping[str, Reader]] = dict.fromkeys(
         *(
             f"{provider}:index/{scope[:1].lower()}{scope[1:]}Iam{kind}:{scope}Iam{kind}"
             for provider in ("google", "google-beta")
-            for scope in _SCOPES
+            for scope in (*_SCOPES, *(f"GkeHub{part}" for part in _FLEET))
             for kind in _KINDS
         ),
+        *(f"gcp:gkehub/{part.lower()}Iam{kind}:{part}Iam{kind}" for part in _FLEET for kind in _KINDS),
         "google-native:cloudresourcemanager/*:*Iam*",
         "google-native:iam/*:ServiceAccountIam*",
         "kubernetes:iam.cnrm.cloud.google.com/*:IAMPolicyMember",
@@ -77,3 +93,15 @@ READERS: Final[Mapping[str, Reader]] = dict.fromkeys(
     ),
     read_members,
 )
+
+READERS: Final[Mapping[str, Reader]] = {
+    **_MEMBERS,
+    **{
+        token: read_fleet_binding
+        for part in _FLEET
+        for token in (
+            f"gcp:gkehub/{part.lower()}RbacRoleBinding:{part}RbacRoleBinding",
+            f"google*:index/gkeHub{part}RbacRoleBinding:*",
+        )
+    },
+}

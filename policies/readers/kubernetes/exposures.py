@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import Exposure, UnknownReason
+from facts.concepts.kubernetes import EVERYBODY
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -22,19 +23,10 @@ from facts.concepts.unknown import (
 )
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
-# Every Google account, Gmail's too, is in system:authenticated on GKE:
-# https://docs.cloud.google.com/kubernetes-engine/docs/best-practices/rbac#avoid-default-roles
-# All pods are in system:serviceaccounts: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects
-# Users that log in to OpenShift and Rancher have a group of their own, all of them:
-# https://docs.redhat.com/en/documentation/openshift_container_platform/4.20/html/authentication_and_authorization
-_EVERYBODY: Final = (
-    "system:anonymous",
-    "system:authenticated",
-    "system:authenticated:oauth",
-    "system:cattle:authenticated",
-    "system:serviceaccounts",
-    "system:unauthenticated",
-)
+# Every node, whose credentials a pod that escapes has, and whoever has a token by which machines join. Kubernetes and
+# network plugins bind roles of their own to them:
+# https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
+_NODES: Final = ("system:nodes", "system:bootstrappers")
 _NAMESPACE_GROUP: Final = "system:serviceaccounts:"
 _ACCOUNT: Final = "system:serviceaccount:"
 _SYSTEM: Final = "kube-system"
@@ -88,6 +80,7 @@ def read_binding(declared: Declared) -> Iterable[Item]:
     elsewhere = not _is_declared(declared)
     everybody, rights = _everybody(declared), _role_exceeds(declared)
     exposed = both((everybody, either((rights, UNKNOWN if elsewhere else False))))
+    exposed = either((exposed, both((_nodes(declared), _is_administrators(declared)))))
     if exposed is not False:
         what = f"{declared.kind} '{declared.name}'" + (f" with role '{name}'" if isinstance(name, str) else "")
         reason = _NOT_DECLARED if elsewhere and everybody is True and exposed is UNKNOWN else None
@@ -133,9 +126,27 @@ def _everybody(binding: Declared) -> Maybe[bool]:
     return either(either((_is_everybody(each), both((everywhere, _is_of_a_namespace(each))))) for each in subjects)
 
 
+def _nodes(binding: Declared) -> Maybe[bool]:
+    names = (at(each, "name") for each in items(binding.properties.get("subjects")))
+    return either(UNKNOWN if name is UNKNOWN else str(name) in _NODES for name in names)
+
+
+def _is_administrators(binding: Declared) -> Maybe[bool]:
+    """Whether its role lets change everything: one of Kubernetes' own for people, or by ``*``."""
+    kind, name = _role(binding)
+    if name is UNKNOWN:
+        return UNKNOWN
+    rules = (rule for role in binding.references for rule in items(role.properties.get("rules")))
+    everything = (all("*" in items(at(rule, key)) for key in ("verbs", "resources")) for rule in rules)
+    return (kind != "Role" and name in _ADMINISTRATORS) or any(everything)
+
+
+_ADMINISTRATORS: Final = ("admin", "cluster-admin", "edit")
+
+
 def _is_everybody(subject: Any) -> Maybe[bool]:
     name = at(subject, "name")
-    return UNKNOWN if name is UNKNOWN else str(name) in _EVERYBODY
+    return UNKNOWN if name is UNKNOWN else str(name) in EVERYBODY
 
 
 def _is_of_a_namespace(subject: Any) -> Maybe[bool]:
@@ -250,7 +261,10 @@ def _roles(binding: Declared, everything: Program) -> Iterable[Declared]:
 REFERRERS: Final[Mapping[str, Referrer]] = {
     # Only then the role's rules decide; any other binding is checked before its creation.
     "kubernetes:rbac.authorization.k8s.io/*RoleBinding": Referrer(
-        refers=lambda declared: _built_in_exceeds(declared) in (False, None) and _everybody(declared) is not False,
+        refers=lambda declared: (
+            _built_in_exceeds(declared) in (False, None)
+            and either((_everybody(declared), _nodes(declared))) is not False
+        ),
         finds=_roles,
     )
 }
