@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from components.settings import Problem, SettingsError, limits, load
 from components.settings.docs import columns
 from components.settings.fields.problems import models_in
+from components.settings.limits.joining import REFUSED
 from components.settings.read import NAMESPACE, WITHOUT_ACCOUNT
 from components.settings.sections.own_machines import OwnStackFile
 from facts import catalog
@@ -219,3 +220,13 @@ def test_what_happens_on_a_machine_is_answered_with_keys_of_the_stack_file(file:
         named = replaced if any(f"${variable}" in each for each in named) else named
     last_keys = {path.rpartition(".")[2] for path in known}
     assert {each for each in named if each not in (known if "." in each else last_keys)} == set()
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_what_a_pool_says_in_place_of_raw_works_on_a_cluster_of_others_too(cloud: str) -> None:
+    """A key that a file with ``existingCluster`` refuses is advised with a word on such a cluster."""
+    raw = catalog.of(cloud).choices.raw
+    sections = "|".join(sorted({*REFUSED} - {"raw", "identities", "autoscaling"}))
+    for known in (raw.pool, *raw.pool_of.values()):
+        advised = {path: words for path, words in known.owned.items() if re.search(rf"\b(?:{sections})\b", words)}
+        assert [path for path, words in advised.items() if "cluster of others" not in words] == []
