@@ -215,6 +215,7 @@ def test_a_pool_of_another_cluster_is_not_the_stacks_own(server: ApiServer) -> N
         ({"networkProfile": {"loadBalancerSku": "Basic"}}, "availability sets or a Basic load balancer"),
         ({"agentPoolProfiles": [{**SYSTEM, "type": "AvailabilitySet"}]}, "availability sets or a Basic load balancer"),
         (AUTO, "Write autoscaling: {autoscaler: node-auto-provisioning}"),
+        (AUTO, "ask its owner for the feature AllowClusterAutoscalerAndNAP and a pool with the cluster autoscaler"),
     ],
 )
 def test_a_cluster_that_cannot_have_pools_is_refused(server: ApiServer, cluster: dict[str, Any], says: str) -> None:
@@ -222,13 +223,28 @@ def test_a_cluster_that_cannot_have_pools_is_refused(server: ApiServer, cluster:
         assert says in refusal()
 
 
-def test_an_automatic_cluster_is_refused_with_the_objects_to_apply(server: ApiServer) -> None:
-    with on(sku={"name": "Automatic"}, **AUTO):
+def test_agent_pools_beside_node_auto_provisioning_need_one_that_azure_has_taken(server: ApiServer) -> None:
+    """Its feature cannot be read in a cluster; a pool of others with the cluster autoscaler shows it."""
+    with on({**USERS, "enableAutoScaling": True}, **AUTO):
+        assert update().only(POOL).inputs["enableAutoScaling"] is True
+        assert "both autoscalers of 'research' may start a node for it" in warnings()
+    with on({**USERS, "enableAutoScaling": True}):
+        assert "both autoscalers" not in warnings()
+
+
+@pytest.mark.parametrize(("encrypted", "expected"), [(True, True), (False, False)])
+def test_an_automatic_cluster_is_refused_with_the_objects_to_apply(
+    server: ApiServer, encrypted: bool, expected: bool
+) -> None:
+    system = {**SYSTEM, "enableEncryptionAtHost": encrypted}
+    with on(sku={"name": "Automatic"}, agentPoolProfiles=[system], **AUTO):
         text = refusal(pools(raw={"enableFIPS": True}))
+    assert "device plugin (https://learn.microsoft.com/azure/aks/use-nvidia-gpu)" in text
     node_class, node_pool = (json.loads(each) for each in text.partition("instead\n")[2].rstrip(".").split("\n---\n"))
     assert (node_class["kind"], node_pool["kind"]) == ("AKSNodeClass", "NodePool")
     assert "vnetSubnetID" not in node_class["spec"]
     assert "enableFIPS" not in node_class["spec"]
+    assert node_class["spec"]["security"]["encryptionAtHost"] is expected
     assert server.asked == []
 
 
@@ -284,6 +300,9 @@ PROFILE: Final = {"scaleDownUnneededTime": "10m", "maxNodeProvisionTime": "15m",
         ({}, KEYS, ""),
         ({"autoScalerProfile": {"scaleDownUnneededTime": "1h"}}, KEYS, "idle nodes stay for 1h, and for 10m after"),
         ({"autoScalerProfile": {"scaleDownDelayAfterAdd": "30m"}}, KEYS, "and for 30m after any node was added"),
+        ({"autoScalerProfile": {"scaleDownDelayAfterDelete": "1h"}}, KEYS, "for 1h after any node was removed"),
+        ({"autoScalerProfile": {"newPodScaleUpDelay": "10m"}}, KEYS, "starts no node for a pod in its first 10m"),
+        ({"autoScalerProfile": {"newPodScaleUpDelay": "0s"}}, KEYS, ""),
         ({"autoScalerProfile": {"maxNodeProvisionTime": "5m"}}, KEYS, "gives a node up after 5m"),
         ({}, pools(gpusPerNode=[1, 4]), "the expander random: for a pod that selects no pool it may start any"),
         ({"autoScalerProfile": PROFILE}, pools(gpusPerNode=[1, 4]), ""),
@@ -392,6 +411,25 @@ def test_with_cilium_nodes_have_its_startup_taint(server: ApiServer) -> None:
     with on(**AUTO, networkProfile={"networkDataplane": "cilium"}):
         template = update(PROVISIONED).only(NODE_POOL).inputs["spec"]["template"]
     assert template["spec"]["startupTaints"][0]["key"] == "node.cilium.io/agent-not-ready"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "theirs", "what"),
+    [
+        ({"networkProfile": {"networkPolicy": "calico"}}, (), "Calico"),
+        ({"networkProfile": {"networkPlugin": "kubenet"}}, (), "kubenet"),
+        ({}, ({**USERS, "podSubnetID": f"{SUBNET}-pods"},), "pods in a subnet of their own"),
+        ({"networkProfile": {"networkPlugin": "azure", "networkPolicy": "cilium"}}, (), ""),
+    ],
+)
+def test_networks_that_azure_does_not_support_for_node_auto_provisioning_are_reported(
+    server: ApiServer, cluster: dict[str, Any], theirs: tuple[dict[str, Any], ...], what: str
+) -> None:
+    with on(*theirs, **AUTO, **cluster):
+        text = warnings(PROVISIONED)
+    assert (f"'research' has {what}, which Azure does not support with node auto-provisioning" in text) is bool(what)
+    with on(*theirs, **cluster):
+        assert "does not support" not in warnings()
 
 
 def test_without_node_auto_provisioning_its_pools_are_refused(server: ApiServer) -> None:

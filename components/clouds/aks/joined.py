@@ -238,6 +238,15 @@ def _provisions(answer: Mapping[str, Any]) -> bool:
     return (answer.get("nodeProvisioningProfile") or {}).get("mode") == "Auto"
 
 
+def _has_both(answer: Mapping[str, Any]) -> bool:
+    """Whether it has node auto-provisioning and a pool with the cluster autoscaler, so Azure takes more of these.
+
+    It needs a feature of the subscription, and is meant for migrations:
+    https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning
+    """
+    return _provisions(answer) and any(pool.get("enableAutoScaling") for pool in _pools(answer))
+
+
 def _taken_over(others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What new pools have as those that are there, without what these do not have.
 
@@ -271,7 +280,8 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
         return
     if (answer.get("sku") or {}).get("name") == "Automatic":
         text = f"'{name}' is an AKS Automatic cluster: Azure makes its nodes for pods, and nobody else adds pools"
-        yield Problem(_NAME, text, f"Apply these objects instead\n{_manifests(settings, answer)}")
+        plugin = "a device plugin (https://learn.microsoft.com/azure/aks/use-nvidia-gpu)"
+        yield Problem(_NAME, text, f"Apply {plugin} and these objects instead\n{_manifests(settings, answer)}")
         return
     version = _version(answer)
     if text := too_old(name, version):
@@ -284,10 +294,10 @@ def _problems(settings: Settings, name: str, answer: Mapping[str, Any]) -> Itera
             text = f"'{name}' has Kubernetes {version}, and {pool.gpus.type} needs 1.{FIRST_FOR_AMD} or newer"
             yield Problem(f"{pool.declared_at}.gpu", text, "Ask its owner to upgrade it, or leave the pool out")
     provisioned = settings.autoscaler == auto_provisioning.NAME
-    if _provisions(answer) and not provisioned:
-        # https://learn.microsoft.com/azure/aks/migrate-from-autoscaler-to-node-auto-provisioning
+    if _provisions(answer) and not provisioned and not _has_both(answer):
         text = f"'{name}' has node auto-provisioning, beside which pools with the cluster autoscaler are a preview"
-        yield Problem(_AUTOSCALER, text, f"Write autoscaling: {{autoscaler: {auto_provisioning.NAME}}}")
+        remedy = f"Write autoscaling: {{autoscaler: {auto_provisioning.NAME}}}; or ask its owner for the feature "
+        yield Problem(_AUTOSCALER, text, f"{remedy}AllowClusterAutoscalerAndNAP and a pool with the cluster autoscaler")
     elif provisioned and not _provisions(answer):
         yield Problem(
             _AUTOSCALER, f"'{name}' has no node auto-provisioning", "Leave it out, for the cluster autoscaler"
@@ -320,9 +330,12 @@ def _of_agent_pools(settings: Settings, name: str, answer: Mapping[str, Any]) ->
 def _manifests(settings: Settings, answer: Mapping[str, Any]) -> str:
     """https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools"""
     made, weights = [], node_pools.weights(settings.gpu_pools)
+    encrypted = _taken_over(_pools(answer))["enableEncryptionAtHost"]
     for declared in settings.gpu_pools:
         pool = replace(declared, raw={})  # inputs of agent pools
-        made.append(auto_provisioning.node_class(pool, subnet=None, tags=dict(settings.labels)))
+        made.append(
+            auto_provisioning.node_class(pool, subnet=None, tags=dict(settings.labels), encryption_at_host=encrypted)
+        )
         minutes = pool.scaling.unneeded_minutes or min(settings.known.choices.unneeded_minutes.values())
         made.append(
             auto_provisioning.node_pool(
@@ -381,12 +394,33 @@ def _notes(
     if (answer.get("aiToolchainOperatorProfile") or {}).get("enabled"):
         yield f"the AI toolchain operator of '{name}' makes GPU nodes past the limits and prices of this stack"
     if settings.autoscaler == auto_provisioning.NAME:
+        yield from _unsupported(name, answer, others)
         return
+    if _has_both(answer):
+        yield (
+            f"a GPU pod that selects no pool: both autoscalers of '{name}' may start a node for it, the cluster "
+            "autoscaler and node auto-provisioning. gpu submit selects one"
+        )
     if reserved := [pool.name for pool in settings.gpu_pools if pool.scaling.reservation is not None]:
         yield f"for {', '.join(reserved)} the identity of '{name}' must be Contributor of the reservation's group"
     yield from _shared(settings, name, answer, others)
     yield from _upgrades(name, answer)
     yield from _of_profile(settings, name, {**_PROFILE, **_known(answer.get("autoScalerProfile"))})
+
+
+def _unsupported(name: str, answer: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking#supported-networking-configurations-for-nap"""
+    network = answer.get("networkProfile") or {}
+    has = {
+        "Calico": network.get("networkPolicy") == "calico",
+        "kubenet": network.get("networkPlugin") == "kubenet",
+        "pods in a subnet of their own": any(pool.get("podSubnetID") for pool in others),
+    }
+    for what in (each for each, there in has.items() if there):
+        yield (
+            f"'{name}' has {what}, which Azure does not support with node auto-provisioning: new nodes may never be "
+            "ready, and cost until Karpenter gives them up. Try one pool with maxNodes: 1 first"
+        )
 
 
 def _shared(
@@ -449,6 +483,16 @@ def _of_profile(settings: Settings, name: str, profile: Mapping[str, str]) -> It
         yield (
             f"idle nodes stay for {idle}, and for {pause} after any node was added (scale-down-unneeded-time and "
             f"scale-down-delay-after-add of '{name}'): they cost as long"
+        )
+    if _minutes(rest := profile.get("scaleDownDelayAfterDelete", "")) > _UNDERSTOOD_MINUTES:
+        yield (
+            f"idle nodes stay for {rest} after any node was removed (scale-down-delay-after-delete of '{name}'): "
+            "they cost as long"
+        )
+    if _minutes(wait := profile.get("newPodScaleUpDelay", "")) > 0:
+        yield (
+            f"the autoscaler of '{name}' starts no node for a pod in its first {wait} (new-pod-scale-up-delay): each "
+            "job that needs one waits as long"
         )
     needed = autoscaling.provision_minutes(settings)
     if _minutes(profile["maxNodeProvisionTime"]) < needed:
