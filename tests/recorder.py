@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from pulumi.runtime.proto import source_pb2
 from pulumi.runtime.stack import run_in_stack
 
 from tests import aks_answers, eks_answers, gke_answers
+
+# As Pulumi's own host of programs does: one that is refused leaves outputs that nobody awaits.
+logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 Properties = dict[str, Any]
 P = ParamSpec("P")
