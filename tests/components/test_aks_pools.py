@@ -407,6 +407,18 @@ def test_with_node_auto_provisioning_pools_are_objects(server: ApiServer) -> Non
     assert ("POST dry run", "/apis/karpenter.azure.com/v1beta1/aksnodeclasses") in server.asked
 
 
+def test_when_its_owner_changes_the_autoscaler_the_stack_follows_in_one_update(server: ApiServer) -> None:
+    """What the refusal says to write is taken, both ways; the old pools are the stack's own, and go."""
+    agents = update()
+    own = {**USERS, "name": agents.only(POOL).inputs["agentPoolName"], "nodeLabels": {"gpucluster.dev/pool": "t4-1"}}
+    with on(own, **AUTO):
+        assert "Write autoscaling: {autoscaler: node-auto-provisioning}" in refusal(deployed=agents)
+        node_pools = update(PROVISIONED, deployed=agents)
+        assert (node_pools.of_type(POOL), len(node_pools.of_type(NODE_POOL))) == ([], 1)
+    assert "Leave it out, for the cluster autoscaler" in refusal(PROVISIONED, deployed=node_pools)
+    assert len(update(deployed=node_pools).of_type(POOL)) == 1
+
+
 def test_with_cilium_nodes_have_its_startup_taint(server: ApiServer) -> None:
     with on(**AUTO, networkProfile={"networkDataplane": "cilium"}):
         template = update(PROVISIONED).only(NODE_POOL).inputs["spec"]["template"]

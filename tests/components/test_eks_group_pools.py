@@ -263,6 +263,20 @@ def test_with_karpenter_in_its_place_the_keys_to_write_are_said(server: ApiServe
     assert "Write autoscaling: {autoscaler: karpenter}, and nodeClass" in text
 
 
+def test_when_its_owner_changes_the_autoscaler_the_stack_follows_in_one_update(server: ApiServer) -> None:
+    """What the refusal says to write is taken, both ways; the old pools are the stack's own, and go."""
+    groups, scaled = update(), server.objects
+    server.objects = copy.deepcopy(eks_answers.KARPENTER)
+    assert "Write autoscaling: {autoscaler: karpenter}, and nodeClass" in refusal(deployed=groups)
+    with_karpenter = {**existing(nodeClass="default"), "gpucluster:autoscaling": {"autoscaler": "karpenter"}}
+    node_pools = update(with_karpenter, deployed=groups)
+    assert node_pools.of_type(GROUP) == []
+    assert [each.name for each in node_pools.of_type("kubernetes:karpenter.sh/v1:NodePool")] == ["pools-t4-1-pool"]
+    server.objects = scaled
+    assert "Write autoscaling: {autoscaler: cluster-autoscaler}" in refusal(with_karpenter, deployed=node_pools)
+    assert len(update(deployed=node_pools).of_type(GROUP)) == 1
+
+
 @pytest.mark.parametrize(
     ("flags", "keys", "says"),
     [
