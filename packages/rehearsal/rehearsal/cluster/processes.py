@@ -44,6 +44,10 @@ _LEAST_PORT = 20000
 # A killed process that the kernel still takes apart on a loaded machine is waited for this long.
 _KILLED_SECONDS = 60.0
 
+# Go looks for garbage when the heap has doubled; at five times its size an API server takes a tenth less time of
+# processors, and 90 MB more (https://pkg.go.dev/runtime#hdr-Environment_Variables).
+_FEWER_COLLECTIONS = {"GOGC": "400"}
+
 _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
 
 
@@ -158,7 +162,8 @@ class Processes:
         program = Path(command[0])
         if not os.access(program, os.X_OK):
             raise ProcessError(f"{name}: there is no program {program}. Run `make tools` to build it.")
-        minimal = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "TZ") if key in os.environ}
+        passed = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "TZ") if key in os.environ}
+        minimal = {**_FEWER_COLLECTIONS, **passed}
         log = self._log_dir / f"{name}.log"
         log.parent.mkdir(exist_ok=True)
 

@@ -120,6 +120,15 @@ def test_the_environment_is_not_inherited(tmp_path: Path, monkeypatch: pytest.Mo
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in child.output()
 
 
+def test_garbage_is_collected_less_often_but_where_a_program_has_its_own_word(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes:
+        children = [processes.start(name, ["/usr/bin/env"], env) for name, env in (("a", {}), ("b", {"GOGC": "50"}))]
+        for child in children:
+            child.process.wait()
+    said = [[line for line in child.output().splitlines() if line.startswith("GOGC=")] for child in children]
+    assert said == [["GOGC=400"], ["GOGC=50"]]
+
+
 def test_free_ports_are_different() -> None:
     assert len(set(free_ports(20))) == 20
 
