@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from components.settings import WITHOUT_ACCOUNT
+from facts import catalog
 from rehearsal.tools import ToolsMissing, folder
 
 with contextlib.ExitStack() as missing_is_fine:
@@ -59,19 +60,28 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Rehearsals first, then files with other long tests (``slow``), then those with many tests.
 
-    A worker that gets a long file last would work alone in the end.
+    A worker that gets a long file last would work alone in the end. Rehearsals wait for much of their time, and in the
+    beginning a worker gets two files if the first one has few tests: so the third worker begins with many tests, and
+    two rehearse.
     """
     lengths: dict[Path, int] = {}
     for item in items:
         length = next((rank for mark, rank in _RANKS.items() if item.get_closest_marker(mark)), 0)
         lengths[item.path] = max(length, lengths.get(item.path, 0))
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (-lengths[item.path], _REHEARSALS not in str(item.path), -tests[item.path], item.path))
+    items.sort(key=lambda item: (-lengths[item.path], -tests[item.path], item.path))
+    long = [item for item in items if _REHEARSALS in str(item.path) and lengths[item.path] == _RANKS["rehearsal"]]
+    apart = set(long)
+    others = [item for item in items if item not in apart]
+    many = sum(item.path == others[0].path for item in others) if others else 0
+    items[:] = [*long[:1], *long[1:][-1:], *others[:many], *long[1:-1], *others[many:]]
 
 
 _RANKS: Final = {"rehearsal": 2, "slow": 1}
 _REHEARSALS: Final = "packages/rehearsal/tests/rehearsals/"
 _STACK_BY_STACK: Final = f"{_REHEARSALS}test_clouds.py"
+_BY_CLOUD: Final = ("tests/program/test_every_key.py", "packages/rehearsal/tests/upgrade/test_edits.py")
+"""Files with minutes of tests of each cloud, whose names begin with it; the others are with those of the first one."""
 _ALONE: Final = ("test_a_stack_passes_and_its_report_has_the_observations[dev]",)
 """Tests that take minutes and share no folder with others of their file."""
 _EVERY_PROGRAM: Final = "every program"
@@ -106,6 +116,9 @@ class _FilesAndStacks(LoadFileScheduling):
         stack = re.search(r"\[(.+?)(-all|-brief)?\]", test)
         if stack and file == _STACK_BY_STACK:
             return f"{file}::{stack[1]}"
+        cloud = re.search(r"\[([a-z]+)-", test)
+        if cloud and file in _BY_CLOUD and cloud[1] in catalog.clouds()[1:]:
+            return f"{file}::{cloud[1]}"
         return _TOGETHER.get(file, file)
 
 
