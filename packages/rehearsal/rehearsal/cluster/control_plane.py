@@ -209,6 +209,7 @@ class ControlPlane:
         self.kubeconfig = self._folder / "kubeconfig"
         self.port = 0
         self._was_ready = False
+        self._api: Api | None = None
         # Bound and not listening: no other process gets the port, and connections are refused.
         self._closed = socket.socket()
         self._closed.bind(("127.0.0.1", 0))
@@ -250,8 +251,11 @@ class ControlPlane:
 
     @property
     def api(self) -> Api:
-        """A client with the administrator's rights."""
-        return Api(Kubeconfig(self._cluster, {"token": self.token}))
+        """A client with the administrator's rights, the same until the next start: its connections are kept."""
+        api = self._api
+        if api is None:
+            api = self._api = Api(Kubeconfig(self._cluster, {"token": self.token}))
+        return api
 
     def start(self) -> None:
         """Start an empty cluster; returns when pods can be created. Other ports are tried if one is taken.
@@ -297,7 +301,7 @@ class ControlPlane:
 
     def _start_once(self) -> None:
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
-        self.port = self.port or free_ports(1)[0]
+        self.port, self._api = self.port or free_ports(1)[0], None
         for user in ("admin", "developer", "kwok", "system:kube-controller-manager", "system:kube-scheduler"):
             self.kubeconfig_for(user)
         self._write_files()

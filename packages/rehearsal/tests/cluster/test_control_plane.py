@@ -265,8 +265,11 @@ def test_two_run_side_by_side_and_stop_completely(plane: ControlPlane, tmp_path:
         assert other.endpoint != plane.endpoint
         other.api.create("/api/v1/namespaces", {"metadata": {"name": "only-here"}})
         assert plane.api.find("/api/v1/namespaces/only-here") is None
+        kept = other.api
+        assert other.api is kept, "each client would prove itself anew"
         other.stop()
         other.start()
+        assert other.api is not kept, "what kinds there were is no longer so"
         assert other.api.find("/api/v1/namespaces/only-here") is None, "a restarted control plane is empty"
     assert not any(map(alive, pids))
 
