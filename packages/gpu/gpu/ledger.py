@@ -204,11 +204,18 @@ def _time(text: str | None) -> datetime | None:
 _CREATED: Final = re.compile(r"Created pod: (\S+)")
 # https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/schedule_one.go
 _SCHEDULED: Final = re.compile(r"Successfully assigned \S+ to (\S+)")
+# What a kubelet says as it ends or rejects a pod, in an event and in the pod's status:
+# https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/eviction/eviction_manager.go (evictPod),
+# https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/kubelet/kubelet.go (rejectPod)
+_BY_KUBELET: Final = re.compile(
+    "Evicted|UnexpectedAdmissionError|OutOf.+|NodeAffinity|NodeShutdown|TopologyAffinityError|SysctlForbidden|AppArmor"
+)
 _ENDING: Final = ("Killing", "NodeNotReady", "TaintManagerEviction", "Evicted", "Preempted", "Preempting", "Drained")
 
 
 def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> list[dict[str, Any]]:
-    """The job's pods that had a node and are no longer among ``pods``, as manifests with what the ledger reads.
+    """The job's pods that had a node and are no longer among ``pods``, as manifests with what the ledger reads, and the
+    reason why their kubelet ended them.
 
     The Job's events list the pods that it created; each pod's events say when it was scheduled and started. Events are
     kept for an hour, and the Job controller combines them when it creates many pods at once:
@@ -236,19 +243,19 @@ def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
     return finished
 
 
-def replaced_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> int:
-    """How many pods of the job had a node, were deleted, and have a successor. Pods of a Job that runs several without
-    an index cannot be told apart; none of them counts."""
+def replaced_pods(job: Object, pods: Sequence[Object], deleted: Sequence[Object]) -> int:
+    """How many of the job's ``deleted`` pods have a successor. Pods of a Job that runs several without an index cannot
+    be told apart; none of them counts."""
     spec = job["spec"]
     if spec.get("completionMode") != "Indexed" and (spec.get("parallelism") or 1) > 1:
         return 0
     successors = {(pod["metadata"].get("creationTimestamp") or "", _stem(pod["metadata"]["name"])) for pod in pods}
     return sum(
         any(
-            when >= deleted["metadata"]["creationTimestamp"] and stem == _stem(deleted["metadata"]["name"])
+            when >= each["metadata"]["creationTimestamp"] and stem == _stem(each["metadata"]["name"])
             for when, stem in successors
         )
-        for deleted in finished_pods(job, pods, events)
+        for each in deleted
     )
 
 
@@ -262,11 +269,14 @@ def _rebuilt(
     ended = _first(events, *_ENDING) or successor or at(job, "status", "completionTime")
     ran = {**({"startedAt": started} if started else {}), **({"finishedAt": ended} if ended else {})}
     state = {"terminated" if ended else "running": ran} if ran else {}
+    reports = [each for each in events if _by_kubelet(each) and _BY_KUBELET.fullmatch(str(each.get("reason")))]
+    report = {key: reports[-1].get(key) for key in ("reason", "message")} if reports else {}
     yield {
         "metadata": {"name": name, "creationTimestamp": created},
         "spec": {**job["spec"]["template"]["spec"], "nodeName": node},
         "status": {
             "phase": "Failed",
+            **report,
             "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": when}],
             "containerStatuses": [{"state": state}],
         },
@@ -280,6 +290,11 @@ def _stem(name: str) -> str:
 def _about(event: Object, namespace: str | None, name: str) -> bool:
     about = event.get("involvedObject") or {}
     return (about.get("kind"), about.get("name"), about.get("namespace")) == ("Pod", name, namespace)
+
+
+def _by_kubelet(event: Object) -> bool:
+    """Karpenter writes events of the same reason about pods that it drains."""
+    return "kubelet" in (at(event, "source", "component"), event.get("reportingComponent"))
 
 
 def _first(events: Sequence[Object], *reasons: str) -> str | None:

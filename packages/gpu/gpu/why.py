@@ -23,7 +23,7 @@ from facts.concepts.unknown import at
 from facts.jobs.job import CHECKPOINTS, QUEUE_LABEL
 from gpu.causes import Cause, Reason, causes, knows_all, unknown
 from gpu.fitting import misses_of, pools_of
-from gpu.ledger import allowed_pools, replaced_pods
+from gpu.ledger import allowed_pools, finished_pods, replaced_pods
 
 Object = Mapping[str, Any]
 
@@ -85,12 +85,16 @@ def of_job(
     ``queues``: whether Kueue is installed, which starts suspended jobs.
     """
     ended = _ended(job)
-    if ended is not None:
-        return ended if ended.kind == "succeeded" else _failed(ended, pods)
     ordered = sorted(events, key=_when)
+    if ended is not None and ended.kind == "succeeded":
+        return ended
+    deleted = finished_pods(job, pods, ordered)
+    if ended is not None:
+        return _failed(ended, [*pods, *deleted])
     if at(job, "spec", "suspend"):
         return _queued(job, ordered, view) if queues else _suspended(job)
-    return _restarts(_evictions(_state(job, pods, ordered, view), pods), job, pods, ordered)
+    reason = _evictions(_state(job, pods, ordered, view), [*pods, *deleted])
+    return _restarts(reason, job, pods, [each for each in deleted if at(each, "status", "reason") != "Evicted"])
 
 
 def _state(job: Object, pods: Sequence[Object], events: Sequence[Object], view: View) -> Reason:
@@ -120,9 +124,9 @@ def _evictions(reason: Reason, pods: Sequence[Object]) -> Reason:
     return replace(reason, summary=summary, remedy=reason.remedy or why.remedy, message=reason.message or why.message)
 
 
-def _restarts(reason: Reason, job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
+def _restarts(reason: Reason, job: Object, pods: Sequence[Object], deleted: Sequence[Object]) -> Reason:
     """``reason`` with how often pods of the job were deleted and made again, as with a reclaimed node."""
-    count = replaced_pods(job, pods, events)
+    count = replaced_pods(job, pods, deleted)
     if not count:
         return reason
     times = "once" if count == 1 else f"{count} times"

@@ -374,3 +374,54 @@ def test_pods_of_higher_priority_and_older_ones_get_a_node_first() -> None:
     assert ahead_of(mine, [*mine, older, newer, urgent, unimportant, bound]) == 2
     assert ahead_of(mine, mine) == 0
     assert ahead_of([pod("Running")], [older]) == 0
+
+
+DISK = "The node was low on resource: ephemeral-storage. Container main was using 90Gi, request is 1Gi. "
+
+
+def reported(name: str, second: int, reason: str, message: str, by: str = "kubelet") -> dict[str, Any]:
+    about = {"kind": "Pod", "name": name, "namespace": "ml"}
+    made = event(reason, message, second)
+    return {**made, "firstTimestamp": made["lastTimestamp"], "involvedObject": about, "source": {"component": by}}
+
+
+def after(events: list[dict[str, Any]], last: dict[str, Any] | None, job: dict[str, Any] = JOB) -> Any:
+    """The reason, when all pods but ``last`` went with their nodes."""
+    whole = {**job, "metadata": {**JOB["metadata"], "namespace": "ml"}, "spec": {"template": {"spec": {}}}}
+    return of_job(whole, [last] if last else [], events)
+
+
+def test_evictions_count_although_their_pods_went_with_their_nodes() -> None:
+    """Karpenter removes the empty node of an evicted pod, which is deleted with it."""
+    events = [
+        each
+        for n, name in enumerate(("train-a", "train-b"))
+        for each in (created(name, 2 * n), placed(name, 2 * n), reported(name, 2 * n + 1, "Evicted", DISK))
+    ]
+    last = pod("Running", uid="train-c", node="n3")
+    last["metadata"]["creationTimestamp"] = "2026-11-22T08:00:30Z"
+    reason = after([*events, created("train-c", 30), placed("train-c", 30)], last)
+    assert (reason.kind, reason.mended_by, reason.waiting_helps) == ("evicted", "user", False)
+    assert reason.summary == "1 pod running; evicted 2 times: it filled its node's disk"
+    drained = [
+        created("train-a", 0), placed("train-a", 0), reported("train-a", 1, "Evicted", "Evicted pod: x", "karpenter"),
+    ]  # fmt: skip
+    reason = after([*drained, created("train-c", 30), placed("train-c", 30)], last)
+    assert reason.kind == "running"
+    assert "started again once" in reason.summary
+    assert "evicted" not in reason.summary
+
+
+def test_a_pod_that_its_node_rejected_explains_the_failure_although_it_is_gone() -> None:
+    failed = {
+        "conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "limit"}]
+    }
+    message = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu"
+    events = [
+        created("train-a", 0), placed("train-a", 0), reported("train-a", 1, "UnexpectedAdmissionError", message),
+    ]  # fmt: skip
+    reason = after(events, None, {**JOB, "status": failed})
+    assert (reason.kind, reason.mended_by, reason.waiting_helps) == ("failed", "administrator", False)
+    status = {"state": {"terminated": {"exitCode": 3, "reason": "Error"}}}
+    reason = after(events, pod("Failed", node="n1", containerStatuses=[status]), {**JOB, "status": failed})
+    assert reason.summary == "Failed: exit code 3", "a pod that is there is surer"

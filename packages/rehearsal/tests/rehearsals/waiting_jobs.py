@@ -97,11 +97,13 @@ class Jobs:
             for one in status.get("containerStatuses", ())
         ]
         patch = {"status": {**status, **({"containerStatuses": statuses} if statuses else {})}}
+        if "reason" in status:  # a kubelet says it in an event as well, which stays when the pod goes with its node
+            self.note(pod, status["reason"], status["message"], "kubelet")
         self._cluster.output(
             f"kubectl patch pod {name} --subresource=status --type=merge -p {shlex.quote(json.dumps(patch))}"
         )
 
-    def note(self, pod: Mapping[str, Any], reason: str, message: str) -> None:
+    def note(self, pod: Mapping[str, Any], reason: str, message: str, component: str = "") -> None:
         """An event about the pod, later than all others."""
         metadata = pod["metadata"]
         about = {"apiVersion": "v1", "kind": "Pod", **{key: metadata[key] for key in ("name", "namespace", "uid")}}
@@ -115,6 +117,7 @@ class Jobs:
                 "reason": reason,
                 "message": message,
                 "type": "Warning",
+                "source": {"component": component},
                 "lastTimestamp": "2099-01-01T00:00:00Z",
             },
         )
