@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, NodeGroup, capacity_type
+from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
@@ -33,6 +34,8 @@ from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
 _SYSTEM: Final = ("kube-system", "*")
+# https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+_FARGATE: Final = Taint("eks.amazonaws.com/compute-type", "fargate", "NoSchedule")
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
 SUBNET: Final = "aws:ec2/subnet:Subnet"
 
@@ -101,16 +104,20 @@ def read_fargate_profile(declared: Declared) -> Iterable[Item]:
     """
     inputs = declared.properties
     spaces = [text(at(entry, "namespace")) for entry in items(inputs.get("selectors"))]
+    machines = NodeGroup(
+        name=declared.name,
+        cloud=CLOUD,
+        kind="serverless",
+        scaling=Scaling(max_nodes=None),
+        cluster=text(inputs.get("clusterName")),
+        cloud_label_domains=LABEL_DOMAINS,
+        resource=declared.urn,
+    )
     if UNKNOWN in spaces or any(space in _SYSTEM for space in spaces):
-        yield NodeGroup(
-            name=declared.name,
-            cloud=CLOUD,
-            kind="serverless",
-            scaling=Scaling(max_nodes=None),
-            cluster=text(inputs.get("clusterName")),
-            cloud_label_domains=LABEL_DOMAINS,
-            resource=declared.urn,
-        )
+        yield machines
+    else:
+        # No home for system pods, and as many as people run pods there.
+        yield replace(machines, kind="auto-provisioned", nodes=replace(machines.nodes, taints=(_FARGATE,)))
 
 
 READERS: Final[Mapping[str, Reader]] = {

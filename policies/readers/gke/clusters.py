@@ -35,14 +35,15 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_price, whole_machine_gpus
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
-# A regional cluster has each pool in three zones by default:
-# https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
+# A regional cluster has each pool in three zones by default, and no region has more than four:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters, https://cloud.google.com/compute/docs/regions-zones
 _ZONES_OF_A_REGION: Final = 3
+_MOST_ZONES: Final = 4
 # Every Standard cluster since 1.34.1 has them, and makes nodes as Autopilot does for pods that select one:
 # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-built-in-compute-classes
 _CLASSES: Final = ((CLASS_LABEL, "autopilot"), (CLASS_LABEL, "autopilot-spot"))
@@ -52,16 +53,42 @@ _CONNECTOR: Final = UnknownReason(
 )
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
-_REGION: Final = re.compile(r"^[a-z]+-[a-z]+\d+$")
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
+_LINK: Final = re.compile(r"(?:projects/[^/]+/locations/(?P<location>[^/]+)/clusters/)?(?P<name>[^/]+)")
 
 
 def read_node_pool(declared: Declared) -> Iterable[Item]:
-    """``gcp:container/nodePool:NodePool``."""
+    """``gcp:container/nodePool:NodePool``, which is where its cluster is."""
     pool = declared.properties
     cluster = text(pool.get("cluster"))
     if isinstance(cluster, str):
         cluster = cluster.rpartition("/")[2]  # also given as projects/P/locations/L/clusters/NAME
-    yield _group(pool, declared.named("name"), cluster, pool, declared.urn)
+    places = [_place_of(declared, each.properties) for each in declared.references] or [_place_of(declared, {})]
+    # Of several clusters that may be meant, the one with the most zones.
+    located = max(places, key=lambda place: _zone_count(pool, place))
+    yield _group(pool, declared.named("name"), cluster, located, declared.urn)
+
+
+def _place_of(declared: Declared, cluster: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where a pool is that may be ``cluster``'s: what it says itself, then its cluster, then its provider.
+
+    https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_node_pool (node_locations)
+    """
+    pool = declared.properties
+    link = _LINK.fullmatch(str(pool.get("cluster")))
+    said = (pool.get("location"), link and link["location"], cluster.get("location"))
+    known = [each for each in (*said, declared.provider.get("zone")) if isinstance(each, str)]
+    location = known[0] if known else UNKNOWN if UNKNOWN in said else None
+    return {"location": location, "nodeLocations": cluster.get("nodeLocations")}
+
+
+def _clusters_of(pool: Declared, everything: Program) -> Iterable[Declared]:
+    link = pool.properties.get("cluster")
+    made = pool.dependencies.get("cluster", ())
+    for each in everything.of(_CLUSTER):
+        named = isinstance(link, str) and link.rpartition("/")[2] == each.named("name")
+        if named or each.urn in made:
+            yield each
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
@@ -119,7 +146,11 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
-    "gcp:container/cluster:Cluster": read_cluster,
+    _CLUSTER: read_cluster,
+}
+# A pool is checked alone: only how many zones it has depends on its cluster.
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "gcp:container/nodePool:NodePool": Referrer(refers=lambda _: False, finds=_clusters_of)
 }
 
 
@@ -271,11 +302,7 @@ def _group(
 ) -> NodeGroup:
     config = pool.get("nodeConfig")
     scaling = pool.get("autoscaling")
-    zones = _zones(pool, located)
-    location = located.get("location")
-    in_region = isinstance(location, str) and _REGION.match(location)
-    # What is neither a zone nor a region, Google will refuse.
-    per_zone = len(zones) or (_ZONES_OF_A_REGION if in_region else UNKNOWN)
+    per_zone = _zone_count(pool, located)
     gpus = gpus_of(config)
     spot = either((flag(at(config, "spot")), flag(at(config, "preemptible"))))
     region = region_of(located.get("location"))
@@ -297,7 +324,7 @@ def _group(
         initial_nodes=initial,
         nodes=Nodes(
             machine_types=(machine,),
-            zones=zones,
+            zones=_zones(pool, located),
             labels=_labels(pool, name, gpus, spot, machine),
             taints=_taints(at(config, "taints"), machine),
             dearest_hourly_usd=None if price is None else price.usd,
@@ -401,7 +428,7 @@ def _labels(
     return {**labels, **declared}
 
 
-def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[int | None]:
+def _bound(scaling: Any, total: str, per_zone: str, zones: int) -> Maybe[int | None]:
     """A bound over all zones: given as a total, or per zone and multiplied."""
     if scaling is UNKNOWN:
         return UNKNOWN
@@ -414,12 +441,27 @@ def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[
 
 
 def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ...]:
-    for source in (pool, located):
-        zones = items(source.get("nodeLocations"))
-        if zones and UNKNOWN not in zones:
-            return tuple(str(zone) for zone in zones)
+    """The pool's zones; empty where they are not known."""
+    zones = _listed_zones(pool, located)
+    return tuple(str(zone) for zone in zones) if holds_unknown(zones) is False else ()
+
+
+def _listed_zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> Maybe[tuple[Any, ...]]:
+    """The zones that the pool lists, or else its cluster, which lists those beside its own; unknown ones too."""
+    own, theirs = pool.get("nodeLocations"), located.get("nodeLocations")
+    if own is UNKNOWN or items(own):
+        return UNKNOWN if own is UNKNOWN else tuple(items(own))
     location = located.get("location")
-    return (location,) if isinstance(location, str) and _ZONE.match(location) else ()
+    of_cluster = (location,) if isinstance(location, str) and _ZONE.match(location) else ()
+    if theirs is UNKNOWN:
+        return UNKNOWN
+    return tuple(dict.fromkeys((*of_cluster, *items(theirs))))
+
+
+def _zone_count(pool: Mapping[str, Any], located: Mapping[str, Any]) -> int:
+    """How many zones a pool has; at most, where they are not known."""
+    zones = _listed_zones(pool, located)
+    return _MOST_ZONES if zones is UNKNOWN else len(zones) or _ZONES_OF_A_REGION
 
 
 def region_of(location: Any) -> Maybe[str | None]:
@@ -431,11 +473,9 @@ def region_of(location: Any) -> Maybe[str | None]:
     return location.rpartition("-")[0] if _ZONE.match(location) else location
 
 
-def _times(count: Maybe[int], zones: Maybe[int]) -> Maybe[int]:
-    """``count`` per zone over all zones; zero is zero, and at least ``count`` where the zones are not known."""
-    if count is UNKNOWN or count == 0:
-        return count
-    return count if zones is UNKNOWN else count * zones
+def _times(count: Maybe[int], zones: int) -> Maybe[int]:
+    """``count`` per zone over all zones."""
+    return count if count is UNKNOWN else count * zones
 
 
 ADDITIONS: Final[Mapping[str, Additions]] = {

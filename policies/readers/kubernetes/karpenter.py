@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -83,7 +84,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     classes = declared.references
     labels = texts(at(metadata, "labels"))
     final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
-    yield NodeGroup(
+    pool = NodeGroup(
         name=declared.object_name,
         cloud="karpenter",
         gpus=Gpus(per_node=gpus, resource=resource),
@@ -113,6 +114,20 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         | _limit_unknown_reasons(limits, resource),
         resource=declared.urn,
     )
+    yield pool
+    if sizes != () and fixed is None and (others := _other_machines(template, requirements)):
+        # Limits of GPUs do not limit them.
+        most = _most_without_gpus(limits, _seller(template), others)
+        yield replace(
+            pool,
+            name=f"{pool.name} (machines without GPUs)",
+            gpus=Gpus(per_node=0),
+            scaling=replace(pool.scaling, max_nodes=most),
+            nodes=replace(pool.nodes, machine_types=others),
+            sold_by=_seller(template),
+            limited_by_gpus=False,
+            unknown_reasons={},
+        )
     yield from shared_by_boot_data(declared)
 
 
@@ -299,11 +314,47 @@ def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...
     """Amazon's GPU machines that the requirements certainly admit, and Azure's that they name; of no other cloud."""
     seller = _seller(template)
     if seller == AZURE:
-        return tuple(name for name in _azure_names(requirements) if name in gpu_machines(AZURE))
+        return tuple(name for name in _azure_names(requirements) if gpus_of_size(name) != 0)
     if seller is None:
         return ()
     machines = (*amazon_machines(GPU_MAKER), *amazon_machines(CHIP_MAKER))
-    return tuple(machine[TYPE] for machine, _ in machines if admits(requirements, machine) is True)
+    listed = [machine[TYPE] for machine, _ in machines if admits(requirements, machine) is True]
+    families = {name.partition(".")[0] for name in gpu_machines(AMAZON)}
+    # Nobody knows their price; they count beside those that have one.
+    new = [name for name in _selected(requirements, FAMILY) if is_gpu_family(name) and name not in families]
+    new += [name for name in _selected(requirements, TYPE) if is_gpu_family(name) and not lists(AMAZON, name)]
+    return tuple(dict.fromkeys((*listed, *new)))
+
+
+def _other_machines(template: Any, requirements: Sequence[Any]) -> tuple[str | None, ...]:
+    """The machines without GPUs that a pool of GPUs also admits, by type where it names them; empty: it has none."""
+    if _seller(template) == AZURE:
+        names = [name for name in _azure_names(requirements) if gpus_of_size(name) == 0]
+        if names or _azure_names(requirements):
+            return tuple(dict.fromkeys(names))
+        families = [*_selected(requirements, "sku-family")] or ["D"]
+        sizes = [{"sku-family": each, "kubernetes.io/os": "linux"} for each in families if each.upper() != "N"]
+        return (None,) if any(admits(requirements, each) is not False for each in sizes) else ()
+    if _seller(template) is None:
+        return ()
+    named = [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
+    machines = [_named_machine(each) for each in named if is_other_family(each) and not lists(AMAZON, each)]
+    if not named:
+        categories = [*_selected(requirements, "instance-category")] or ["c", "m", "r"]
+        machines = [{"instance-category": each} for each in categories if each in _WITHOUT_GPUS]
+    admitted = [each for each in machines if admits(requirements, {**each, "kubernetes.io/os": "linux"}) is not False]
+    return tuple(dict.fromkeys(each.get(TYPE) for each in admitted))
+
+
+# https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+_WITHOUT_GPUS: Final = frozenset({"a", "c", "d", "h", "hpc", "i", "im", "is", "m", "mac", "r", "t", "u", "x", "z"})
+
+
+def _named_machine(name: str) -> Candidate:
+    family, _, size = name.partition(".")
+    letters = re.match(r"[a-z]*", family)
+    own_type = {TYPE: name} if size else {}
+    return {FAMILY: family, "instance-category": letters.group() if letters else "", **own_type}
 
 
 def _named_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...]:

@@ -302,14 +302,56 @@ def test_the_internet_in_four_ranges_is_the_internet(type_token: str, inputs: An
 
 @pytest.mark.parametrize(
     ("location", "most"),
-    # What is neither a zone nor a region is not three zones.
-    [("us-central1-c", 2), ("us-central1", 6), ("us-central-1c", 2), ("europe-west", 2)],
+    [("us-central1-c", 2), ("us-central1", 6), (None, 6), (UNKNOWN, 6)],
 )
-def test_a_pool_of_google_has_its_maximum_in_each_zone(location: str, most: int) -> None:
+def test_a_pool_of_google_has_its_maximum_in_each_zone(location: Any, most: int) -> None:
     inputs = {"location": location, "autoscaling": {"maxNodeCount": 2}, "nodeConfig": {"machineType": "g2-standard-4"}}
     (group,) = read(Declared("gcp:container/nodePool:NodePool", "l4", "urn:l4", inputs))
     assert isinstance(group, NodeGroup)
     assert group.scaling.max_nodes == most
+
+
+LINK = "projects/p/locations/{}/clusters/ml"
+BESIDE_A = {"location": "us-central1-a", "nodeLocations": ["us-central1-b", "us-central1-c"]}
+FOUR = {"location": "us-central1", "nodeLocations": [f"us-central1-{zone}" for zone in "abcf"]}
+
+
+# https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_node_pool
+@pytest.mark.parametrize(
+    ("cluster", "pool", "zones"),
+    [
+        ({"location": "us-central1-a"}, {"location": "us-central1-a"}, 1),
+        (BESIDE_A, {"location": "us-central1-a"}, 3),
+        (BESIDE_A, {}, 3),
+        (BESIDE_A, {"location": "us-central1-a", "nodeLocations": ["us-central1-b"]}, 1),
+        (FOUR, {"location": "us-central1"}, 4),
+        (FOUR, {"location": "us-central1", "nodeLocations": ["us-central1-a", "us-central1-b"]}, 2),
+        (FOUR, {"location": "us-central1", "nodeLocations": [UNKNOWN, UNKNOWN]}, 2),
+        (FOUR, {"location": "us-central1", "nodeLocations": UNKNOWN}, 4),
+        ({"location": "us-central1", "nodeLocations": UNKNOWN}, {"location": "us-central1"}, 4),
+        ({"location": "us-central1"}, {}, 3),
+        ({"location": "us-central1-a"}, {}, 1),
+        ({"location": UNKNOWN}, {"cluster": LINK.format("us-central1-a")}, 1),
+        ({"location": "us-central1"}, {"cluster": LINK.format("us-central1")}, 3),
+        ({"location": "us-central1", "name": "other"}, {"location": "us-central1-a"}, 1),
+        ({**FOUR, "name": "other"}, {"location": "us-central1"}, 3),
+        ({**FOUR, "name": UNKNOWN}, {"cluster": UNKNOWN}, 4),
+    ],
+)
+def test_a_pool_of_google_has_the_zones_of_its_cluster(
+    cluster: dict[str, Any], pool: dict[str, Any], zones: int
+) -> None:
+    made = Declared("gcp:container/cluster:Cluster", "c", "urn:c", {"name": "ml", **cluster})
+    inputs = {"cluster": "ml", "autoscaling": {"maxNodeCount": 2}, **pool}
+    by_engine = {"cluster": ("urn:c",)} if inputs["cluster"] is UNKNOWN else {}
+    declared = Declared("gcp:container/nodePool:NodePool", "l4", "urn:l4", inputs, by_engine)
+    (group,) = (each for one in linked([declared, made]) if one.urn == "urn:l4" for each in read(one))
+    assert isinstance(group, NodeGroup)
+    assert group.scaling.max_nodes == 2 * zones
+    inline = {**made.properties, "nodePools": [{"name": "l4", "autoscaling": {"maxNodeCount": 2}}]}
+    if pool.keys() <= {"location"} and cluster.get("name") != "other":
+        (inline_group,) = [each for each in read(replace(made, properties=inline)) if isinstance(each, NodeGroup)]
+        assert inline_group.scaling.max_nodes == 2 * zones
 
 
 def test_of_two_objects_of_one_name_the_one_of_its_own_cluster_completes_a_pool() -> None:
