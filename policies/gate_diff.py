@@ -99,6 +99,8 @@ class GateState:
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
     own_prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """(stack, pool) → ``hourlyUsd`` of its stack file, in US dollars."""
+    environments: Mapping[str, Any] = field(default_factory=dict)
+    """Stack → ``environment`` of its stack file, where it has one: settings that are in no file."""
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
@@ -145,6 +147,9 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         was = before.own_prices.get((stack, pool))
         if was is None or usd < was:
             lines.append(f"hourlyUsd of {pool}, stack {stack}: {_shown(was)} → {_shown(usd)}")
+    for stack, environment in after.environments.items():
+        if before.environments.get(stack) != environment:
+            lines.append(f"environment, stack {stack}: {_shown(environment)} may set hourlyUsd and any other key")
     for file, commands in before.gated.items():
         changed = [command for command in commands if command not in after.gated.get(file, ())]
         lines += [f"{file}: what runs with {_FLAG} is changed or removed: {_title(each)}" for each in changed]
@@ -203,7 +208,7 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     configs = {file.stem: json.loads(file.read_text()) for file in (tree / "policies" / "config").glob("*.json")}
     own_prices, budgets = prices_and_budgets(tree)
     rules, refused = _judged(tree, programs or tree)
-    return GateState(rules, configs, budgets, own_prices, gated_commands(tree), refused)
+    return GateState(rules, configs, budgets, own_prices, environments(tree), gated_commands(tree), refused)
 
 
 def prices_and_budgets(tree: Path) -> tuple[dict[tuple[str, str], float], dict[str, float | None]]:
@@ -211,6 +216,12 @@ def prices_and_budgets(tree: Path) -> tuple[dict[tuple[str, str], float], dict[s
     stacks = _stacks(tree)
     own_prices = {(stack, pool): usd for stack, config in stacks.items() for pool, usd in _prices_of_pools(config)}
     return own_prices, {stack: _number(at(config.get("budget"), "maxHourlyUsd")) for stack, config in stacks.items()}
+
+
+def environments(tree: Path) -> dict[str, Any]:
+    """Stack → ``environment`` of its stack file: https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/"""
+    read = {stack: yaml.safe_load(file.read_text()) for stack, file in _files(tree)}
+    return {stack: each["environment"] for stack, each in read.items() if at(each, "environment")}
 
 
 def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -242,14 +253,17 @@ def _stacks(tree: Path) -> dict[str, dict[str, Any]]:
     https://www.pulumi.com/docs/iac/concepts/projects/project-file/
     """
     project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
-    files = (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml")
     return {
-        file.name.removeprefix("Pulumi.").removesuffix(".yaml"): {
-            **defaults(project.get("config")),
-            **own_config(at(yaml.safe_load(file.read_text()), "config")),
-        }
-        for file in files
+        stack: {**defaults(project.get("config")), **own_config(at(yaml.safe_load(file.read_text()), "config"))}
+        for stack, file in _files(tree)
     }
+
+
+def _files(tree: Path) -> Iterator[tuple[str, Path]]:
+    """Each stack and its file."""
+    project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+    for file in (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml"):
+        yield file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file
 
 
 def gated_commands(tree: Path) -> dict[str, list[str]]:

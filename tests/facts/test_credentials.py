@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from facts.concepts.credentials import HIDDEN, hidden, hidden_lines
+from facts.concepts.credentials import HIDDEN, hidden, hidden_lines, static_key_in
 from gpucluster.commands.account import as_markdown
 
 VALUE = "hunter22"
@@ -291,6 +291,7 @@ REPEATED = (
     *("-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", "\\n", "[secret] => "),
     *("name: X_TOKEN\n", "name: X_TOKEN ", "name: X_TOKEN,", "name: ", "name: a_b-c.d\n", "value: ", "password: |\n"),
     *("://", "://a:", "https://a@", "basic ", "bearer ", "SG.aaaaaaaaaaaaaaaaaaaaaaaa.", "aaa8Q~", "1234567890:", "M."),
+    *('"kty":', '"kty": "x"', '"d": "aaaaaaaaaaaaaaaaaaaaa" ', "eyJaaaaaaaaaaaa.", "PrivateKey ", "client-key-data:"),
     *("a:", "a:b:", "a:b/", "a.b:", "?sig=", '\\"', "curl -u ", "curl ", "passwords: [", "Authorization: token "),
 )
 
@@ -298,6 +299,7 @@ REPEATED = (
 @pytest.mark.parametrize("part", REPEATED)
 def test_the_work_grows_with_the_length_only(part: str) -> None:
     text = (part * 50_000)[:50_000]
+    static_key_in(text)
     assert hidden(text).count("\n") == text.count("\n")
     assert "".join(hidden_lines(text[:10_000].splitlines(keepends=True))).count("\n") == text[:10_000].count("\n")
 

@@ -16,7 +16,16 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.gate_diff import GateState, check_out, gated_commands, loosenings, prices_and_budgets, state_of, wider
+from policies.gate_diff import (
+    GateState,
+    check_out,
+    environments,
+    gated_commands,
+    loosenings,
+    prices_and_budgets,
+    state_of,
+    wider,
+)
 from policies.pools import parse
 from policies.rules import rule as rules
 from policies.rules.table import BY_ID, RULES
@@ -308,6 +317,20 @@ def test_a_price_of_a_pool_is_seen_in_every_form_that_the_engine_reads(text: str
     (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
     (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n  {text}\n  gpucluster:budget: '{{\"maxHourlyUsd\": 7}}'\n")
     assert prices_and_budgets(tmp_path) == ({("dev", "t4"): 0.01}, {"dev": 7})
+
+
+@pytest.mark.parametrize("text", ["[prices]", "prices", "{values: {pulumiConfig: {gpucluster:budget: {}}}}"])
+def test_values_from_elsewhere_are_named(text: str, tmp_path: Path) -> None:
+    """A stack's environment may set every key, and whoever may change it changes what the gate reads."""
+    states = []
+    for environment in ("", f"environment: {text}\n"):
+        (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\n")
+        (tmp_path / "Pulumi.dev.yaml").write_text(f"{environment}config: {{gpucluster:cloud: gke}}\n")
+        states.append(GateState(rules=RULES_THEN, environments=environments(tmp_path)))
+    without, with_one = states
+    (line,) = loosenings(without, with_one)
+    assert "environment, stack dev: " in line
+    assert loosenings(with_one, without) == loosenings(with_one, with_one) == []
 
 
 @pytest.mark.parametrize("form", ["default", "value"])
