@@ -248,7 +248,8 @@ class GpuQuota(Item):
 
 @dataclass(frozen=True)
 class Minimum(Item):
-    """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
+    """Something beside a node group that keeps ``nodes`` of it up, or gives it a maximum (``most``): a
+    schedule, an autoscaler's flag.
 
     The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
     one of its nodes (``node``). ``what``: ``schedule 'morning'``; ``where``: its property or flag, as spelled there.
@@ -260,6 +261,7 @@ class Minimum(Item):
     node: str = ""
     declared_at: tuple[str, ...] = ()
     where: str = ""
+    most: Maybe[int] = 0
     resource: str = ""
 
 

@@ -290,7 +290,7 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
     listed = group.nodes.dearest_hourly_usd
     if group.kind == "owned" and listed is None:
         least: float | None = 0.0
-    elif isinstance(listed, (int, float)) and not group.nodes.price_at_most:
+    elif isinstance(listed, (int, float)) and (not group.nodes.price_at_most or _has_attached(group)):
         least = listed
     else:
         least = None if listed is UNKNOWN else _least_usd(group)
@@ -299,35 +299,46 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
 
 
 def _least_usd(group: NodeGroup) -> float | None:
-    """The least that the dearest machine of the group may cost: the lowest price of its type in any region or, for a
-    type without any, that of as many GPUs (or chips) of the dearest kind of its cloud; ``None`` where neither is known.
-    """
-    cloud, gpus = group.sold_by or group.cloud, group.gpus.per_node
+    """The least that the dearest machine of the group may cost: the lowest price of its type in any region, of spot
+    machines only for a group of these, or, for a type without any, that of as many GPUs (or chips) of the dearest kind
+    of its cloud; ``None`` where neither is known."""
+    cloud, gpus, spot = group.sold_by or group.cloud, group.gpus.per_node, group.scaling.spot is True
     if cloud not in catalog.PLUGINS:
         return None
-    by_gpus = None if gpus is UNKNOWN or gpus == 0 else gpus * _dearest_gpu(cloud, group.gpus.resource)
+    by_gpus = None if gpus is UNKNOWN or gpus == 0 else gpus * _dearest_gpu(cloud, group.gpus.resource, spot)
     named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
-    least = [by_gpus if (usd := _lowest(cloud, each)) is None else usd for each in named]
+    attached = _has_attached(group)
+    least = [by_gpus if (usd := _lowest(cloud, each, spot)) is None or attached else usd for each in named]
     known = [usd for usd in least if usd is not None]
     return max(known) if known and len(known) == len(group.nodes.machine_types) else None
 
 
+def _has_attached(group: NodeGroup) -> bool:
+    """Whether its machines may have GPUs that are not part of their type, nor of its price."""
+    cloud, gpus = group.sold_by or group.cloud, group.gpus.per_node
+    named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
+    return any(
+        listed is not None and (gpus is UNKNOWN or listed.gpus < gpus)
+        for listed in (_listed(cloud, each) for each in named)
+    )
+
+
 @cache
-def _lowest(cloud: str, machine: str) -> float | None:
-    """The lowest price of the machine type in any region, on demand or spot."""
+def _lowest(cloud: str, machine: str, spot: bool) -> float | None:
+    """The lowest price of the machine type in any region, on demand or as a spot machine."""
     listed, prices = _listed(cloud, machine), catalog.of(cloud).prices
-    each = (prices.machine(region, listed, spot=spot) for region in prices.regions for spot in (False, True) if listed)
+    each = (prices.machine(region, listed, spot=spot) for region in prices.regions if listed)
     return min((price.usd for price in each if price is not None), default=None)
 
 
 @cache
-def _dearest_gpu(cloud: str, resource: str) -> float:
+def _dearest_gpu(cloud: str, resource: str, spot: bool) -> float:
     """The highest of the prices of one GPU, each the lowest that is known of its machine type."""
     of_resource = (
         (usd, machine.gpus)
         for name, machine in gpu_machines(cloud).items()
         if resource_of_machines(cloud, [name]) == resource and machine.gpus
-        if (usd := _lowest(cloud, name)) is not None
+        if (usd := _lowest(cloud, name, spot)) is not None
     )
     return max((usd / gpus for usd, gpus in of_resource), default=0.0)
 

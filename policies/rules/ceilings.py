@@ -9,6 +9,7 @@ from facts.concepts.counts import largest
 from facts.concepts.declared import (
     Cluster,
     GpuQuota,
+    Minimum,
     NodeGroup,
     Reservation,
     Stack,
@@ -19,7 +20,7 @@ from facts.concepts.declared import (
 from facts.concepts.parts import reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
-from policies.rules.idle import permanent_pods, usd_of_gpus
+from policies.rules.idle import is_about, permanent_pods, usd_of_gpus
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
@@ -48,6 +49,7 @@ _SIZES = {"max_nodes", "initial_nodes"}
 )
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
+    stack = _raised(stack)
     # The nodes of a cluster that somebody else made are not the program's.
     own = [each for each in stack.clusters if each.other_groups == ()]
     managed = [each for each in own if each.managed_nodes is not False]
@@ -67,7 +69,19 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     if managed and all(violation.not_evaluated for violation in declared):
         what = "whether the cloud makes nodes for all pods, which nothing limits"
         return [*declared, hourly_cost.unknown(managed[0].title, what, managed[0].resource)]
-    return declared
+    return declared or [
+        hourly_cost.unknown(
+            f"The {each.what}", "of which node group it sets the maximum", each.resource, reason=_NO_GROUP
+        )
+        for each in stack.minimums
+        if (each.most is UNKNOWN or each.most > 0) and not any(is_about(each, group) for group in stack.groups)
+    ]
+
+
+_NO_GROUP = UnknownReason(
+    "no node group of this program has the name that it gives",
+    "Write the group's maximum at the group, or exempt the resource by name.",
+)
 
 
 @rule(
@@ -118,6 +132,25 @@ def cost_note(stack: Stack) -> str:
     )
     left_out = "".join(f"; {why} {_named(names)}" for why, names in notes if names)
     return f"List price of the nodes: {_sum(idle)} an hour idle, {at_maximum}{left_out}."
+
+
+def _raised(stack: Stack) -> Stack:
+    """The stack with the maximums that schedules, plans and calls give its groups, where these are larger."""
+    others = [each for each in stack.minimums if each.most is UNKNOWN or each.most > 0]
+    if not others:
+        return stack
+    return replace(stack, groups=tuple(_raised_group(group, others) for group in stack.groups))
+
+
+def _raised_group(group: NodeGroup, others: list[Minimum]) -> NodeGroup:
+    own = _most_nodes(group)
+    for most in (each.most for each in others if is_about(each, group)):
+        if own is None or own is UNKNOWN:
+            break
+        own = UNKNOWN if most is UNKNOWN else max(own, most)
+    if own is _most_nodes(group):
+        return group
+    return replace(group, scaling=replace(group.scaling, max_nodes=own, autoscaled=True))
 
 
 def _named(names: list[str]) -> str:
@@ -311,17 +344,21 @@ def _gpus_always_up(group: NodeGroup) -> int:
 )
 def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     """All GPU groups at their maximum, and machines with GPUs, have at most ``max_gpus`` GPUs (None: no limit)."""
+    stack = _raised(stack)
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None:
         return []
-    return (_of_groups(groups, max_gpus) if groups else _of_quotas(stack, max_gpus)) or _of_open_namespaces(stack)
+    granted = _granted(stack)
+    declared = _of_groups(groups, granted, max_gpus) if groups else _of_quotas(granted, max_gpus)
+    return declared or _of_open_namespaces(stack)
 
 
-def _of_groups(groups: list[NodeGroup], max_gpus: int) -> list[Violation]:
+def _of_groups(groups: list[NodeGroup], granted: list[tuple[str, int]], max_gpus: int) -> list[Violation]:
     if unknown_sizes := _of_unknown_maximum(stack_ceiling, [(group, _most_nodes(group)) for group in groups]):
         return unknown_sizes
     counts = [(group.name, _most_gpus(group)) for group in groups]
     known = [(name, gpus) for name, gpus in counts if gpus is not UNKNOWN]
+    known += [(f"quota of {namespace}", gpus) for namespace, gpus in granted]
     total = sum(gpus for _, gpus in known)
     if total > max_gpus:
         message = (
@@ -371,10 +408,18 @@ def _limits(quota: GpuQuota, workload: Workload) -> bool:
     return named and quota.place.same(workload.place)
 
 
-def _of_quotas(stack: Stack, max_gpus: int) -> list[Violation]:
-    """Where the cloud makes all nodes, the quotas of the namespaces limit the GPUs."""
+def _granted(stack: Stack) -> list[tuple[str, int]]:
+    """The quotas of the namespaces for whose pods a cloud makes the nodes, which then limit their GPUs."""
     managed = any(cluster.managed_nodes is True for cluster in stack.clusters)
-    granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN] if managed else []
+    asking = {each.namespace for cluster in stack.clusters for each in stack.workloads if _asks(each, cluster)}
+    return [
+        (quota.namespace, quota.gpus)
+        for quota in stack.quotas
+        if quota.gpus is not UNKNOWN and (managed or quota.namespace in asking)
+    ]
+
+
+def _of_quotas(granted: list[tuple[str, int]], max_gpus: int) -> list[Violation]:
     total = sum(gpus for _, gpus in granted)
     if total <= max_gpus:
         return []

@@ -128,9 +128,9 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
     for minimum in stack.minimums:
         if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
             continue
-        group = next((group for group in groups if _is_about(minimum, group)), None)
+        group = next((group for group in groups if is_about(minimum, group)), None)
         if group is None:
-            if minimum.node and not any(_is_about(minimum, other) for other in stack.groups):
+            if minimum.node and not any(is_about(minimum, other) for other in stack.groups):
                 message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
                 yield minimum_elsewhere.violation(
                     message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
@@ -278,7 +278,8 @@ def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
     return either((workload.keeps_room, *lowered))
 
 
-def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
+def is_about(minimum: Minimum, group: NodeGroup) -> bool:
+    """Whether it keeps nodes of this group, or gives it a maximum."""
     # Clouds name nodes after the pool: gke-CLUSTER-POOL-HASH, aks-POOL-NUMBER-vmss.
     if (minimum.node and f"-{group.name}-" in minimum.node) or group.resource in minimum.declared_at:
         return True

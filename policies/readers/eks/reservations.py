@@ -72,8 +72,27 @@ def read_schedule(declared: Declared) -> Iterable[Item]:
         group=text(inputs.get("autoscalingGroupName")),
         declared_at=declared.dependencies.get("autoscalingGroupName", ()),
         where=where,
+        most=amount(inputs.get("maxSize"), -1),
         resource=declared.urn,
     )
+
+
+def read_scaling_policy(declared: Declared) -> Iterable[Item]:
+    """``aws:autoscaling/policy:Policy`` that raises its group's maximum as far as it predicts load.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PredictiveScalingConfiguration.html
+    """
+    behaviour = at(declared.properties, "predictiveScalingConfiguration", "maxCapacityBreachBehavior")
+    if behaviour in (UNKNOWN, "IncreaseMaxCapacity"):
+        yield Minimum(
+            what=f"scaling policy '{declared.name}'",
+            nodes=0,
+            group=text(declared.properties.get("autoscalingGroupName")),
+            declared_at=declared.dependencies.get("autoscalingGroupName", ()),
+            where="predictiveScalingConfiguration.maxCapacityBreachBehavior",
+            most=UNKNOWN,
+            resource=declared.urn,
+        )
 
 
 def read_scaling_plan(declared: Declared) -> Iterable[Item]:
@@ -85,19 +104,28 @@ def read_scaling_plan(declared: Declared) -> Iterable[Item]:
             nodes=amount(at(instruction, "minCapacity")),
             group=target.rpartition("/")[2] if isinstance(target, str) else target,
             where=f"scalingInstructions[{number}].minCapacity",
+            most=_most_of_plan(instruction),
             resource=declared.urn,
         )
 
 
-# Calls that change a group's size → where they name the group and its sizes:
+def _most_of_plan(instruction: Any) -> Maybe[int]:
+    """Its maximum, unknown where predictions may raise it."""
+    if at(instruction, "predictiveScalingMaxCapacityBehavior") in (None, "SetForecastCapacityToMaxCapacity"):
+        return amount(at(instruction, "maxCapacity"))
+    return UNKNOWN
+
+
+# Calls that change a group's size → where they name the group, its sizes, and its maximum:
 # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_SetDesiredCapacity.html,
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
-_CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...]]]] = {
-    "autoscaling:setDesiredCapacity": ("AutoScalingGroupName", (("DesiredCapacity",),)),
-    "autoscaling:updateAutoScalingGroup": ("AutoScalingGroupName", (("MinSize",), ("DesiredCapacity",))),
+_CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]]]] = {
+    "autoscaling:setDesiredCapacity": ("AutoScalingGroupName", (("DesiredCapacity",),), ()),
+    "autoscaling:updateAutoScalingGroup": ("AutoScalingGroupName", (("MinSize",), ("DesiredCapacity",)), ("MaxSize",)),
     "eks:updateNodegroupConfig": (
         "NodegroupName",
         (("ScalingConfig", "MinSize"), ("ScalingConfig", "DesiredSize")),
+        ("ScalingConfig", "MaxSize"),
     ),
 }
 
@@ -200,19 +228,26 @@ def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) ->
     """The numbers of machines that one call of the API asks for."""
     if call not in _CALLS or values is None:
         return
-    (group, sizes), spelled = _CALLS[call], in_camel_case(values)
+    (group, sizes, maximum), spelled = _CALLS[call], in_camel_case(values)
+    most = amount(at(spelled, *map(_lowered, maximum))) if maximum else 0
     for path in sizes:
-        steps = [f"{step[:1].lower()}{step[1:]}" for step in path]
+        steps = [_lowered(step) for step in path]
         yield Minimum(
             what=f"{what} '{declared.name}'",
             nodes=amount(at(spelled, *steps)),
-            group=text(at(spelled, f"{group[:1].lower()}{group[1:]}")),
+            group=text(at(spelled, _lowered(group))),
             where=f"{where}.{'.'.join(path)}",
+            most=most,
             resource=declared.urn,
         )
 
 
+def _lowered(step: str) -> str:
+    return f"{step[:1].lower()}{step[1:]}"
+
+
 READERS: Final[Mapping[str, Reader]] = {
+    "aws:autoscaling/policy:Policy": read_scaling_policy,
     "aws:autoscaling/schedule:Schedule": read_schedule,
     "aws:autoscalingplans/scalingPlan:ScalingPlan": read_scaling_plan,
     "aws:scheduler/schedule:Schedule": read_event_schedule,

@@ -173,6 +173,8 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
 # https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/setSize,
 # https://docs.cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/resize
 _RESIZED: Final = re.compile(r"/(?:nodePools|instanceGroupManagers)/([^/:?]+)(?:[:/]|$)(?:[^?]*\?(?:.*&)?size=(\d+))?")
+# How many nodes a maximum may stand for: one is of each zone, of which a region's cluster uses three by default.
+_MAXIMUMS: Final = {("autoscaling", "maxNodeCount"): 3, ("autoscaling", "totalMaxNodeCount"): 1}
 _SIZES: Final = (("nodeCount",), ("autoscaling", "minNodeCount"), ("autoscaling", "totalMinNodeCount"))
 
 
@@ -210,8 +212,11 @@ def read_job(declared: Declared) -> Iterable[Item]:
     body = at(target, "body")
     values = parsed(decoded(body) if isinstance(body, str) else body)
     numbers = {f"httpTarget.body.{'.'.join(path)}": at(values, *path) for path in _SIZES} | {"httpTarget.uri": match[2]}
+    maximums = [(amount(at(values, *path)), times) for path, times in _MAXIMUMS.items()]
+    known = [number * times for number, times in maximums if number is not UNKNOWN]
+    most = max(known) if len(known) == len(maximums) else UNKNOWN
     for where, number in numbers.items():
-        yield Minimum(f"job '{declared.name}'", amount(number), match[1], where=where, resource=declared.urn)
+        yield Minimum(f"job '{declared.name}'", amount(number), match[1], where=where, most=most, resource=declared.urn)
 
 
 # Their machines are those of the template, which is read by itself.

@@ -91,16 +91,20 @@ def read_priority_class(declared: Declared) -> Iterable[Item]:
 
 
 def read_quota(declared: Declared) -> Iterable[Item]:
-    """A ResourceQuota of GPUs, for all pods or for those of one PriorityClass, which is part of the namespace's."""
+    """A ResourceQuota of GPUs, for all pods or for those of one PriorityClass, which is part of the namespace's.
+
+    Of such resources only requests have a quota: https://kubernetes.io/docs/concepts/policy/resource-quotas/. One of a
+    namespace that is not known yet limits none that is.
+    """
     spec = declared.properties.get("spec")
     hard = at(spec, "hard")
     if at(spec, "scopes") is not None or at(spec, "scopeSelector") is not None:
         return
     for resource in RESOURCES.values():
-        counts = [whole(at(hard, f"{section}.{resource}")) for section in ("requests", "limits")]
-        count = next((count for count in counts if count is not None), UNKNOWN if hard is UNKNOWN else None)
+        count = whole(at(hard, f"requests.{resource}"))
         if count is not None:
-            yield GpuQuota(declared.namespace, count, declared.urn, resource)
+            unknown = declared.place_in_cluster is UNKNOWN
+            yield GpuQuota(declared.namespace, UNKNOWN if unknown else count, declared.urn, resource)
 
 
 def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
