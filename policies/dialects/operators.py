@@ -4,6 +4,8 @@ installs in clusters.
 https://projectcapsule.dev/docs/tenants/permissions/#additional-rolebindings,
 https://olm.operatorframework.io/docs/concepts/crds/clusterserviceversion/#operator-permissions,
 https://projectsveltos.github.io/sveltos/main/addons/addons/,
+https://github.com/FairwindsOps/rbac-manager/blob/master/examples/rbacdefinition-everything.yaml,
+https://github.com/open-cluster-management-io/cluster-permission/tree/main/config/samples,
 https://docs.crossplane.io/latest/guides/function-patch-and-transform/
 """
 
@@ -15,7 +17,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text
 from policies.dialects.gitops import release
-from policies.readers.kubernetes.objects import apart
+from policies.readers.kubernetes.objects import apart, whole_objects
 from policies.readers.resource import Declared, Program, Referrer
 from policies.readers.spelling import Spelling, parsed
 
@@ -53,6 +55,75 @@ def _permissions(declared: Declared) -> Iterator[dict[str, Any]]:
             yield binding(f"{scope}RoleBinding", name, name, [account], f"{scope}Role", declared.namespace)
 
 
+def read_definition(declared: Declared) -> Iterable[Declared]:
+    """``RBACDefinition`` of RBAC Manager, which binds roles in the cluster and in namespaces."""
+    bound: list[Any] = []
+    for number, each in enumerate(items(declared.properties.get("rbacBindings"))):
+        subjects = items(at(each, "subjects"))
+        for kind, section in (("ClusterRoleBinding", "clusterRoleBindings"), ("RoleBinding", "roleBindings")):
+            for place, one in enumerate(items(at(each, section))):
+                role = at(one, "clusterRole")
+                kinds = ("Role", at(one, "role")) if role is None else ("ClusterRole", role)
+                name, space = f"{declared.object_name}-{number}-{section}-{place}", at(one, "namespace")
+                bound.append(binding(kind, name, kinds[1], subjects, kinds[0], space))
+    return apart(declared, bound, declared.properties)
+
+
+def read_permission(declared: Declared) -> Iterable[Declared]:
+    """``ClusterPermission`` of Open Cluster Management: roles, and bindings of these or others in a cluster."""
+    spec, own = declared.properties.get("spec"), declared.object_name
+    held: list[Any] = []
+    for each in (at(spec, "clusterRole"),):
+        if each is not None:
+            held.append(
+                {"apiVersion": _RBAC, "kind": "ClusterRole", "metadata": {"name": own}, "rules": at(each, "rules")}
+            )
+    for each in items(at(spec, "roles")):
+        metadata = {"name": own, "namespace": at(each, "namespace")}
+        held.append({"apiVersion": _RBAC, "kind": "Role", "metadata": metadata, "rules": at(each, "rules")})
+    wide = [at(spec, "clusterRoleBinding"), *items(at(spec, "clusterRoleBindings"))]
+    sections = (("ClusterRoleBinding", wide), ("RoleBinding", items(at(spec, "roleBindings"))))
+    for kind, listed in sections:
+        for number, each in enumerate(one for one in listed if one is not None):
+            subject = at(each, "subject")
+            subjects = [*items(at(each, "subjects")), *([] if subject is None else [subject])]
+            role, role_kind = at(each, "roleRef", "name"), at(each, "roleRef", "kind") or kind.removesuffix("Binding")
+            name = f"{own}-{kind}-{number}"
+            held.append(binding(kind, name, own if role is None else role, subjects, role_kind, at(each, "namespace")))
+    return apart(declared, held, declared.properties)
+
+
+def read_role_request(declared: Declared) -> Iterable[Declared]:
+    """Sveltos' ``RoleRequest``: the roles in ConfigMaps and Secrets, for an account.
+
+    https://projectsveltos.github.io/sveltos/main/features/role_based_access_control/
+    """
+    spec = declared.properties.get("spec")
+    account = {
+        "kind": "ServiceAccount",
+        "name": at(spec, "serviceAccountName"),
+        "namespace": at(spec, "serviceAccountNamespace"),
+    }
+    data = [reference.properties.get(key) for reference in declared.references for key in _DATA]
+    roles = whole_objects(data)[1]
+    bound = [
+        binding(
+            f"{each['kind']}Binding",
+            f"{declared.object_name}-{number}",
+            at(each, "metadata", "name"),
+            [account],
+            each["kind"],
+            at(each, "metadata", "namespace"),
+        )
+        for number, each in enumerate(roles)
+        if each.get("kind") in ("ClusterRole", "Role")
+    ]
+    return apart(declared, [*roles, *bound], declared.properties)
+
+
+_DATA: Final = ("data", "binaryData", "stringData")
+
+
 def binding(
     kind: str, name: str, role: Any, subjects: list[Any], role_kind: str = "ClusterRole", namespace: str | None = None
 ) -> dict[str, Any]:
@@ -64,8 +135,7 @@ def binding(
 
 def read_profile(declared: Declared) -> Iterable[Declared]:
     """Sveltos' ``ClusterProfile`` and ``Profile``: charts, and objects in ConfigMaps and Secrets."""
-    keys = ("data", "binaryData", "stringData")
-    held = [reference.properties.get(key) for reference in declared.references for key in keys]
+    held = [reference.properties.get(key) for reference in declared.references for key in _DATA]
     yield from apart(declared, held, declared.properties)
     if declared.references:
         return  # its charts are read without them
@@ -125,20 +195,26 @@ def _unknown_at(value: Any, steps: list[str]) -> Any:
 
 
 _PROFILE: Final = "kubernetes:config.projectsveltos.io/*:*Profile"
+_REQUEST: Final = "kubernetes:lib.projectsveltos.io/*:RoleRequest"
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     "kubernetes:apiextensions.crossplane.io/*:Composition": read_composition,
     "kubernetes:capsule.clastix.io/*:Tenant": read_tenant,
+    "kubernetes:rbac.open-cluster-management.io/*:ClusterPermission": read_permission,
+    "kubernetes:rbacmanager.reactiveops.io/*:RBACDefinition": read_definition,
+    _REQUEST: read_role_request,
     "kubernetes:operators.coreos.com/*:ClusterServiceVersion": read_service_version,
     _PROFILE: read_profile,
 }
 
 
 def _policies(declared: Declared, everything: Program) -> Iterable[Declared]:
-    for reference in items(at(declared.properties, "spec", "policyRefs")):
+    for reference in (
+        each for key in ("policyRefs", "roleRefs") for each in items(at(declared.properties, "spec", key))
+    ):
         if isinstance(reference, Mapping):
             yield from everything.meant({**reference, "apiVersion": "v1"}, declared)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    _PROFILE: Referrer(refers=lambda _: True, finds=_policies, holds_theirs=True),
+    **dict.fromkeys((_PROFILE, _REQUEST), Referrer(refers=lambda _: True, finds=_policies, holds_theirs=True)),
 }

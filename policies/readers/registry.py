@@ -136,6 +136,13 @@ def spelling_of(type_token: str) -> Spelling | None:
 
 
 @cache
+def is_dialect(type_token: str) -> bool:
+    """Whether a module of ``policies/dialects`` translates what the type says."""
+    spelling = spelling_of(type_token)
+    return spelling is not None and spelling.__module__.startswith("policies.dialects.")
+
+
+@cache
 def is_part(type_token: str) -> bool:
     """Whether resources of this type are read with those that refer to them."""
     return any(type_token in getattr(module, "PARTS", ()) for module in _modules(package_of(type_token)))

@@ -156,3 +156,19 @@ def _with_unknowns(value: Any) -> Any:
     if not isinstance(value, str) or _WORD not in value:
         return value
     return UNKNOWN if value.strip() == _WORD else value.replace(_WORD, "placeholder")
+
+
+# Of Helm, Argo and Kyverno; of kro, OpenShift and Flux; of Flux' ResourceSets.
+_TEMPLATED: Final = re.compile(r"\{\{.*?\}\}|\$\{.*?\}|<<.*?>>", re.DOTALL)
+_SPACE: Final = re.compile(r"\s")
+
+
+def filled_in(value: Any) -> Any:
+    """A value of a tool's template: words with a placeholder are unknown. Sentences and scripts stay as they are."""
+    if isinstance(value, Mapping):
+        return {key: filled_in(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [filled_in(part) for part in value]
+    if not isinstance(value, str) or not _TEMPLATED.search(value):
+        return value
+    return value if _SPACE.search(_TEMPLATED.sub("", value).strip()) else UNKNOWN

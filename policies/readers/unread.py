@@ -16,8 +16,9 @@ from typing import Any, Final
 from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL, only_gpu_nodes
 from facts.catalog.tables import Row
 from facts.concepts.declared import NotEvaluated, UnknownReason
-from facts.concepts.kubernetes import RESOURCES
+from facts.concepts.kubernetes import EVERYBODY, RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, items
+from policies.readers.registry import is_dialect
 from policies.readers.resource import Declared, matches
 from policies.readers.spelling import manifest_text
 from policies.readers.tables import rows
@@ -60,7 +61,7 @@ def unread(resource: Declared, calls: Iterable[str] = ()) -> Iterable[NotEvaluat
     if not why and not mention:
         return
     reasons = [why or "the gate does not know its type", *([f"it mentions '{mention}'"] if mention else [])]
-    opaque = bool(why) and not mention and "ClusterClass" not in why
+    opaque = bool(why) and not mention and "ClusterClass" not in why and "rights" not in why
     reason = UnknownReason(", and ".join(reasons), _REMEDY)
     yield NotEvaluated(f"{resource.type} '{resource.name}'", reason, resource.urn, opaque=opaque)
 
@@ -68,6 +69,10 @@ def unread(resource: Declared, calls: Iterable[str] = ()) -> Iterable[NotEvaluat
 def _opaque(resource: Declared) -> str:
     if _HOLDERS.match(resource.type) and any(manifest_text(text) for _, text in _texts(_body(resource.properties))):
         return "it holds a manifest that the gate cannot read"
+    if _HOLDERS.match(resource.type) and not _is_harmless(resource.type) and not is_dialect(resource.type):
+        named = (text for _, text in _texts(_body(resource.properties)) if text in EVERYBODY)
+        if (group := next(named, None)) is not None:
+            return f"the gate does not know what rights it gives to {group}"
     why = next((row["why"] for row in _OPAQUE if matches(resource.type, row["type"]) and _says(resource, row)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves

@@ -74,6 +74,12 @@ _NOT_DECLARED: Final = UnknownReason(
 )
 
 
+_IN_TEMPLATE: Final = UnknownReason(
+    "the resource that holds it may fill it in later",
+    "Name the users, groups or service accounts that need the role, and the role, without a placeholder.",
+)
+
+
 def read_binding(declared: Declared) -> Iterable[Item]:
     """A RoleBinding or ClusterRoleBinding of a role with more than harmless rights."""
     _, name = _role(declared)
@@ -84,6 +90,8 @@ def read_binding(declared: Declared) -> Iterable[Item]:
     if exposed is not False:
         what = f"{declared.kind} '{declared.name}'" + (f" with role '{name}'" if isinstance(name, str) else "")
         reason = _NOT_DECLARED if elsewhere and everybody is True and exposed is UNKNOWN else None
+        if exposed is UNKNOWN and declared.holder and not declared.holder.startswith("kubernetes:yaml"):
+            reason = reason or _IN_TEMPLATE
         yield Exposure("rights", what, exposed, declared.urn, reason)
 
 

@@ -29,7 +29,7 @@ from policies.readers.kubernetes.workloads import (
 )
 from policies.readers.registry import is_taken
 from policies.readers.resource import Declared, Item, Program, Properties, Reader, Referrer, matches
-from policies.readers.spelling import Spelling, manifests
+from policies.readers.spelling import Spelling, filled_in, manifests
 from policies.readers.tables import rows
 
 # Places where a pod's placement is declared next to the resources of one container.
@@ -281,7 +281,7 @@ def object_in(manifest: Any, declared: Declared) -> Declared | None:
         declared,
         type=token,
         name=known_text(at(manifest, "metadata", "name")) or declared.name,
-        properties=manifest,
+        properties=manifest if matches(declared.type, "kubernetes:yaml*") else filled_in(manifest),
         references=(),
         holder=declared.holder or declared.type,
         target=target_of(declared),
