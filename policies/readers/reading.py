@@ -238,7 +238,8 @@ def _same(one: NodeGroup, other: NodeGroup) -> bool:
 
 def _said(group: NodeGroup) -> object:
     nodes = group.nodes
-    return group.scaling, group.initial_nodes, group.gpus.per_node, nodes.machine_types, nodes.taints
+    priced_by = nodes.machine_types, nodes.labels, nodes.dearest_hourly_usd
+    return group.scaling, group.initial_nodes, group.gpus.per_node, nodes.taints, priced_by
 
 
 def _unreadable(resource: Declared, why: str) -> Unreadable:

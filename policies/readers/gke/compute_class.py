@@ -42,7 +42,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     gpus = UNKNOWN if UNKNOWN in counts and not most else most
     minutes = whole(at(spec, "autoscalingPolicy", "consolidationDelayMinutes"))
     limits = _is_autopilot if as_autopilot is True else _has_limits
-    limited = not declared.references or any(limits(cluster) for cluster in declared.references)
+    limited = all(limits(cluster) for cluster in declared.references)  # any of them may be meant
     if gpus != 0 or not limited:
         yield NodeGroup(
             name=f"compute class {own_name}",

@@ -335,6 +335,13 @@ _COMPONENTS: Final = ("kubernetes:yaml/v2:ConfigGroup", "kubernetes:helm.sh/v4:C
 """They make resources of the objects that they hold. No other holder does: what others make, the engine never sees."""
 
 
+_CLUSTER_SCOPED: Final = (
+    *("AKSNodeClass", "ClusterRole", "ClusterRoleBinding", "ComputeClass", "DeviceClass", "EC2NodeClass", "Namespace"),
+    *("NodeClaim", "NodeClass", "NodeOverlay", "NodePool", "PriorityClass", "RuntimeClass", "StorageClass"),
+)
+"""Kinds whose objects have no namespace; of others, the component learns it from the cluster."""
+
+
 def _made_as(component: Declared, token: str, manifest: Any) -> tuple[str, ...]:
     """The URNs that the component may give to an object of it: no two resources have the same.
 
@@ -348,7 +355,7 @@ def _made_as(component: Declared, token: str, manifest: Any) -> tuple[str, ...]:
         return ()
     # Where it names no namespace: of a kind without namespaces, or the component's, its provider's, or the default.
     others = (text(each.get("namespace")) for each in (component.properties, component.provider))
-    spaces = (None, *others, "default") if own is None else (own,)
+    spaces = (own,) if own is not None or manifest["kind"] in _CLUSTER_SCOPED else (None, *others, "default")
     names = (f"{space}/{name}" if space else name for space in spaces if space is not UNKNOWN)
     parents = component.urn.removesuffix(f"::{component.name}")
     return tuple(f"{parents}${token}::{f'{prefix}:' if prefix else ''}{each}" for each in names)
