@@ -16,6 +16,7 @@ from typing import Final
 from facts.catalog.tables import Row
 from facts.concepts.credentials import static_key_in
 from facts.concepts.declared import Credential, EncryptionKey
+from facts.concepts.durations import seconds
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, flag, items, negation, text
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.tables import rows
@@ -79,7 +80,7 @@ def _made(row: Row) -> Reader:
 
 
 def _ends(end: object) -> Maybe[bool]:
-    """Whether this is an end within a year: a date, a number of seconds, or something else that is given."""
+    """Whether this is an end within a year: a date, a number of seconds, or a duration (``168h``)."""
     if end is UNKNOWN:
         return UNKNOWN
     if isinstance(end, str) and (day := _DATE.match(end)):
@@ -87,10 +88,10 @@ def _ends(end: object) -> Maybe[bool]:
             return date.fromisoformat(day.group()) - date.today() <= _YEAR
         except ValueError:
             return False
-    seconds = int(end) if isinstance(end, str) and end.lstrip("-").isdigit() else end
-    if isinstance(seconds, (int, float)):
-        return 0 < seconds <= _YEAR.total_seconds()
-    return bool(end)
+    lasts = end
+    if isinstance(end, str):
+        lasts = int(end) if end.lstrip("-").isdigit() else seconds(end)
+    return isinstance(lasts, (int, float)) and 0 < lasts <= _YEAR.total_seconds()
 
 
 def read_login(declared: Declared) -> Iterable[Item]:
