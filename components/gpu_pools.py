@@ -245,7 +245,7 @@ class GpuPools(pulumi.ComponentResource):
         def reach() -> _Survey:
             kubeconfig, reader = _reached(view)
             seen = looks.survey(reader, plan)
-            taken = looks.taken_by_daemons(plan, seen)
+            taken = _with_less(looks.taken_by_daemons(plan, seen), view.less_memory)
             reached = replace(view, kubeconfig=kubeconfig)
             surveyed = replace(found, view=reached, reader=reader, seen=seen, taken=taken)
             if joining.look_inside is None or (seen.missing and not plan.preview):
@@ -423,6 +423,12 @@ def _reached(view: ClusterLookup) -> tuple[str, ClusterReader]:
     if all(isinstance(each, RefusedRequestError) for each in failures):
         raise failures[0]
     raise SilentServerError("; ".join(str(each) for each in failures))
+
+
+def _with_less(taken: Mapping[str, Resources] | None, less: Mapping[str, int]) -> Mapping[str, Resources] | None:
+    return taken and {
+        pool: replace(each, memory_mib=each.memory_mib + less.get(pool, 0)) for pool, each in taken.items()
+    }
 
 
 def _known(value: object) -> Any:

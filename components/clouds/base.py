@@ -204,8 +204,8 @@ class ClusterLookup:
     names of its node pools; ``leftovers`` those that have this program's labels, with what deletes them. ``missing``:
     it is not there. ``nodes`` are properties of its nodes that new ones take over, by the provider's names,
     ``node_class`` an object in the cluster with such properties. ``node_identity`` is what new nodes log in as,
-    ``network`` what they are in, by the cloud's names. ``problems`` are reasons not to add pools, ``notes`` what the
-    owner of the pools should know.
+    ``network`` what they are in, by the cloud's names; ``less_memory`` is what nodes there have less than others of
+    their type, in MiB by pool. ``problems`` are reasons not to add pools, ``notes`` what their owner should know.
     """
 
     name: str
@@ -226,6 +226,7 @@ class ClusterLookup:
     nodes: Mapping[str, Any] = field(default_factory=dict)
     other_kubeconfigs: tuple[str, ...] = ()
     leftovers: Mapping[str, str] = field(default_factory=dict)
+    less_memory: Mapping[str, int] = field(default_factory=dict)
 
 
 class JoinedCluster(Protocol):

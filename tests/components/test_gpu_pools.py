@@ -17,7 +17,7 @@ from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.looks import roles_for
 from facts.catalog import tables
-from facts.concepts.offer import CONFIG_MAP, NAMESPACE
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from tests import gke_answers, recorder
 from tests.api_server import ApiServer, Reader
 from tests.recorder import Recording
@@ -428,6 +428,21 @@ def test_a_cluster_that_cannot_have_the_pools_is_refused(
     with mock.patch.object(gke_answers, "CLUSTERS", [cluster]):
         assert says in refusal(keys)
         assert says in refusal(keys, new=["none"])
+
+
+@pytest.mark.parametrize("of_pool", [{}, {"nodeConfig": {"confidentialNodes": {"enabled": True}}}])
+def test_confidential_nodes_of_a_cluster_leave_jobs_less_memory(server: ApiServer, of_pool: dict[str, Any]) -> None:
+    """Each node of such a cluster is one; what a pool says of it is counted once."""
+    h100 = {"gpu": "nvidia-h100-80gb", "machineType": "a3-highgpu-1g", "capacity": "spot", "zones": ["us-central1-a"]}
+    keys = pools(**h100, raw=of_pool)
+
+    def offered() -> int:
+        return from_config_map(update(keys).named("pools-offer-pools").inputs).pools[0].memory_mib or 0
+
+    usual = offered()
+    with on(confidentialNodes=[{"enabled": True, "confidentialInstanceType": "TDX"}]):
+        assert usual - offered() == (0 if of_pool else 1131)
+        assert "all nodes of 'research' are confidential" in recorder.warnings(lambda: update(keys))
 
 
 def test_each_version_of_the_catalogue_is_asked_for() -> None:

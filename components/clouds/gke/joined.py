@@ -22,6 +22,7 @@ from components.clouds.gke.context import Context
 from components.clouds.gke.kubeconfig import kubeconfig_of
 from components.clouds.gke.node_config import OWN_SCOPES
 from components.settings import Problem, Settings
+from facts import catalog
 from facts.catalog import tables
 from facts.concepts.pool import CLASS_LABEL, POOL_LABEL, Pool
 
@@ -162,6 +163,7 @@ def _view(settings: Settings, name: str, answer: Mapping[str, Any], own: Collect
             for pool in _pools(answer)
             if _of_program(pool)
         },
+        less_memory={} if not _confidential(answer) else {pool.name: _less(pool) for pool in settings.gpu_pools},
         properties=properties,
         problems=tuple(problems),
         notes=tuple(_notes(settings, name, answer)),
@@ -224,6 +226,20 @@ def _nodes(others: Iterable[Mapping[str, Any]], identity: str, written: str | No
         "tags": common,
         "resourceManagerTags": bound,
     }
+
+
+def _confidential(answer: Mapping[str, Any]) -> bool:
+    """Whether all nodes are, those of new pools, too: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/vtpms"""
+    return bool(first_block(answer, "confidentialNodes").get("enabled"))
+
+
+def _less(pool: Pool) -> int:
+    """MiB of its nodes that confidential computing takes, if its ``raw``, which is counted, does not ask for that."""
+    known = catalog.of("gke")
+    machines = [each for type in pool.nodes.machine_types if (each := known.machines.get(type)) is not None]
+    of_raw = (known.nodes.confidential_mib(each, {}, pool.raw) for each in machines)
+    asked = {"confidentialNodes": {"enabled": True}}
+    return max((known.nodes.confidential_mib(each, asked, {}) for each in machines), default=0) - max(of_raw, default=0)
 
 
 def _has_channel(answer: Mapping[str, Any]) -> bool:
@@ -299,6 +315,12 @@ def _notes(settings: Settings, name: str, answer: Mapping[str, Any]) -> Iterator
         yield (
             f"'{name}' has a default ComputeClass: for pods that select no class GKE may make nodes of that class, "
             "past the limits and prices of this stack"
+        )
+    if _confidential(answer):
+        types = {type for pool in settings.gpu_pools for type in pool.nodes.machine_types}
+        yield (
+            f"all nodes of '{name}' are confidential, which few machines with GPUs can be; for another GKE refuses the "
+            f"pool ({', '.join(sorted(types))}): https://cloud.google.com/kubernetes-engine/docs/how-to/confidential-gke-nodes"
         )
     if not _has_channel(answer):
         yield (
