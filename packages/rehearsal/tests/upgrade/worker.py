@@ -5,6 +5,7 @@ It is a process of its own because an older version's packages have the names of
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import sys
@@ -96,6 +97,7 @@ def main(project: Path, pipe: Connection) -> None:
     """Answer requests, ``run`` and ``load``, until the pipe ends."""
     sys.path[0] = str(project)
     os.chdir(project)
+    gc.set_threshold(100_000, 20, 100)  # as in tests/plugin.py
     while True:
         try:
             request, *arguments = pipe.recv()
