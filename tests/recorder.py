@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 from unittest import mock
 
 import pulumi
@@ -68,7 +68,8 @@ class Registration:
 class Recording:
     """What one program did. ``outputs`` are those of components and, under the stack's URN, of the program.
 
-    ``reads`` are resources that the program only looks at: name → id. ``states`` are the outputs of resources by URN.
+    ``reads`` are resources that the program only looks at: name → id. ``answers`` are the outputs of resources by URN,
+    as the engine has sent them.
     """
 
     resources: list[Registration] = field(default_factory=list)
@@ -76,7 +77,12 @@ class Recording:
     secret_outputs: dict[str, frozenset[str]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     reads: dict[str, str] = field(default_factory=dict)
-    states: dict[str, Properties] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+
+    @functools.cached_property
+    def states(self) -> dict[str, Properties]:
+        """``answers`` as Python's values, for few tests: this takes as long as a twentieth of the program."""
+        return {urn: reveal(answer)[0] for urn, answer in self.answers.items()}
 
     def of_type(self, type_token: str) -> list[Registration]:
         return [resource for resource in self.resources if resource.type == type_token]
@@ -220,7 +226,7 @@ class RecordingMonitor(mocks.MockMonitor):
             response.id = ""
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(registration_of(response.urn, request, self._asked.inputs))
-            self._recording.states[response.urn] = reveal(response.object)[0]
+            self._recording.answers[response.urn] = response.object
         return response
 
     def RegisterResourceOutputs(self, request: Any) -> Any:
@@ -272,11 +278,12 @@ def run_on(
     preview: bool = False,
 ) -> None:
     """Run ``program`` as a stack of ``monitor``'s. Raises what it raises."""
-    # Which line declared a resource takes the SDK more than half of a run to find out, and what it writes for its own
-    # developers a sixth of the rest; no test asks.
+    # Which line declared a resource takes the SDK more than half of a run to find out, what it writes for its own
+    # developers a sixth of the rest, and URNs for programs without an engine a tenth; no test asks.
     with (
         ThreadPoolExecutor(1) as apart,
         mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace),
+        mock.patch.object(resource, "create_urn", _urn),
         mock.patch.object(pulumi.log, "debug", _nothing),
         mock.patch.object(mocks, "_sync_await", at_once),
     ):
@@ -284,6 +291,20 @@ def run_on(
 
 
 def _nothing(*_: Any, **__: Any) -> None: ...
+
+
+_create_urn: Final = resource.create_urn
+
+
+def _urn(name: Any, type: Any, parent: Any = None, *rest: Any) -> Any:
+    """The URN that an alias means, as the SDK's; none of a resource that is being registered: the engine says it."""
+    registered = not rest and (parent is None or isinstance(parent, str))
+    return _NoUrn() if registered else _create_urn(name, type, parent, *rest)
+
+
+class _NoUrn:
+    async def future(self) -> None:
+        """What is not asked for where there is an engine."""
 
 
 class _AtOnce(asyncio.SelectorEventLoop):

@@ -216,7 +216,8 @@ def test_a_deployed_pool_without_a_subnet_stays_with_a_warning(running: Callable
     """The first version of the program made such pools with Karpenter, and no node of them ever started."""
     first, name = stack(A), "t4d-1-pool"
     pool = stack(D).named(name)
-    released = recorder.Recording([*first.resources, pool], states={**first.states, pool.urn: pool.inputs})
+    released = recorder.Recording([*first.resources, pool])
+    released.states = {**first.states, pool.urn: pool.inputs}
     running("abc")
     with mock.patch("pulumi.warn") as warn:
         updated = stack(A, D, deployed=released)
