@@ -191,6 +191,7 @@ def test_another_object_in_the_cluster_is_checked_beside_the_groups(quick: Quick
     assert [problem.partition(":")[0] for problem in problems] == ["system-pods-run", "", ""]
 
 
+@pytest.mark.slow
 def test_what_the_table_does_not_have_is_noticed(quick: QuickJudges) -> None:
     """A sample, by the judges that need no rehearsal."""
     mutants = random.Random(1).sample(mutants_of(quick.cloud.values(), quick.enum), 150)
