@@ -63,7 +63,8 @@ def test_each_state_of_own_machines_is_explained(tmp_path: Path) -> None:
     """With real kubelets; the shell that a rehearsal opens in the machines' network plays the jobs."""
     answer, shell = tmp_path / "problems.json", tmp_path / "shell"
     play = f"{sys.executable} -m packages.rehearsal.tests.rehearsals.waiting_jobs kubeadm {answer}"
-    shell.write_text(f"#!/bin/sh\ncd {ROOT} && exec {play}\n")
+    # The packages' own folders, which have tests too, are on the path of the virtual environment.
+    shell.write_text(f"#!/bin/sh\ncd {ROOT} && PYTHONPATH={ROOT} exec {play}\n")
     shell.chmod(0o700)
     command = [sys.executable, "-m", "gpucluster", "rehearse", f"examples/{STACKS['kubeadm']}", "--keep"]
     done = subprocess.run(

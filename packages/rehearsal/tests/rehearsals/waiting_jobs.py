@@ -23,8 +23,8 @@ from packages.rehearsal.tests.rehearsals import REPORTS
 from packages.rehearsal.tests.retained_cluster import RetainedCluster, variables_of
 from packages.rehearsal.tests.simulated_cluster import eventually
 
-_TABLE: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("waiting_jobs.yaml").read_text())
-STACKS: Final[dict[str, str]] = _TABLE["stacks"]
+TABLE: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("waiting_jobs.yaml").read_text())
+STACKS: Final[dict[str, str]] = TABLE["stacks"]
 """Cloud → the example that is rehearsed."""
 
 _PATIENCE: Final = 120.0
@@ -36,8 +36,8 @@ def states_of(cloud: str) -> list[dict[str, Any]]:
     """The states that can happen on ``cloud``, with what is different there."""
     return [
         merged(state, state.get("clouds", {}).get(cloud, {}))
-        for state in _TABLE["states"]
-        if state.get("clouds", {}).get(cloud, {}) is not None
+        for state in TABLE["states"]
+        if not isinstance(state.get("clouds", {}).get(cloud), str)
     ]
 
 
