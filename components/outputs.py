@@ -15,6 +15,8 @@ from components.resources import documents
 from components.settings import Settings
 from components.settings.pools.costs import fees, reserved_nodes, support_of
 from components.settings.quotas import quotas as needed_quotas
+from components.settings.sections.teams import Team
+from components.teams import required_class
 from facts import catalog
 from facts.catalog.tables import by_key
 from facts.concepts.autoscaler import KARPENTERS
@@ -51,7 +53,7 @@ def of_settings(settings: Settings) -> dict[str, Any]:
     """The outputs that depend on the settings only."""
     return {
         "pools": pools(settings.gpu_pools),
-        "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler),
+        "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler, settings.teams),
         "cost": cost(settings),
         "quotas": quotas(settings),
         "gpuInstall": _GPU_INSTALL.format(stack=settings.stack),
@@ -86,15 +88,17 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
     }
 
 
-def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
+def gpu_jobs(specs: Sequence[Pool], autoscaler: str, teams: Sequence[Team] = ()) -> dict[str, str]:
     """Pool name → the YAML of a Job that uses all GPUs of one node of that pool, or of one slice, and prints them."""
-    return {spec.name: yaml.dump_all(_check(spec, autoscaler), Dumper=_DUMPER, sort_keys=False) for spec in specs}
+    return {
+        spec.name: yaml.dump_all(_check(spec, autoscaler, teams), Dumper=_DUMPER, sort_keys=False) for spec in specs
+    }
 
 
-def _check(spec: Pool, autoscaler: str) -> Iterator[dict[str, Any]]:
+def _check(spec: Pool, autoscaler: str, teams: Sequence[Team]) -> Iterator[dict[str, Any]]:
     """The Job; for a slice with a pod on each node, and a Service without which GKE names the pods to none of them:
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/tpus"""
-    job = gpu_job(spec, autoscaler)
+    job = gpu_job(spec, autoscaler, teams)
     if spec.gpus.slice_nodes > 1:
         name, pods = job["metadata"]["name"], spec.gpus.slice_nodes
         job["spec"] |= {"completionMode": "Indexed", "parallelism": pods, "completions": pods}
@@ -104,7 +108,7 @@ def _check(spec: Pool, autoscaler: str) -> Iterator[dict[str, Any]]:
     yield job
 
 
-def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
+def gpu_job(spec: Pool, autoscaler: str, teams: Sequence[Team] = ()) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
     pods, gpus_per_pod = (spec.gpus.allocatable, 1) if spec.gpus.shares > 1 else (1, spec.gpus.per_node)
     check = by_key("", "checks", "resource")[(spec.gpus.resource,)]
@@ -129,6 +133,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     )
     template = job["spec"]["template"]
     template["spec"] = with_mps(template["spec"], spec.nodes.labels)
+    template["spec"] |= required_class(teams, job["metadata"]["namespace"])
     return dict(job)
 
 

@@ -90,6 +90,12 @@ def manifests(
     yield manifest("v1", "ResourceQuota", "priority", team.name, spec=refused)
 
 
+def required_class(teams: Sequence[Team], namespace: str) -> dict[str, str]:
+    """What a pod's spec needs in the namespace of a team that may use one class only; empty elsewhere."""
+    of_low = any(team.name == namespace and team.priority == "low" for team in teams)
+    return {"priorityClassName": PRIORITY_CLASSES["low"]} if of_low else {}
+
+
 def _forbidden(priority: Priority) -> dict[str, Any]:
     """The classes that a team's pods must not use. ``NotIn`` also matches a pod without a class."""
     classes = {"scopeName": "PriorityClass"}

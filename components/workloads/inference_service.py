@@ -15,6 +15,7 @@ from components.published_offer import offer
 from components.resources import documents
 from components.settings import Settings
 from components.settings.sections.services import InferenceService as InferenceServiceSetting
+from components.teams import required_class
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
 from facts.concepts.offer import Offer
 from facts.concepts.pool import placement, with_mps
@@ -61,7 +62,7 @@ class InferenceService(pulumi.ComponentResource):
         labels = {_APP: service.name, **(stack_offer.account_labels if from_bucket else {})}
         first, *others, scaling = _manifests(service, fit, labels)
         template = first["spec"]["template"]
-        template["spec"] = with_mps(template["spec"], fit.selected)
+        template["spec"] = with_mps(template["spec"], fit.selected) | required_class(settings.teams, service.namespace)
         _complete(service, template["spec"], args.checkpoints, account)
         deployment = objects.declare(f"{name}-pods", first, self, *args.after, as_made=("spec.replicas",))
         for suffix, each in zip(("target", "service", "budget", "route"), others, strict=True):

@@ -201,6 +201,18 @@ def reserved_once(pools: Iterable[Scaling[Any, Any]]) -> list[int]:
     return [most.pop(pool.reservation, 0) if pool.reservation else pool.reserved_nodes for pool in pools]
 
 
+def reserved_beyond(pools: Iterable[Scaling[Any, Any]]) -> list[int]:
+    """The reserved machines of each pool that are billed although its pools at their maximum do not use them; none
+    where a maximum is not known."""
+    pools = list(pools)
+    beyond = []
+    for pool, reserved in zip(pools, reserved_once(pools), strict=True):
+        users = [each for each in pools if each.reservation == pool.reservation] if pool.reservation else [pool]
+        used = [each.max_nodes for each in users if isinstance(each.max_nodes, int)]
+        beyond.append(max(0, reserved - sum(used)) if len(used) == len(users) else 0)
+    return beyond
+
+
 @dataclass(frozen=True, kw_only=True)
 class Gpus(Generic[U]):
     """The GPUs of each node of a pool.

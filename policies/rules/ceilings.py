@@ -17,7 +17,7 @@ from facts.concepts.declared import (
     Violation,
     Workload,
 )
-from facts.concepts.parts import reserved_once
+from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.idle import is_about, permanent_pods, usd_of_gpus
@@ -170,8 +170,10 @@ def _asks(workload: Workload, cluster: Cluster) -> bool:
 
 
 def _largest(stack: Stack) -> list[_Cost]:
-    """The cost of each group at its maximum."""
-    return [_cost(group, most_nodes(group)) for group in stack.groups]
+    """The cost of each group at its maximum, and of its reserved machines beyond."""
+    unused = reserved_beyond(group.scaling for group in stack.groups)
+    most = [(group, most_nodes(group), more) for group, more in zip(stack.groups, unused, strict=True)]
+    return [_cost(group, nodes + more if isinstance(nodes, int) else nodes) for group, nodes, more in most]
 
 
 def _smallest(stack: Stack) -> list[_Cost]:

@@ -12,7 +12,7 @@ import pytest
 from components.outputs import cost
 from facts import catalog
 from facts.concepts.declared import Stack
-from facts.concepts.parts import Scaling, reserved_once
+from facts.concepts.parts import Scaling, reserved_beyond, reserved_once
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import linked, read_stack
@@ -147,6 +147,26 @@ def test_reserved_machines_are_idle_cost_to_settings_and_gate(
     stack = declared.stack(run_with(one_stack.config(cloud, **keys), "one"))
     (violation,) = idle_cost(stack, max_idle_usd=machines * 10 - 1)
     assert re.search(rf"highest: gpu[-\w]* \${machines * 10}\.00,", violation.message)
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_reserved_machines_beyond_a_pools_maximum_are_in_the_maximum_of_settings_and_gate(cloud: str) -> None:
+    keys = reserving(cloud, nodes=5)
+    settings, within = (load_stack(cloud, **each) for each in (keys, reserving(cloud)))
+    assert settings.cost_max_hourly is not None
+    assert within.cost_max_hourly is not None
+    assert settings.cost_max_hourly - within.cost_max_hourly == pytest.approx(2 * 10, abs=0.01)
+    (violation,) = hourly_cost(declared.stack(run_with(one_stack.config(cloud, **keys), "one")), max_hourly_usd=49)
+    assert re.search(r"highest: gpu[-\w]* \$50\.00,", violation.message)
+
+
+def test_reserved_machines_beyond_the_maximum_are_billed_at_the_maximum_too() -> None:
+    few = Scaling(max_nodes=2, reservation="june", reserved_nodes=50)
+    other, own = replace(few, max_nodes=3), Scaling(max_nodes=4)
+    unknown = replace(few, max_nodes=UNKNOWN)
+    assert reserved_beyond([own, few, other, replace(few, reservation="july"), own]) == [0, 45, 0, 48, 0]
+    assert reserved_beyond([few, unknown]) == [0, 0]
+    assert reserved_beyond([replace(few, max_nodes=50), own]) == [0, 0]
 
 
 def test_a_reservation_of_several_pools_is_billed_once() -> None:

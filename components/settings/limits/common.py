@@ -25,6 +25,7 @@ from facts.catalog.machines import Machines
 from facts.catalog.model import Resources
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import quantity
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _SMALLEST_SERVICES: Final = 27
@@ -353,6 +354,24 @@ def _teams(settings: Settings) -> Iterator[Problem]:
             )
 
 
+def _services_of_teams(settings: Settings) -> Iterator[Problem]:
+    """A team's quota admits the replicas of a service that always run, or its first one."""
+    teams = {team.name: (index, team) for index, team in enumerate(settings.teams)}
+    for number, service in enumerate(settings.workloads.services):
+        if service.namespace not in teams:
+            continue
+        (index, team), pods, at = teams[service.namespace], max(1, service.min), f"workloads.services[{number}]"
+        gpus, gib = pods * service.gpus, pods * (service.memory_gib or 0)
+        replicas = counted(pods, "replica")
+        if gpus > team.gpus:
+            asked = counted(service.gpus, "GPU")
+            message = f"{replicas} with {asked} exceed the quota of team {team.name}: {team.gpus}"
+            yield Problem(f"{at}.gpus", message, f"Write less, or teams[{index}].gpus: {gpus}")
+        if team.memory is not None and gib * 2**30 > quantity(team.memory):
+            message = f"{replicas} with {service.memory_gib} GiB exceed the quota of team {team.name}: {team.memory}"
+            yield Problem(f"{at}.memoryGib", message, f"Write less, or teams[{index}].memory: {gib}Gi")
+
+
 def _fabrics(settings: Settings) -> Iterator[Problem]:
     """A fabric needs machines with RDMA devices, and one pool: nodes of two pools or zones have none in common."""
     known, pools = catalog.of(settings.cloud), Counter(pool.declared_at for pool in settings.gpu_pools)
@@ -453,6 +472,7 @@ CHECKS: Final = (
         _services,
         _budget,
         _teams,
+        _services_of_teams,
         _pools_of_teams,
         _blocks,
         _fabrics,
@@ -464,5 +484,5 @@ CHECKS: Final = (
 OF_POOLS: Final = (needs_of_owner, _names, _budget, _blocks, _fabrics, _raw)
 """What is checked of pools on a cluster that somebody else made."""
 
-OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams, _pools_of_teams)
+OF_OWN_MACHINES: Final = (_own_room, _services, _budget, _teams, _services_of_teams, _pools_of_teams)
 """What is checked without a cloud's machines."""

@@ -12,7 +12,7 @@ from facts.catalog import CloudCatalog, Machine
 from facts.catalog.choices import Choices
 from facts.catalog.model import Price, Support
 from facts.catalog.prices import Prices
-from facts.concepts.parts import reserved_once
+from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
@@ -42,7 +42,8 @@ def of_pools(
 ) -> tuple[float | None, float | None]:
     """The same of the pools alone, and of what is ``fixed`` beside so many nodes of them."""
     idle: Counts = [(pool, max(pool.scaling.min_nodes, reserved)) for pool, reserved in reserved_nodes(pools)]
-    maximum: Counts = [(pool, pool.scaling.max_nodes) for pool in pools]
+    unused = reserved_beyond(pool.scaling for pool in pools)
+    maximum: Counts = [(pool, pool.scaling.max_nodes + more) for pool, more in zip(pools, unused, strict=True)]
     return (
         _total(idle, fixed(idle), lambda pool: pool.nodes.hourly_usd),
         _total(maximum, fixed(maximum), lambda pool: pool.nodes.dearest_hourly_usd),

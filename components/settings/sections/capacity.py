@@ -141,6 +141,8 @@ def of_gpus(
     for capacity_type in capacity_types:
         _supported_on(capacity_type, where)
     reserved = {each.capacity_type for each in reservations}
+    if "capacity-block" in capacity_types and reserved == {"reserved"}:
+        raise wrong("the reservation lacks the days of the capacity block", f"Write {_RESERVED['capacity-block']}")
     unused = next((each for each in reservations if each.capacity_type not in capacity_types), None)
     if unused is not None:
         types = list(dict.fromkeys(each.capacity_type for each in reservations))

@@ -19,6 +19,8 @@ from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import SIZE_KEY, TEAMS_LABEL
 from rehearsal.engine.stack import ROOT
+from tests import one_stack
+from tests.stacks import run_with
 
 Config = dict[str, Any]
 EXAMPLES = {
@@ -103,6 +105,28 @@ def test_what_the_program_runs_is_placed_as_pods_of_its_namespace() -> None:
         assert placed(there, service)[1].pools[0].name == expected
     jobs = {name: yaml.safe_load(text)["metadata"]["namespace"] for name, text in gpu_jobs(there.gpu_pools, "").items()}
     assert jobs == {own.name: "research", of_all.name: "default"}
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+@pytest.mark.parametrize("priority", ["low", "normal", "high"])
+def test_the_quota_of_a_team_admits_each_pod_that_the_program_has_there(cloud: str, priority: str) -> None:
+    service = {"name": "chat", "image": "r/i:1", "gpu": "nvidia-t4", "namespace": "red", "min": 1, "max": 1}
+    stack_file = one_stack.config(
+        cloud,
+        teams=[{"name": "red", "gpus": 1, "priority": priority}],
+        gpuPools=[{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "teams": ["red"]}],
+        workloads={"services": [service]},
+    )
+    recording = run_with(stack_file, "one")
+    quotas = [each.inputs["spec"] for each in recording.of_type("kubernetes:core/v1:ResourceQuota")]
+    (refused,) = (each["scopeSelector"]["matchExpressions"][0] for each in quotas if "scopeSelector" in each)
+    jobs = [*yaml.safe_load_all(recording.stack_outputs["gpuJobs"]["t4-1"])]
+    deployments = [each.inputs for each in recording.of_type("kubernetes:apps/v1:Deployment")]
+    there = [each for each in (*jobs, *deployments) if each["metadata"].get("namespace") == "red"]
+    assert {each["kind"] for each in there} == {"Job", "Deployment"}
+    for each in there:
+        used = each["spec"]["template"]["spec"].get("priorityClassName")
+        assert (used in refused["values"]) is (refused["operator"] == "NotIn"), each["metadata"]
 
 
 def test_notebooks_need_a_pool_that_is_for_all() -> None:
