@@ -72,12 +72,9 @@ def read_definition(declared: Declared) -> Iterable[Declared]:
 def read_permission(declared: Declared) -> Iterable[Declared]:
     """``ClusterPermission`` of Open Cluster Management: roles, and bindings of these or others in a cluster."""
     spec, own = declared.properties.get("spec"), declared.object_name
-    held: list[Any] = []
-    for each in (at(spec, "clusterRole"),):
-        if each is not None:
-            held.append(
-                {"apiVersion": _RBAC, "kind": "ClusterRole", "metadata": {"name": own}, "rules": at(each, "rules")}
-            )
+    rules = at(spec, "clusterRole", "rules")
+    whole = {"apiVersion": _RBAC, "kind": "ClusterRole", "metadata": {"name": own}, "rules": rules}
+    held: list[Any] = [] if rules is None else [whole]
     for each in items(at(spec, "roles")):
         metadata = {"name": own, "namespace": at(each, "namespace")}
         held.append({"apiVersion": _RBAC, "kind": "Role", "metadata": metadata, "rules": at(each, "rules")})
@@ -87,7 +84,8 @@ def read_permission(declared: Declared) -> Iterable[Declared]:
         for number, each in enumerate(one for one in listed if one is not None):
             subject = at(each, "subject")
             subjects = [*items(at(each, "subjects")), *([] if subject is None else [subject])]
-            role, role_kind = at(each, "roleRef", "name"), at(each, "roleRef", "kind") or kind.removesuffix("Binding")
+            role, role_kind = (at(each, "roleRef", key) for key in ("name", "kind"))
+            role_kind = coalesce(role_kind, kind.removesuffix("Binding"))
             name = f"{own}-{kind}-{number}"
             held.append(binding(kind, name, own if role is None else role, subjects, role_kind, at(each, "namespace")))
     return apart(declared, held, declared.properties)

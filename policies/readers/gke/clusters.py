@@ -443,7 +443,7 @@ def _bound(scaling: Any, total: str, per_zone: str, zones: int) -> Maybe[int | N
 def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ...]:
     """The pool's zones; empty where they are not known."""
     zones = _listed_zones(pool, located)
-    return tuple(str(zone) for zone in zones) if holds_unknown(zones) is False else ()
+    return () if zones is UNKNOWN or holds_unknown(zones) else tuple(str(zone) for zone in zones)
 
 
 def _listed_zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> Maybe[tuple[Any, ...]]:
