@@ -356,20 +356,21 @@ def _teams(settings: Settings) -> Iterator[Problem]:
 
 def _services_of_teams(settings: Settings) -> Iterator[Problem]:
     """A team's quota admits the replicas of a service that always run, or its first one."""
-    teams = {team.name: (index, team) for index, team in enumerate(settings.teams)}
-    for number, service in enumerate(settings.workloads.services):
-        if service.namespace not in teams:
-            continue
-        (index, team), pods, at = teams[service.namespace], max(1, service.min), f"workloads.services[{number}]"
-        gpus, gib = pods * service.gpus, pods * (service.memory_gib or 0)
-        replicas = counted(pods, "replica")
-        if gpus > team.gpus:
-            asked = counted(service.gpus, "GPU")
-            message = f"{replicas} with {asked} exceed the quota of team {team.name}: {team.gpus}"
-            yield Problem(f"{at}.gpus", message, f"Write less, or teams[{index}].gpus: {gpus}")
-        if team.memory is not None and gib * 2**30 > quantity(team.memory):
-            message = f"{replicas} with {service.memory_gib} GiB exceed the quota of team {team.name}: {team.memory}"
-            yield Problem(f"{at}.memoryGib", message, f"Write less, or teams[{index}].memory: {gib}Gi")
+    for index, team in enumerate(settings.teams):
+        for service in settings.workloads.services:
+            if service.namespace != team.name:
+                continue
+            pods = max(1, service.min)
+            gpus, gib = pods * service.gpus, pods * (service.memory_gib or 0)
+            needs = (
+                f"service '{service.name}' of team '{team.name}' needs {{}} for {counted(pods, 'replica')}, not {{}}"
+            )
+            if gpus > team.gpus:
+                message = needs.format(counted(gpus, "GPU"), team.gpus)
+                yield Problem(f"teams[{index}].gpus", message, f"Write {gpus} or more, or lower gpus of the service")
+            if team.memory is not None and gib * 2**30 > quantity(team.memory):
+                message = needs.format(f"{gib} GiB", team.memory)
+                yield Problem(f"teams[{index}].memory", message, f"Write {gib}Gi, or lower memoryGib of the service")
 
 
 def _fabrics(settings: Settings) -> Iterator[Problem]:

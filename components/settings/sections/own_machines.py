@@ -258,10 +258,13 @@ class OwnNetwork(Section):
         except ValueError:
             text = f"'{value}' is not a range of IPv4 addresses"
             raise wrong(text, "Write for example 192.168.1.240-192.168.1.250") from None
-        for key in ("pod_cidr", "service_cidr"):
-            other = info.data.get(key)
+        for field, key in (("pod_cidr", "podCidr"), ("service_cidr", "serviceCidr")):
+            other = info.data.get(field)
             if other and any(part.overlaps(IPv4Network(other)) for part in parts):
-                raise wrong(f"{value} overlaps with {other}", "Choose addresses of the machines' network")
+                raise wrong(
+                    f"{value} overlaps with {key}: {other}",
+                    f"Choose addresses of the machines' network, or another {key} if it holds that network",
+                )
         return value
 
     @field_validator("service_cidr")

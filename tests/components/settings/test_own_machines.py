@@ -125,8 +125,8 @@ def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
     [
         ("10.99.0.0/28", "is not a range of IPv4 addresses. .*192.168.1.240-192.168.1.250"),
         ("10.99.0.220-10.99.0.200", "is not a range of IPv4 addresses"),
-        ("10.244.255.250-10.245.0.9", "overlaps with 10.244.0.0/16"),
-        ("10.95.0.1-10.97.0.1", "overlaps with 10.96.0.0/16"),
+        ("10.244.255.250-10.245.0.9", "overlaps with podCidr: 10.244.0.0/16"),
+        ("10.95.0.1-10.97.0.1", "overlaps with serviceCidr: 10.96.0.0/16"),
         ("10.99.0.1-10.99.0.11", r"holds the addresses of cp1 \(10.99.0.11\)"),
     ],
 )

@@ -29,9 +29,9 @@ REFUSED: Final[tuple[Refused, ...]] = (
     ),
     Refused(
         keys=("gpuPools.timeSharing",),
-        message="AKS's autoscaler counts whole GPUs of an empty pool, not shares, so it would add a node for each "
-        "pod (https://github.com/Azure/AKS/issues/3427)",
-        remedy="Leave it out; mig isolates pods (the autoscaler counts whole GPUs there too)",
+        message="the autoscalers of AKS count whole GPUs of an empty pool, not shares, so they would add a node for "
+        "each pod (https://github.com/Azure/AKS/issues/3427)",
+        remedy="Leave it out; on GPUs that have MIG, mig divides them (whole GPUs are counted there too)",
     ),
     # https://github.com/NVIDIA/k8s-device-plugin#with-cuda-mps: a privileged daemon of its own on each node
     Refused(
@@ -85,12 +85,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         autoscaler="node-auto-provisioning",
         message="node auto-provisioning has no upgrade setting per pool: it replaces idle nodes, CPU nodes one at a "
         "time in the window",
-        remedy="Leave it out, or write autoscaling.autoscaler: managed",
-    ),
-    Refused(
-        keys=("gpuPools.timeSharing",),
-        autoscaler="node-auto-provisioning",
-        message="node auto-provisioning counts whole GPUs, not shares, and would create a node for every share",
         remedy="Leave it out, or write autoscaling.autoscaler: managed",
     ),
     # https://learn.microsoft.com/azure/aks/node-auto-provisioning-aksnodeclass
