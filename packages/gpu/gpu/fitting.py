@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, Toleration, gpu_limit, pod_requests
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, Toleration, gpu_limit, pod_requests, quantity
 from facts.concepts.offer import Offer, PoolOffer
+from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.fit import Miss, PodRequest, misses
 from gpu.ledger import allowed_pools
@@ -37,6 +38,26 @@ def misses_of(pod: Object, offer: Offer, *, gpus_alone: bool = False) -> list[Mi
         miss for pool in pools for miss in misses(replace(offer, pools=(pool,)), _request(pod, pool, gpus_alone))
     ]
     return lacking if len(lacking) == len(pools) else []
+
+
+def measured(offer: Offer, nodes: Sequence[Object]) -> Offer:
+    """The offer, with what its largest nodes have where it publishes no CPU, memory or disk, as of own machines."""
+    return replace(offer, pools=tuple(_measured(pool, nodes) for pool in offer.pools))
+
+
+def _measured(pool: PoolOffer, nodes: Sequence[Object]) -> PoolOffer:
+    own = [node for node in nodes if at(node, "metadata", "labels", POOL_LABEL) == pool.name]
+    sizes = {
+        "milli_cpu": ("cpu", 1000),
+        "memory_mib": ("memory", 1 / _MIB),
+        "disk_mib": ("ephemeral-storage", 1 / _MIB),
+    }
+    unknown = {name: how for name, how in sizes.items() if own and getattr(pool, name) is None}
+    most = {
+        name: max(float(quantity(str(at(node, "status", "allocatable", resource) or 0))) for node in own) * factor
+        for name, (resource, factor) in unknown.items()
+    }
+    return replace(pool, **{name: int(amount) for name, amount in most.items() if amount})
 
 
 def _request(pod: Object, pool: PoolOffer, gpus_alone: bool) -> PodRequest:

@@ -22,7 +22,7 @@ from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import at
 from facts.jobs.job import CHECKPOINTS, QUEUE_LABEL
 from gpu.causes import Cause, Reason, causes, knows_all, unknown
-from gpu.fitting import misses_of, pools_of
+from gpu.fitting import measured, misses_of, pools_of
 from gpu.ledger import allowed_pools, finished_pods, replaced_pods
 
 Object = Mapping[str, Any]
@@ -290,7 +290,7 @@ def _autoscaled(pod: Object, offer: Offer) -> bool:
 
 def _on_fixed_nodes(pod: Object, scheduler: str, offer: Offer, nodes: Sequence[Object] | None) -> Reason:
     """Why a pod waits for one of the machines that are there."""
-    reason = _by_scheduler(scheduler) or _misfit(pod, offer, scheduler)
+    reason = _by_scheduler(scheduler) or _misfit(pod, measured(offer, nodes or ()), scheduler)
     names = [pool.name for pool in pools_of(pod, offer)]
     mine = [node for node in nodes or () if at(node, "metadata", "labels", POOL_LABEL) in names]
     if reason is None and nodes is not None and not any(_is_true(node, "Ready") for node in mine):

@@ -591,6 +591,26 @@ def test_machines_that_are_down_hide_behind_a_taint(nodes: Any, kind: str) -> No
     assert of_job(JOB, [waiting("t4-1")], [hidden], view=View(offer=FIXED, nodes=nodes)).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("memory", "sizes", "kind"),
+    [
+        ("900Gi", ["15Gi", "16000000Ki"], "no-pool"),
+        ("15Gi", ["7Gi", "16000000Ki"], "pool-full"),
+        ("900Gi", [], "pool-full"),  # whoever may list no nodes does not know
+    ],
+)
+def test_what_no_machine_of_others_has_is_not_waited_for(memory: str, sizes: list[str], kind: str) -> None:
+    """Of own machines and clusters of others no memory is published, but their nodes are all that there will be."""
+    unknown = offer(pool("t4-1", capacity_type="fixed", milli_cpu=None, memory_mib=None, disk_mib=None))
+    nodes = [node(f"n{number}") for number, _ in enumerate(sizes)]
+    for one, size in zip(nodes, sizes, strict=True):
+        one["status"]["allocatable"] = {"cpu": "4", "memory": size, "ephemeral-storage": "48294789041", "pods": "110"}
+    text = event("FailedScheduling", "0/2 nodes are available: 2 Insufficient memory.")
+    reason = of_job(JOB, [waiting("t4-1", memory=memory)], [text], view=View(offer=unknown, nodes=nodes or None))
+    assert reason.kind == kind
+    assert ("at most 15.26Gi of memory per pod, not 900Gi" in reason.summary) is (kind == "no-pool")
+
+
 def test_offers_are_of_pools_that_the_pod_selects_and_tolerates() -> None:
     tainted = offer(pool("t4-1", taints=(*OFFER.pools[0].nodes.taints, GPU_TAINT.__class__("team", "a", "NoSchedule"))))
     refusal = [not_triggered("1 node(s) had untolerated taint(s)")]
