@@ -98,7 +98,7 @@ READERS: Final[Mapping[str, Reader]] = {
     **_MEMBERS,
     **{
         token: read_fleet_binding
-        for part in _FLEET
+        for part in ("Membership", "Scope")
         for token in (
             f"gcp:gkehub/{part.lower()}RbacRoleBinding:{part}RbacRoleBinding",
             f"google*:index/gkeHub{part}RbacRoleBinding:*",
