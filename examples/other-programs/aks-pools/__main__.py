@@ -13,7 +13,7 @@ cluster = azure.containerservice.ManagedCluster(
     "ml",
     resource_group_name=group.name,
     dns_prefix="ml",
-    identity={"type": "SystemAssigned"},
+    identity={"type": azure.containerservice.ResourceIdentityType.SYSTEM_ASSIGNED},
     aad_profile={"managed": True, "admin_group_object_ids": [ADMINS]},
     disable_local_accounts=True,
     api_server_access_profile={"authorized_ip_ranges": ["203.0.113.0/24"]},
