@@ -30,6 +30,10 @@ WITHOUT_ACCOUNT: Final = "GPUCLUSTER_WITHOUT_ACCOUNT"
 """Environment variable of what runs the program without an account: a placeholder may be the account there."""
 
 
+# The project file that Pulumi finds first: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/encoding/marshal.go
+OTHER_PROJECT = Path(__file__).parents[2] / "Pulumi.json"
+
+
 def from_pulumi() -> Settings:
     """The running stack's settings.
 
@@ -39,6 +43,11 @@ def from_pulumi() -> Settings:
     import pulumi
     from pulumi.runtime.config import CONFIG
 
+    if OTHER_PROJECT.exists():
+        name = OTHER_PROJECT.name
+        raise pulumi.RunError(
+            f"Pulumi reads {name}, and stack files that end so, in place of Pulumi.yaml: delete {name}"
+        )
     own = {
         key.removeprefix(f"{NAMESPACE}:"): value
         for key, value in CONFIG.get().items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -59,7 +60,7 @@ def question(
             return
         named = [f"{each.id} ({each.words})" if each.words else each.id for each in left[:_NAMED]]
         more = f", and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        command = " ".join(filter(None, (f"{remove} {left[0].id}", region)))
+        command = " ".join(filter(None, (f"{remove} {shlex.quote(left[0].id)}", region)))
         remedy = f"if it is yours and nobody needs it: `{command}`"
         if kept:
             yield ShownRow(**row, result="warning", detail=f"{', '.join(named)}{more}: {kept}", remedy=remedy)

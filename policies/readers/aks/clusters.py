@@ -68,7 +68,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         cloud=CLOUD,
         region=region,
         # AKS Automatic runs system pods on nodes of its own: https://learn.microsoft.com/azure/aks/intro-aks-automatic
-        managed_nodes=UNKNOWN if at(inputs, "sku", "name") is UNKNOWN else at(inputs, "sku", "name") == "Automatic",
+        managed_nodes=_is(at(inputs, "sku", "name"), "Automatic"),
         secrets_key=None if flag(at(kms, "enabled")) is False else key,
         open_api=_open_api(inputs),
         local_accounts=negation(flag(inputs.get("disableLocalAccounts"))),
@@ -80,23 +80,25 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "", CLOUD, region=region, disk_key=text(inputs.get("diskEncryptionSetID")), cluster=name, resource=declared.urn
     )
     provisioning = inputs.get("nodeProvisioningProfile")
-    if at(provisioning, "mode") == "Auto" and at(provisioning, "defaultNodePools") != "None":
+    makes_nodes = both(
+        (_is(at(provisioning, "mode"), "Auto"), negation(_is(at(provisioning, "defaultNodePools"), "None")))
+    )
+    if makes_nodes is not False:
         # It has no limits: https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools
         yield replace(
             common,
             name="default (node auto-provisioning)",
-            scaling=replace(common.scaling, autoscaled=True),
+            scaling=replace(common.scaling, autoscaled=True, max_nodes=_unlimited(makes_nodes)),
             nodes=replace(common.nodes, labels=UNKNOWN),
         )
-    addons = inputs.get("addonProfiles")
-    named = [name for name in addons if str(name).lower() == "aciconnectorlinux"] if isinstance(addons, Mapping) else ()
-    if any(flag(at(addons, name, "enabled")) is True for name in named):
+    virtual = _has_virtual_nodes(inputs.get("addonProfiles"))
+    if virtual is not False:
         # It makes a container instance for each pod: https://learn.microsoft.com/azure/aks/virtual-nodes
         yield replace(
             common,
             name="virtual nodes",
             kind="auto-provisioned",
-            scaling=replace(common.scaling, autoscaled=True, max_nodes=None),
+            scaling=replace(common.scaling, autoscaled=True, max_nodes=_unlimited(virtual)),
             nodes=replace(common.nodes, taints=(_VIRTUAL,)),
         )
     for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
@@ -107,6 +109,18 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             yield unknown_group(label, declared.urn)
         else:
             yield from pool_groups(pool, label, common)
+
+
+def _unlimited(there: Maybe[bool]) -> Maybe[None]:
+    """The maximum of nodes without a limit; what may not be there has none that is known."""
+    return None if there is True else UNKNOWN
+
+
+def _has_virtual_nodes(addons: Any) -> Maybe[bool]:
+    if addons is UNKNOWN:
+        return UNKNOWN
+    named = [name for name in addons if str(name).lower() == "aciconnectorlinux"] if isinstance(addons, Mapping) else []
+    return either(flag(at(addons, name, "enabled")) for name in named)
 
 
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
@@ -465,7 +479,8 @@ def _network_policies(cluster: Mapping[str, Any]) -> Maybe[bool]:
 
 
 def _is(value: Any, expected: str) -> Maybe[bool]:
-    return UNKNOWN if value is UNKNOWN else str(value).lower() == expected.lower()
+    """Whether a value of an enumeration is this one, in any case."""
+    return UNKNOWN if value is UNKNOWN else isinstance(value, str) and value.lower() == expected.lower()
 
 
 ADDITIONS: Final[Mapping[str, Additions]] = {

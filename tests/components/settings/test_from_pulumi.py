@@ -11,7 +11,7 @@ import pytest
 from pulumi.runtime import config as engine_config
 
 from components.settings import __main__ as command
-from components.settings import from_pulumi
+from components.settings import from_pulumi, read
 
 STACK = {
     "gcp:project": "my-project",
@@ -32,6 +32,16 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     engine_config.set_all_config(dict(STACK), [])
     yield
     engine_config.set_all_config({}, [])
+
+
+def test_a_second_project_file_whose_stack_files_nobody_reviews_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(read, "OTHER_PROJECT", tmp_path / "Pulumi.json")
+    assert from_pulumi().stack == "lab"
+    (tmp_path / "Pulumi.json").write_text("{}")
+    with pytest.raises(pulumi.RunError, match=r"Pulumi reads Pulumi\.json, .*: delete Pulumi\.json"):
+        from_pulumi()
 
 
 def test_settings_of_the_running_stack() -> None:
