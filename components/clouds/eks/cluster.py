@@ -53,6 +53,11 @@ class EksCluster(CloudCluster):
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, running)
+        # Before anything is declared: what an update replaces may take the cluster with it. With Karpenter no autoscaler
+        # changes the admin pool, its only group.
+        groups = RunningGroups(
+            settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
+        )
         zones = running.zones if running else ()
         running_pools = deployed.names(NODE_POOL)
         there = {pool.name for pool in settings.pools if f"{pool.name}-pool" in running_pools}
@@ -104,10 +109,7 @@ class EksCluster(CloudCluster):
             node_role=nodes,
             control_plane=self.resource,
             minor=minor,
-            # With Karpenter no autoscaler changes the admin pool, its only group.
-            groups=RunningGroups(
-                settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
-            ),
+            groups=groups,
             deployed=deployed,
             disk_keys=disk_key.keys(name, settings, deployed),
             file_mounts=addons.file_mounts(name, settings, account, parent),

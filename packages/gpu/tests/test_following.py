@@ -85,7 +85,7 @@ def test_stop_with_an_unknown_name_stops_nothing(monkeypatch: pytest.MonkeyPatch
         deleted: list[str] = []  # noqa: RUF012  of all instances
 
         def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
-            self.namespace = namespace or "ml"
+            self.context, self.namespace = context or "here", namespace or "ml"
 
         def find(self, path: str) -> dict[str, Any] | None:
             return {} if path.endswith("/train") else None

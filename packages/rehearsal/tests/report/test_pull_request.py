@@ -183,7 +183,8 @@ def events_of(name: str, message: str, *, output: str = "spot") -> list[dict[str
     """A preview of a GPU pool with that name, refused with that message."""
     urn = f"urn:pulumi:dev::p::gcp:container/nodePool:NodePool::{name}"
     config = {"machineType": "n1-standard-4", "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}
-    inputs = {"name": name, "nodeConfig": config, "autoscaling": {"minNodeCount": 0, "maxNodeCount": 3}}
+    size = {"minNodeCount": 0, "maxNodeCount": 3}
+    inputs = {"name": name, "location": "us-central1-a", "nodeConfig": config, "autoscaling": size}
     new = {"type": "gcp:container/nodePool:NodePool", "urn": urn, "inputs": inputs}
     pool = {"op": "create", "type": new["type"], "urn": urn, "new": new}
     outputs = {
