@@ -53,8 +53,8 @@ class EksCluster(CloudCluster):
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, running)
-        # Before anything is declared: what an update replaces may take the cluster with it. With Karpenter no autoscaler
-        # changes the admin pool, its only group.
+        # Before anything is declared: what an update replaces may take the cluster with it. With Karpenter nothing but
+        # the program changes the admin pool, its only group.
         groups = RunningGroups(
             settings.cluster_name, parent, exist=exists and settings.autoscaler == "cluster-autoscaler"
         )
