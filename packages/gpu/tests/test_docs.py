@@ -12,12 +12,14 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from facts.concepts.offer import from_config_map
 from gpu.cli import app
-from gpu.commands import submission
+from gpu.commands import fit, submission
+from gpu.commands import offer as pools
 from packages.gpu.tests.offers import offer, pool
-from packages.gpu.tests.readme import CLOUDS
+from packages.gpu.tests.readme import CLOUDS, README, Session, comparable
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
-from tests.stacks import ROOT
+from tests.stacks import ROOT, run_program
 
 __all__ = ["gpu"]
 
@@ -47,6 +49,31 @@ class Documented(FakeCluster):
 
     def offer(self) -> Any:
         return offer(pool("t4-1", spot=True, notice_seconds=15), pool("h100-8", gpu="nvidia-h100", size=8, max_nodes=4))
+
+
+@pytest.mark.parametrize("session", [README, *CLOUDS.values()], ids=lambda session: session.stack.stem)
+def test_sessions_show_the_pools_that_their_stack_publishes(
+    session: Session, gpu: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands that need no node; a rehearsal repeats the others."""
+    maps = run_program(session.stack).of_type("kubernetes:core/v1:ConfigMap")
+    (published,) = (each.inputs for each in maps if "offer.json" in each.inputs["data"])
+
+    class Empty(FakeCluster):
+        def offer(self) -> Any:
+            return from_config_map(published)
+
+        def list_if_allowed(self, path: str, **query: str) -> list[Any]:
+            return []
+
+    monkeypatch.setenv("COLUMNS", "80")
+    for module in (pools, fit):
+        in_place(monkeypatch, Empty, module)
+    asked = [(command, shown) for command, shown in session.steps if command.startswith(("gpu pools", "gpu fit"))]
+    assert asked
+    for command, shown in asked:
+        _, out, _ = gpu(*shlex.split(command)[1:])
+        assert comparable(command, out) == comparable(command, shown)
 
 
 @pytest.fixture
