@@ -220,8 +220,8 @@ def prices_and_budgets(tree: Path) -> tuple[dict[tuple[str, str], float], dict[s
 
 def environments(tree: Path) -> dict[str, Any]:
     """Stack → ``environment`` of its stack file: https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/"""
-    read = {stack: yaml.safe_load(file.read_text()) for stack, file in _files(tree)}
-    return {stack: each["environment"] for stack, each in read.items() if at(each, "environment")}
+    read = _stack_files(tree, _project(tree))
+    return {stack: each["environment"] for stack, each in read if at(each, "environment")}
 
 
 def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -252,18 +252,22 @@ def _stacks(tree: Path) -> dict[str, dict[str, Any]]:
 
     https://www.pulumi.com/docs/iac/concepts/projects/project-file/
     """
-    project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+    project = _project(tree)
     return {
-        stack: {**defaults(project.get("config")), **own_config(at(yaml.safe_load(file.read_text()), "config"))}
-        for stack, file in _files(tree)
+        stack: {**defaults(project.get("config")), **own_config(at(each, "config"))}
+        for stack, each in _stack_files(tree, project)
     }
 
 
-def _files(tree: Path) -> Iterator[tuple[str, Path]]:
-    """Each stack and its file."""
-    project = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+def _project(tree: Path) -> Mapping[str, Any]:
+    project: Mapping[str, Any] = yaml.safe_load((tree / "Pulumi.yaml").read_text())
+    return project
+
+
+def _stack_files(tree: Path, project: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each stack and what its file says."""
     for file in (tree / (project.get("stackConfigDir") or ".")).glob("Pulumi.*.yaml"):
-        yield file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file
+        yield file.name.removeprefix("Pulumi.").removesuffix(".yaml"), yaml.safe_load(file.read_text())
 
 
 def gated_commands(tree: Path) -> dict[str, list[str]]:

@@ -258,7 +258,7 @@ def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]
 
 def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate, int]]:
     """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: any number."""
-    named = [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
+    named = _named(requirements)
     for name in named:
         if is_gpu_family(name):
             family, _, size = name.partition(".")
@@ -276,9 +276,14 @@ def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate,
 
 def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
     """The required machine types for which it is unknown whether they have GPUs."""
-    for name in (*_selected(requirements, FAMILY), *_selected(requirements, TYPE)):
+    for name in _named(requirements):
         if not is_gpu_family(name) and not is_other_family(name):
             yield name
+
+
+def _named(requirements: Sequence[Any]) -> list[str]:
+    """Amazon's machines that they name: families, then types."""
+    return [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
 
 
 def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
@@ -337,7 +342,7 @@ def _other_machines(template: Any, requirements: Sequence[Any]) -> tuple[str | N
         return (None,) if any(admits(requirements, each) is not False for each in sizes) else ()
     if _seller(template) is None:
         return ()
-    named = [*_selected(requirements, FAMILY), *_selected(requirements, TYPE)]
+    named = _named(requirements)
     machines = [_named_machine(each) for each in named if is_other_family(each) and not lists(AMAZON, each)]
     if not named:
         categories = [*_selected(requirements, "instance-category")] or ["c", "m", "r"]
