@@ -196,7 +196,16 @@ NO_DISKS = {"addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": Fal
     ("objects", "expected", "labels"),
     [
         pytest.param(gke.system_objects({}), GKE_CLASSES, ("topology.gke.io/zone",), id="GKE"),
-        pytest.param(gke.system_objects(NO_DISKS), {}, (), id="GKE without the driver"),
+        pytest.param(
+            gke.system_objects({}, "1.35.3-gke.1290000"),
+            {**GKE_CLASSES, "dynamic-rwo": (DISK, "WaitForFirstConsumer")},
+            ("topology.gke.io/zone",),
+            id="GKE since 1.35.3",
+        ),
+        pytest.param(
+            gke.system_objects({}, "1.35.3-gke.1289999"), GKE_CLASSES, ("topology.gke.io/zone",), id="GKE before"
+        ),
+        pytest.param(gke.system_objects(NO_DISKS, "1.36.0-gke.1000000"), {}, (), id="GKE without the driver"),
         pytest.param(aks.system_objects({}), AKS_CLASSES, ("topology.disk.csi.azure.com/zone",), id="AKS"),
         pytest.param(
             addon_pods.cluster_storage(), {"gp2": ("kubernetes.io/aws-ebs", "WaitForFirstConsumer")}, (), id="EKS"

@@ -223,7 +223,7 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
         zones=zones,
-        system_objects=system_objects(inputs),
+        system_objects=system_objects(inputs, cluster.outputs["masterVersion"]),
         balancing=Balancing(ingress_classes=() if without_ingress else _INGRESS_CLASSES),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rehearsal.providers.base import Properties, at
+from rehearsal.providers.gke.rules import VERSION, not_newer
 from rehearsal.providers.resource import manifests
 
+_DYNAMIC_DISKS: Final = "1.35.3-gke.1290000"
 
-def system_objects(cluster: Properties) -> list[dict[str, Any]]:
-    """Every object of the new cluster's system, in the order in which they can be applied."""
+
+def system_objects(cluster: Properties, version: str = VERSION) -> list[dict[str, Any]]:
+    """Every object of the new cluster's system, in the order in which they can be applied; ``version``: its own."""
     files = ["quota", "deployments", "nodes", "gpus", "compute_classes"]
     files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
     if at(cluster, "addonsConfig.dnsCacheConfig.enabled") is not False:
@@ -26,7 +29,7 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
         files.append("gpu_metrics")
     # On unless a program says otherwise: https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/gce-pd-csi-driver
     if at(cluster, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled") is not False:
-        files.append("storage")
+        files += ["storage", "dynamic_storage"] if not_newer(_DYNAMIC_DISKS, version) else ["storage"]
     # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
     if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
         files.append("filestore")
