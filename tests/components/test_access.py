@@ -164,6 +164,23 @@ def test_groups_of_google_are_looked_up_in_their_domain() -> None:
     assert "authenticatorGroupsConfig" not in run_program(ROOT / "Pulumi.dev.yaml").only(cluster.type).inputs
 
 
+@pytest.mark.parametrize(
+    ("who", "kind"),
+    [
+        ("principal://iam.googleapis.com/locations/global/workforcePools/bank/subject/ann@bank.example", "User"),
+        ("principalSet://iam.googleapis.com/locations/global/workforcePools/bank/group/ops@bank.example", "Group"),
+    ],
+)
+def test_people_of_a_workforce_pool_are_bound_by_their_whole_identifier(who: str, kind: str) -> None:
+    config = yaml.safe_load(COMPANIES["gke"].read_text())["config"]
+    config["gpucluster:access"] = [{"name": "ops", "who": who, "role": "admin"}]
+    recording = run_with(config, "company")
+    assert who in {one.inputs["member"] for one in recording.of_type(LETS_IN["gke"][0])}
+    binding = recording.named("access-ops-cluster-admin").inputs
+    assert [(one["kind"], one["name"]) for one in binding["subjects"]] == [(kind, who)]
+    assert "authenticatorGroupsConfig" not in recording.only("gcp:container/cluster:Cluster").inputs
+
+
 def test_a_role_is_part_of_its_bindings_name() -> None:
     subject = Subject(kind="Group", name="g")
     roles = ("admin", "viewer", "reader")

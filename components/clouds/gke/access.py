@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.base import former_name, named_subject
+from components.clouds.base import Subject, former_name, named_subject
 from components.clouds.declare import gke as declare
 from components.settings import Settings
+from components.settings.sections.access import Access
 
 if TYPE_CHECKING:
     from schemas import gke
@@ -25,10 +26,17 @@ _LOGIN_ROLE: Final = "roles/container.clusterViewer"
 _SECURITY_GROUP: Final = "gke-security-groups"
 
 
+def subject(entry: Access) -> Subject:
+    """``group:…``, ``user:…`` and ``serviceAccount:…`` by their address; users and groups of a workforce pool by their
+    whole identifier (https://docs.cloud.google.com/kubernetes-engine/docs/deprecations/identity-service)."""
+    if entry.who.startswith(("principal://", "principalSet://")):
+        return Subject(kind="Group" if entry.who.startswith("principalSet") else "User", name=entry.who)
+    return named_subject(entry)
+
+
 def authenticator_groups(settings: Settings) -> gke.AuthenticatorGroupsConfig | None:
-    """The security group with all groups that have a role; ``None`` if no group has one."""
-    subjects = [named_subject(entry) for entry in settings.access]
-    domains = [each.name.rpartition("@")[2] for each in subjects if each.kind == "Group"]
+    """The security group with all of Google's groups that have a role; ``None`` if none has one."""
+    domains = [entry.who.rpartition("@")[2] for entry in settings.access if entry.who.startswith("group:")]
     return {"securityGroup": f"{_SECURITY_GROUP}@{domains[0]}"} if domains else None
 
 

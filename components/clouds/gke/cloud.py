@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from components.clouds.base import Cloud, PoolGovernance, named_subject, reaches_zero
-from components.clouds.gke import drivers
+from components.clouds.base import Cloud, PoolGovernance, reaches_zero
+from components.clouds.gke import access, drivers
 from components.clouds.gke.cluster import GkeCluster
 from components.clouds.gke.joined import JOINING
 from components.clouds.gke.pools import location_policy
@@ -72,8 +72,7 @@ CLOUD: Final = Cloud(
     # With the driver of the host, as Google's own example has it:
     # https://github.com/GoogleCloudPlatform/prometheus-engine/tree/main/examples/nvidia-dcgm
     gpu_exporters=partial(gpu_exporter, driver=drivers.HOST_FOLDER),
-    # `group:…`, and `user:…` and `serviceAccount:…`, by their address.
-    subject=named_subject,
+    subject=access.subject,
     governance=governance,
     joining={"managed": JOINING},
 )

@@ -23,7 +23,9 @@ from facts.concepts.kubernetes import Taint
 
 DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000", "amd-mi300x"})
 """GPUs whose driver is for Ubuntu alone: ``supported-gpus.yaml`` of https://github.com/Azure/karpenter-provider-azure
-(2026-08). The others of the catalogue work on Azure Linux, too."""
+(352646f5, 2026-08-21). The others of the catalogue work on Azure Linux, too, A100, H100 and H200 since AKS' release of
+2026-03-05 (https://github.com/Azure/AKS/blob/master/CHANGELOG.md), whatever older pages say; that on GPUs
+(https://learn.microsoft.com/azure/aks/use-nvidia-gpu) had an exception for them and has none since (2026-08-21)."""
 
 REGISTRY: Final = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.ContainerRegistry"

@@ -188,10 +188,11 @@ REFUSED: Final[tuple[Refused, ...]] = (
 )
 
 FORMS: Final[tuple[Form, ...]] = (
-    # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+    # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html. An account is of one partition
+    # (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html), and no region of this program of another.
     Form(
         keys=("access[].who",),
-        written=re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
+        written=re.compile(r"arn:aws:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
         is_not="the ARN of an IAM role or user, the principals that this program can grant access",
         remedy="Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
     ),
@@ -205,7 +206,7 @@ FORMS: Final[tuple[Form, ...]] = (
     # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
     Form(
         keys=("security.permissionsBoundary",),
-        written=re.compile(r"(?a)arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+"),
+        written=re.compile(r"(?a)arn:aws:iam::(\d{12}|aws):policy/[\w+=,.@/-]+"),
         is_not="the ARN of an IAM policy",
         remedy="Write arn:aws:iam::<account>:policy/<name>",
     ),

@@ -153,13 +153,21 @@ FORMS: Final[tuple[Form, ...]] = (
         is_not="the e-mail address of a service account for nodes alone",
         remedy="Write for example gpu-nodes@my-project.iam.gserviceaccount.com",
     ),
-    # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
+    # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster. Of a
+    # workforce pool, users and groups alone: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/oidc
     Form(
         keys=("access[].who",),
-        written=re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+"),
-        is_not="an IAM member",
-        remedy="Write for example group:research@example.com, user:ann@example.com or "
-        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+        written=re.compile(
+            r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+"
+            r"|principal://iam\.googleapis\.com/locations/global/workforcePools/[a-z0-9-]+/subject/\S+"
+            r"|principalSet://iam\.googleapis\.com/locations/global/workforcePools/[a-z0-9-]+/group/\S+"
+        ),
+        is_not="an IAM member with a name in the cluster",
+        remedy="Write for example group:research@example.com, user:ann@example.com, "
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com or, of a workforce pool, "
+        "principal://iam.googleapis.com/locations/global/workforcePools/<pool>/subject/<user> or "
+        "principalSet://iam.googleapis.com/locations/global/workforcePools/<pool>/group/<group>; of a workload pool, "
+        "the service account that its identities impersonate",
     ),
     Form(
         keys=("network.existing.network",),

@@ -38,6 +38,18 @@ def test_google_looks_groups_up_in_the_cluster_s_domain(tmp_path: Path, domain: 
     assert groups == ([("research@example.com",)] if in_ else [])
 
 
+def test_google_knows_users_and_groups_of_a_workforce_pool_by_their_identifiers(tmp_path: Path) -> None:
+    cloud, pool = google.Google(tmp_path), "iam.googleapis.com/locations/global/workforcePools/bank"
+    cloud.cluster()
+    grant(cloud, f"principal://{pool}/subject/ann@bank.example")
+    grant(cloud, f"principalSet://{pool}/group/ops")
+    grant(cloud, f"principalSet://{pool}/attribute.team/ops")
+    ann, ops, *others = cloud.provider.principals().values()
+    assert ann == UserInfo(f"principal://{pool}/subject/ann@bank.example")
+    assert ops.groups == (f"principalSet://{pool}/group/ops",)
+    assert not any(other.groups for other in others)
+
+
 def test_google_wants_the_security_group_called_so(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="gke-security-groups@"):
         google.Google(tmp_path).cluster(authenticatorGroupsConfig={"securityGroup": "ops@example.com"})

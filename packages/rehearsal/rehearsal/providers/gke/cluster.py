@@ -312,6 +312,9 @@ def find_principals(cloud: SimulatedCloud) -> dict[str, UserInfo]:
                 logins[member] = UserInfo(f"somebody-in-{address}", (address,))
         elif kind in ("user", "serviceAccount"):
             logins[member] = UserInfo(address)
+        elif "/workforcePools/" in member:
+            # By their whole identifiers: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/oidc
+            logins[member] = UserInfo(f"somebody-in-{member}", (member,)) if "/group/" in member else UserInfo(member)
     return logins
 
 
