@@ -170,7 +170,7 @@ class Workload(Item):
     kind: str
     gpus: Maybe[int] = 0
     tolerations: Maybe[tuple[Toleration, ...]] = ()
-    node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    node_selector: Maybe[Mapping[str, Maybe[str | None]]] = field(default_factory=dict)
     affinity: Maybe[Mapping[str, object] | None] = None
     resource: str = ""
     """Where it is declared: the engine's URN."""

@@ -209,7 +209,7 @@ def _admitted(workload: Workload, added: Mapping[tuple[str, str], Sequence[Added
     cluster gets selects nothing here, and a namespace nothing for DaemonSets."""
     for key in (("RuntimeClass", workload.runtime_class or ""), ("Namespace", workload.namespace)):
         tolerations: Maybe[tuple[Toleration, ...]] = workload.tolerations
-        selector: Maybe[Mapping[str, str]] = {}
+        selector: Maybe[Mapping[str, Maybe[str | None]]] = {}
         for more in added.get(key, ()):
             if tolerations is not UNKNOWN:
                 tolerations = UNKNOWN if more.tolerations is UNKNOWN else (*tolerations, *more.tolerations)

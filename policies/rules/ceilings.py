@@ -24,7 +24,7 @@ from policies.rules.idle import is_about, permanent_pods, usd_of_gpus
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
-from policies.rules.scheduling import can_get, distinct, labels_of
+from policies.rules.scheduling import can_get, distinct, labels_of, unknown_labels, unknown_selection
 
 _SIZES = {"max_nodes", "initial_nodes"}
 
@@ -53,8 +53,9 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     # The nodes of a cluster that somebody else made are not the program's.
     own = [each for each in stack.clusters if each.other_groups == ()]
     managed = [each for each in own if each.managed_nodes is not False]
-    asking = [(cluster, each) for cluster in own for each in stack.workloads if _asks(each, cluster)]
-    if max_hourly_usd is None or not (stack.groups or managed or asking):
+    asking = [(cluster, each) for cluster in own for each in stack.workloads if _asks(each, cluster) is True]
+    perhaps = [(cluster, each) for cluster in own for each in stack.workloads if _asks(each, cluster) is UNKNOWN]
+    if max_hourly_usd is None or not (stack.groups or managed or asking or perhaps):
         return []
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
@@ -69,6 +70,10 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     if managed and all(violation.not_evaluated for violation in declared):
         what = "whether the cloud makes nodes for all pods, which nothing limits"
         return [*declared, hourly_cost.unknown(managed[0].title, what, managed[0].resource)]
+    if perhaps and all(violation.not_evaluated for violation in declared):
+        cluster, workload = perhaps[0]
+        what = f"whether it selects nodes that the cloud of {cluster.title} makes for pods, which nothing limits"
+        return [*declared, hourly_cost.unknown(workload.title, what, workload.resource)]
     return declared or [
         hourly_cost.unknown(
             f"The {each.what}", "of which node group it sets the maximum", each.resource, reason=_NO_GROUP
@@ -164,9 +169,26 @@ def _sum(costs: list[_Cost]) -> str:
     return f"{'at most ' if at_most else ''}${total:.2f}"
 
 
-def _asks(workload: Workload, cluster: Cluster) -> bool:
+# Of others an operator makes the pods, and may add a selector: what they select is never known.
+_OF_KUBERNETES = (
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Pod",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+)
+
+
+def _asks(workload: Workload, cluster: Cluster) -> Maybe[bool]:
     """Whether the workload's pods ask the cluster's cloud for nodes of its own."""
-    return any((key, value) in cluster.classes for key, values in labels_of(workload) for value in values)
+    if any((key, value) in cluster.classes for key, values in labels_of(workload) for value in values):
+        return True
+    unknown = unknown_labels(workload)
+    anything = workload.kind in _OF_KUBERNETES and unknown_selection(workload)
+    return UNKNOWN if any(anything or key in unknown for key, _ in cluster.classes) else False
 
 
 def _largest(stack: Stack) -> list[_Cost]:
@@ -391,7 +413,7 @@ def _of_open_namespaces(stack: Stack) -> list[Violation]:
         for cluster in stack.clusters
         for each in stack.workloads
         if each.gpus is UNKNOWN or each.gpus > 0
-        if cluster.managed_nodes is True or _asks(each, cluster)
+        if cluster.managed_nodes is True or _asks(each, cluster) is not False
         if not any(_limits(quota, each) for quota in limits)
     ]
     if not pods:
@@ -413,7 +435,7 @@ def _limits(quota: GpuQuota, workload: Workload) -> bool:
 def _granted(stack: Stack) -> list[tuple[str, int]]:
     """The quotas of the namespaces for whose pods a cloud makes the nodes, which then limit their GPUs."""
     managed = any(cluster.managed_nodes is True for cluster in stack.clusters)
-    asking = {each.namespace for cluster in stack.clusters for each in stack.workloads if _asks(each, cluster)}
+    asking = {each.namespace for cluster in stack.clusters for each in stack.workloads if _asks(each, cluster) is True}
     return [
         (quota.namespace, quota.gpus)
         for quota in stack.quotas

@@ -48,14 +48,33 @@ def distinct(stack: Stack) -> Stack:
 
 
 def labels_of(workload: Workload) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The labels that the workload's selector and affinity are about, each with the values that it lists."""
+    """The labels that the workload's selector and affinity are about, each with the values that it lists and that are
+    known."""
+    for key, values in _listed_labels(workload):
+        yield key, tuple(value for value in values if isinstance(value, str))
+
+
+def unknown_labels(workload: Workload) -> set[str]:
+    """The labels of which the workload lists a value that is not known yet."""
+    return {key for key, values in _listed_labels(workload) if any(value is UNKNOWN for value in values)}
+
+
+def unknown_selection(workload: Workload) -> bool:
+    """Whether it is not known yet which labels the workload lists."""
+    terms = [] if workload.affinity is UNKNOWN else _required_terms(workload.affinity)
+    return workload.node_selector is UNKNOWN or workload.affinity is UNKNOWN or UNKNOWN in terms
+
+
+def _listed_labels(workload: Workload) -> Iterable[tuple[str, Sequence[Any]]]:
     if workload.node_selector is not UNKNOWN:
         yield from ((key, (value,)) for key, value in workload.node_selector.items())
     terms = () if workload.affinity is UNKNOWN else _required_terms(workload.affinity)
     for term in terms:
         for expression in items(at(term, "matchExpressions")):
             if isinstance(key := at(expression, "key"), str):
-                yield key, tuple(value for value in items(at(expression, "values")) if isinstance(value, str))
+                values = at(expression, "values")
+                listed: Sequence[Any] = (UNKNOWN,) if values is UNKNOWN else items(values)
+                yield key, listed
 
 
 def selectable(groups: Sequence[NodeGroup]) -> Callable[[Workload], Sequence[NodeGroup]]:
@@ -74,7 +93,8 @@ def selectable(groups: Sequence[NodeGroup]) -> Callable[[Workload], Sequence[Nod
 
     def find(workload: Workload) -> Sequence[NodeGroup]:
         selector = workload.node_selector
-        pairs = () if selector is UNKNOWN else [pair for pair in selector.items() if isinstance(pair[1], str)]
+        listed = {} if selector is UNKNOWN else selector
+        pairs = [(key, value) for key, value in listed.items() if isinstance(value, str)]
         if not pairs:
             return groups
         return [groups[place] for place in sorted(min((having(key, value) for key, value in pairs), key=len))]

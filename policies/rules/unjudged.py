@@ -62,4 +62,5 @@ def unjudged(subject: NotEvaluated, opaque: bool = True) -> list[Violation]:
         message += (
             f" Rules not evaluated: {', '.join(subject.rules[:_LISTED])}{f' and {more} more' if more > 0 else ''}."
         )
-    return [unjudged.violation(message, subject.resource, remedy=subject.unknown_reason.remedy)]
+    later = subject.until_update
+    return [unjudged.violation(message, subject.resource, remedy=subject.unknown_reason.remedy, not_evaluated=later)]

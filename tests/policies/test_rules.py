@@ -74,6 +74,7 @@ ON_GPU_NODES = {
 PLANNED_GPUS = {"k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu": "4"}
 
 CLUSTER = Cluster(name="c", cloud="gke", region="us-central1", secrets_key="k", resource="urn:c")
+OFFERS_CLASS = replace(CLUSTER, classes=(("class", "any"),))
 OTHER_CLUSTER = Cluster(name="d", cloud="gke", region="us-central1", secrets_key="k", resource="urn:d")
 ADMIN = NodeGroup(
     name="admin",
@@ -440,6 +441,16 @@ CASES = {
             "cannot be checked: there is no price",
             limits={"maxHourlyUsd": 100},
         ),
+    ],
+    "pods may select nodes that a cloud makes for them, which nothing limits": [
+        Case("hourly-cost-ceiling", [ADMIN, OFFERS_CLASS, replace(WEB, node_selector=selector)], answer, limits=limits)
+        for limits in ({"maxHourlyUsd": 5},)
+        for selector, answer in (
+            ({"class": "any"}, "nothing limits the number of nodes"),
+            ({"class": UNKNOWN}, "not evaluated"),
+            (UNKNOWN, "not evaluated"),
+            ({"class": "ours", "pool": UNKNOWN}, "allowed"),
+        )
     ],
     "a region is clean by its purchases or by its grid": [
         Case("low-carbon-region", [replace(CLUSTER, carbon=None)], "allowed"),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
-from facts.concepts.unknown import UNKNOWN, at, known_texts
+from facts.concepts.unknown import UNKNOWN, at, texts
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
@@ -63,7 +63,7 @@ def placed(
         where = ".".join(path[1:])
         if f"{where}.tolerations".lstrip(".") in known:
             continue
-        tolerations, selector = tolerations_of(placement.get("tolerations")), known_texts(placement.get("nodeSelector"))
+        tolerations, selector = tolerations_of(placement.get("tolerations")), texts(placement.get("nodeSelector"))
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
         part = where.removeprefix(chart).lstrip(".") or "."

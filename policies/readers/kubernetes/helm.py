@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, known_texts, mapping, whole
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, mapping, texts, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
@@ -68,7 +68,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
             namespace=space,
             kind="DaemonSet",
             tolerations=usual if tolerations is None else tolerations_of(tolerations),
-            node_selector=known_texts(selector) if row["node_selector"] else {},
+            node_selector=texts(selector) if row["node_selector"] else {},
             device_plugin=True,
             resource=declared.urn,
         )
@@ -79,7 +79,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
             namespace=space,
             kind="Deployment",
             tolerations=_AUTOSCALERS_TOLERATE.get(chart, ()) if tolerated is None else tolerations_of(tolerated),
-            node_selector=known_texts(at(values, "nodeSelector")),
+            node_selector=texts(at(values, "nodeSelector")),
             safe_to_evict=True,
             scales_nodes=True,
             idle=autoscalers.idle_of_chart(values if complete else UNKNOWN) if chart == "cluster-autoscaler" else None,
@@ -275,7 +275,7 @@ def _pods(placement: Any, container: Any, count: Any, named: tuple[str, str, str
         gpus=container_gpus(container),
         gpu_resource=gpu_resource_of({"containers": [container]}),
         tolerations=UNKNOWN if shown is UNKNOWN else tolerations_of(shown.get("tolerations")),
-        node_selector=UNKNOWN if shown is UNKNOWN else known_texts(shown.get("nodeSelector")),
+        node_selector=UNKNOWN if shown is UNKNOWN else texts(shown.get("nodeSelector")),
         always=UNKNOWN if replicas is None else replicas,
         keeps_room=True,
         resource=resource,

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from facts.concepts.declared import PodScaler, UnknownReason, Workload
+from facts.concepts.declared import NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
-from policies.readers.kubernetes.chart_values import placed
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, text, texts
+from policies.readers.kubernetes.chart_values import asks, placed
 from policies.readers.kubernetes.parts import never_ends
 from policies.readers.kubernetes.workloads import (
     affinity_of,
@@ -127,6 +127,17 @@ def _workloads_of(declared: Declared, everything: Program) -> Iterable[Declared]
 
 # Kinds whose operator adds the containers, and whether their pods may ask for GPUs.
 _PLACING: Final = {row["kind"]: row["gpus"] for row in rows("readers/kubernetes", "placing")}
+
+
+def _without_pods(value: Any) -> Any:
+    """The value with nothing but a request for GPUs in place of each whole pod, which is read by itself."""
+    if isinstance(value, Mapping):
+        if _is_pod(value):
+            return {GPU_RESOURCE: 1} if asks(value) else {}
+        return {key: _without_pods(part) for key, part in value.items()}
+    return [*map(_without_pods, value)] if isinstance(value, (list, tuple)) else value
+
+
 _UNKNOWN_KIND: Final = UnknownReason(
     "the gate does not know whether the pods of this kind belong to a DaemonSet",
     "Name the taints that it needs to tolerate. Exempt a DaemonSet by name.",
@@ -134,16 +145,18 @@ _UNKNOWN_KIND: Final = UnknownReason(
 
 
 def _placed_anywhere(body: Any, declared: Declared) -> Iterator[Workload]:
-    """Pods that are placed where no container stands. Of most kinds only those that tolerate all taints count:
-    whatever they request, these are on GPU nodes."""
+    """Pods that are placed where no container stands. Of most kinds only those that tolerate all taints count, because
+    whatever they request, these are on GPU nodes; of the others only which nodes they select."""
     own = f"{declared.group}/{declared.kind}"
     gpus = next((answer for pattern, answer in _PLACING.items() if matches(own, pattern)), None)
-    for pods in placed(body, declared.kind, declared.namespace, declared.urn):
+    for pods in placed(_without_pods(body), declared.kind, declared.namespace, declared.urn):
         tolerations = () if pods.tolerations is UNKNOWN else pods.tolerations
         if gpus == "never" or any(each.key is None and each.operator == "Exists" for each in tolerations):
             name = declared.object_name + pods.name.removeprefix(declared.kind)
             reason = _UNKNOWN_KIND if gpus is None else None
             yield replace(pods, name=name, kind=declared.kind, unknown_reason=reason)
+        elif pods.node_selector != {} or pods.affinity is not None:
+            yield replace(pods, kind=declared.kind, tolerations=(), unknown_reason=_UNKNOWN_KIND)
 
 
 def _scaler(declared: Declared) -> Iterator[PodScaler]:
@@ -215,6 +228,25 @@ def _in_group(declared: Declared) -> Iterable[Declared]:
     """``kubernetes:yaml/v2:ConfigGroup``: its objects are no resources while the cluster does not exist yet."""
     return apart(declared, [declared.properties.get("yaml"), declared.properties.get("objs")], {})
 
+
+def read_component(declared: Declared) -> Iterable[Item]:
+    """Components that make objects of files; without a cluster there are none yet, and the gate cannot read the files.
+
+    https://www.pulumi.com/registry/packages/kubernetes/api-docs/yaml/v2/configfile/,
+    https://www.pulumi.com/registry/packages/kubernetes/api-docs/kustomize/v2/directory/
+    """
+    inputs = declared.properties
+    files = any(inputs.get(key) not in (None, "", []) for key in _FILES)
+    unread = files or UNKNOWN in (inputs.get("yaml"), inputs.get("objs"))
+    if unread and not declared.references:
+        yield NotEvaluated(f"{declared.type} '{declared.name}'", _IN_FILES, declared.urn, until_update=True)
+
+
+_FILES: Final = ("directory", "file", "files")
+_IN_FILES: Final = UnknownReason(
+    "the objects in its files are no resources while the cluster does not exist; the update checks them",
+    "Declare them as `objs` of a kubernetes:yaml/v2:ConfigGroup, or read the files yourself.",
+)
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
     "kubernetes:*:*List": in_list,
@@ -374,7 +406,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             gpus=gpus,
             gpu_resource=gpu_resource_of(pod_at.pod if pod_at.whole else {"containers": [pod_at.pod]}),
             tolerations=tolerations_of(placement.get("tolerations", missing)),
-            node_selector=known_texts(placement.get("nodeSelector", missing)),
+            node_selector=texts(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
@@ -534,11 +566,17 @@ def _short(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in path if part not in ("spec", "template", "podTemplate"))
 
 
-GENERIC: Final = (read_custom_resource,)
+GENERIC: Final = (read_custom_resource, read_component)
 
+_OF_FILES: Final = (
+    "kubernetes:kustomize/v2:Directory",
+    "kubernetes:yaml/v2:ConfigFile",
+    "kubernetes:yaml/v2:ConfigGroup",
+)
 _ROLLOUT: Final = "kubernetes:argoproj.io/*:Rollout"
 READERS: Final[Mapping[str, Reader]] = {
     _ROLLOUT: read_rollout,
+    **dict.fromkeys(_OF_FILES, read_component),
     "kubernetes:*.*:*": read_custom_resource,
 }
 
@@ -546,5 +584,5 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
     _ROLLOUT: Referrer(
         refers=lambda declared: at(declared.properties, "spec", "workloadRef") is not None, finds=_workloads_of
     ),
-    "kubernetes:yaml/v2:ConfigGroup": Referrer(refers=lambda _: True, finds=children),
+    **dict.fromkeys(_OF_FILES, Referrer(refers=lambda _: True, finds=children)),
 }

@@ -28,6 +28,7 @@ from facts.concepts.unknown import (
     known_texts,
     mapping,
     text,
+    texts,
     whole,
 )
 from policies.readers.idle import longest_window
@@ -94,7 +95,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         gpus=gpus_of_kind(kind, pod, declared.references),
         gpu_resource=gpu_resource_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
-        node_selector=known_texts(at(pod, "nodeSelector")),
+        node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
         always=_always(kind, declared.properties.get("spec"), pod),
