@@ -142,7 +142,8 @@ def limited(job: TrainingJobSpec, fit: Fit) -> TrainingJobSpec:
     where all nodes of a pool have the same. Jobs that a program declares have no limits: new ones would replace them.
     """
     disks = [pool.disk_mib for pool in fit.pools]
-    memories = [pool.memory_mib if len(pool.nodes.machine_types) == 1 else None for pool in fit.pools]
+    same = [len(pool.nodes.machine_types) == 1 and not pool.scaling.owned for pool in fit.pools]
+    memories = [pool.memory_mib if alike else None for alike, pool in zip(same, fit.pools, strict=True)]
     most_disk, most_memory = (max(filter(None, sizes)) if all(sizes) else None for sizes in (disks, memories))
     return replace(job, most_disk_mib=most_disk, most_memory_mib=most_memory)
 

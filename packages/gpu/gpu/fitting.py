@@ -41,8 +41,11 @@ def misses_of(pod: Object, offer: Offer, *, gpus_alone: bool = False) -> list[Mi
 
 
 def measured(offer: Offer, nodes: Sequence[Object]) -> Offer:
-    """The offer, with what its largest nodes have where it publishes no CPU, memory or disk, as of own machines."""
-    return replace(offer, pools=tuple(_measured(pool, nodes) for pool in offer.pools))
+    """The offer, with what its largest nodes have where it publishes no CPU, memory or disk.
+
+    Of pools of own machines alone: an autoscaler may add larger nodes than those that are up.
+    """
+    return replace(offer, pools=tuple(_measured(pool, nodes) if pool.scaling.owned else pool for pool in offer.pools))
 
 
 def _measured(pool: PoolOffer, nodes: Sequence[Object]) -> PoolOffer:

@@ -72,6 +72,8 @@ def start_of(fit: Fit, request: PodRequest, usage: Usage) -> Start:
         return Start("if-room", "starts at once if a node has room")
     further = -(-(request.workers - room) // fit.pods_per_node)
     most = sum(pool.scaling.max_nodes for pool in fit.pools)
+    if all(pool.scaling.owned for pool in fit.pools) and len(own) < most:
+        return Start("waits", f"{len(own)} of {counted(most, 'machine')} are there, and too few GPUs are free")
     if len(own) + further > most:
         return Start("waits", f"{counted(len(own), 'node')} of at most {most} are up, and too few GPUs are free")
     return Start("minutes", "no node has room" if own else "no node is up")

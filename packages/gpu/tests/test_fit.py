@@ -139,6 +139,63 @@ def test_a_size_that_no_real_node_confirmed_is_named_to_those_who_rely_on_it(
     assert as_json(fit, request_, {})["calculated"] == (["t4-1"] if compared is False else [])
 
 
+UNPUBLISHED: dict[str, Any] = {"milli_cpu": None, "memory_mib": None, "disk_mib": None, "machine_types": ("own",)}
+HAS: dict[str, str] = {"cpu": "15500m", "memory": "62Gi", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "1"}
+TOO_MUCH = [("--memory", "900Gi"), ("--cpus", "64"), ("--disk", "2Ti")]
+LACKS = ["at most 62Gi of memory per pod", "at most 15.5 CPU per pod", "at most 100Gi of ephemeral storage per pod"]
+
+
+@pytest.fixture
+def own_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """A cluster that publishes no sizes, with a machine of 62 GiB and a smaller one."""
+    content = inventory(offer(pool(capacity_type="fixed", max_nodes=2, **UNPUBLISHED)))
+    small, large = ({**READY, "allocatable": {**HAS, **less}} for less in ({"memory": "30Gi"}, {}))
+    content.update({NAMESPACE: {}, "/api/v1/pods": [], "/api/v1/nodes": [node("s", **small), node("l", **large)]})
+    with serving(content) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"lab": url})))
+        yield content
+
+
+@pytest.mark.parametrize(("option", "lacks"), list(zip(TOO_MUCH, LACKS, strict=True)))
+def test_what_no_machine_has_does_not_fit_where_nothing_is_published(
+    gpu: Run, own_machines: dict[str, Any], option: tuple[str, str], lacks: str
+) -> None:
+    """Of own machines and of nodes of others the cluster knows the size, and no autoscaler adds a larger one."""
+    for command in (["fit"], ["fit", "--all"], ["submit", "--image", "x", "--dry-run"], ["submit", "--image", "x"]):
+        code, *printed = gpu(*command, *option, *(["--", "true"] if command[0] == "submit" else []))
+        assert (code, lacks in " ".join(" ".join(printed).split())) == (1, True), command
+    code, out, _ = gpu("fit", "--memory", "62Gi", "--cpus", "15", "--disk", "100Gi")
+    assert (code, "unknown" in out) == (0, False)
+    assert "1 GPU, 15.5 CPU, 62Gi" in gpu("pools")[1]
+
+
+@pytest.mark.parametrize(
+    ("capacity", "because"), [("fixed", "you may not list its nodes"), ("on-demand", "an autoscaler adds its nodes")]
+)
+def test_a_size_that_nobody_knows_is_said_to_be_unknown(
+    gpu: Run, own_machines: dict[str, Any], capacity: str, because: str
+) -> None:
+    """An autoscaler of others may add a larger node than those that are up."""
+    own_machines.update(inventory(offer(pool(capacity_type=capacity, **UNPUBLISHED))))
+    own_machines["/api/v1/nodes"] = 403 if capacity == "fixed" else [node("s", **READY)]
+    for option in TOO_MUCH:
+        code, out, _ = gpu("fit", *option)
+        told = " ".join(out.split())
+        assert (code, f"(t4-1: its size is not published, and {because}: whether " in told) == (0, True), told
+        assert "fits is unknown)" in told
+        assert "its size is not published" in gpu("fit", "--all", *option)[1]
+    assert "its size" not in gpu("fit")[1]
+    assert json.loads(gpu("fit", "--memory", "900Gi", "--json")[1])["fits"][0]["unknownSize"] == ["t4-1"]
+
+
+def test_no_machine_is_provisioned_where_nothing_scales(gpu: Run, own_machines: dict[str, Any]) -> None:
+    own_machines["/api/v1/nodes"] = []
+    assert "provisioning" not in (out := gpu("fit")[1])
+    assert "none of its machines is in the cluster" in " ".join(out.split())
+    (place,) = json.loads(gpu("fit", "--all", "--json")[1])["fits"]
+    assert (place["start"], place["startReason"]) == ("waits", "0 of 2 machines are there, and too few GPUs are free")
+
+
 def test_a_larger_node_for_its_memory_is_known_as_such() -> None:
     (alone,) = fits(offer(LARGE), PodRequest())
     (small, large) = fits(offer(SMALL, LARGE), PodRequest())

@@ -320,12 +320,14 @@ def test_a_size_without_its_unit_is_read_back(size: str, remedy: str) -> None:
         ([{"disk_mib": 900, "memory_mib": 700}, {"disk_mib": 800, "memory_mib": 750}], 900, 750),
         ([{"disk_mib": 900, "memory_mib": 700}, {"disk_mib": None, "memory_mib": None}], None, None),
         ([{"disk_mib": 900, "memory_mib": 700, "machine_types": ("a", "b")}, {"disk_mib": 900}], 900, None),
+        # Own machines of a pool may differ.
+        ([{"disk_mib": 900, "memory_mib": 700, "spot": False, "capacity_type": "fixed"}, {"disk_mib": 900}], 900, None),
     ],
 )
 def test_a_pod_may_use_all_that_the_largest_of_its_pools_leaves(
     sizes: list[dict[str, Any]], disk: int | None, memory: int | None
 ) -> None:
-    there = offer(*(pool(f"t4-1-{number}", spot=not number, **size) for number, size in enumerate(sizes)))
+    there = offer(*(pool(f"t4-1-{number}", **{"spot": not number, **size}) for number, size in enumerate(sizes)))
     fit = place(there, asked())
     assert len(fit.pools) == 2
     most = limited(training_job(asked(), fit, "x", there), fit)

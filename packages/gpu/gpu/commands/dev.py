@@ -18,7 +18,7 @@ from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail
 from gpu.commands.following import states
 from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod, user_of
-from gpu.commands.offer import described, nodes_up, refuse_default_image, request_of
+from gpu.commands.offer import described, nodes_up, offer_of, refuse_default_image, request_of
 from gpu.commands.record import PodOptions, takes
 from gpu.commands.submission import confirm_cluster
 from gpu.folder import IMAGE, pack
@@ -72,7 +72,7 @@ def dev(asked: DevOptions) -> None:
                 EXIT_BAD_INPUT,
             )
         request = request_of(asked, cluster.namespace)
-        offer = cluster.offer()
+        offer = offer_of(cluster)
         fit = place(offer, request)
         if asked.image == IMAGE:
             refuse_default_image(fit)

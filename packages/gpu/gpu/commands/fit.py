@@ -25,14 +25,15 @@ from gpu.commands.following import events_around
 from gpu.commands.offer import (
     as_json,
     by_pool,
-    calculated,
     described,
     hourly_usd,
     list_nodes,
     node_of,
     nodes_for,
     nodes_up,
+    offer_of,
     request_of,
+    unknown_size,
 )
 from gpu.commands.record import WorkerOptions, takes
 from gpu.start import Start, Usage, start_of, waits_for_node
@@ -86,7 +87,7 @@ def fit(asked: FitQuestion) -> None:
         return
     cluster = ClusterClient(asked.context, asked.team)
     request = replace(request, namespace=cluster.namespace)
-    offer = cluster.offer()
+    offer = offer_of(cluster)
     fitting, others = fits(offer, request), misses(offer, request)
     nodes = nodes_up(cluster)
     if asked.json:
@@ -94,7 +95,7 @@ def fit(asked: FitQuestion) -> None:
         print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
     elif fitting:
         for each in fitting:
-            out().print(described(each, request, nodes) + calculated(each, request))
+            out().print(described(each, request, nodes))
     else:
         out().print(str(NothingFits(others)))
         for miss in others[1:]:
@@ -134,6 +135,9 @@ def _compare(request: PodRequest, team: str | None, *, json: bool) -> bool:
     if places:
         out().print(_table(places))
         out().print(escape(_advice(places)))
+        for each in places:
+            if note := unknown_size(each.fit, request, each.nodes):
+                out().print(f"[dim]{escape(each.cluster.context + note)}[/]")
     _print_problems(problems)
     if not places:
         out().print(_NOWHERE)
@@ -155,7 +159,7 @@ def _places(
 def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place | str:
     """Where ``gpu submit`` would put the job in a cluster, or why it fits nowhere."""
     try:
-        offer = cluster.offer()
+        offer = offer_of(cluster)
         if submits and cluster.find(resource_path("v1", "namespaces", cluster.namespace)) is None:
             return f"has no namespace {cluster.namespace}"
         request = replace(request, namespace=cluster.namespace)

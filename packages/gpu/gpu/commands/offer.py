@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Final
 
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, GPU_RESOURCE
-from facts.concepts.offer import PoolOffer, written_pool
+from facts.concepts.offer import Offer, PoolOffer, written_pool
 from facts.concepts.pool import ARCH_LABEL, POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
 from facts.jobs.job import AskError
@@ -17,14 +17,18 @@ from gpu.cluster import ClusterClient, Object
 from gpu.commands import options
 from gpu.commands.common import dollars, out, print_json, table_of
 from gpu.commands.record import PodOptions, WorkerOptions
+from gpu.fitting import measured
 from gpu.start import pool_of
 from gpu.submit import mebibytes, millicores
+
+_SIZES: Final = ("milli_cpu", "memory_mib", "disk_mib")
+"""What pods request of a node beside GPUs: fields of ``PoolOffer`` and of ``PodRequest``."""
 
 
 def pools(context: options.Context = None, json: options.Json = False) -> None:
     """List the GPU pools: what a pod can request, prices, nodes."""
     cluster = ClusterClient(context)
-    offer = cluster.offer()
+    offer = offer_of(cluster)
     nodes = nodes_up(cluster)
     if json:
         counts = {pool.name: None if nodes is None else nodes.get(pool.name, 0) for pool in offer.pools}
@@ -48,6 +52,18 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     console.print(table)
 
 
+def offer_of(cluster: ClusterClient) -> Offer:
+    """The published pools; of own machines, whose size is not published, that of the largest node.
+
+    Raises:
+        ClusterError: as ``ClusterClient.offer``.
+        OfferError: the same.
+    """
+    offer = cluster.offer()
+    unpublished = any(pool.scaling.owned and getattr(pool, name) is None for pool in offer.pools for name in _SIZES)
+    return measured(offer, list_nodes(cluster) or ()) if unpublished else offer
+
+
 def request_of(pod: PodOptions, namespace: str = DEFAULT_NAMESPACE) -> PodRequest:
     """The options as a request of pods in ``namespace``. Raises AskError."""
     return PodRequest(
@@ -64,7 +80,7 @@ def request_of(pod: PodOptions, namespace: str = DEFAULT_NAMESPACE) -> PodReques
 
 
 def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> str:
-    """One line: pools, size, price, and how soon it starts; ``nodes`` as of ``nodes_up``."""
+    """One line: pools, size, price, how soon it starts, and what is not sure; ``nodes`` as of ``nodes_up``."""
     first = fit.pools[0]
     names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd, at_most=fit.price_at_most)}/h per node"
@@ -74,7 +90,8 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     # Of a fallback order the pools' names say which is spot.
     spot = " spot" if all(pool.scaling.spot for pool in fit.pools) else ""
     node = f"{first.gpus.per_node} {first.gpus.type}{spot} per node{_of_teams(first)}"
-    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, request, nodes)}"
+    notes = calculated(fit, request) + unknown_size(fit, request, nodes)
+    return f"{names}: {node}{price}{per_node}{total}{arm}; {_start(fit, request, nodes)}{notes}"
 
 
 def _of_teams(pool: PoolOffer) -> str:
@@ -88,6 +105,30 @@ def calculated(fit: Fit, request: PodRequest) -> str:
         return ""
     names = ", ".join(pool.name for pool in fit.calculated)
     return f" (CPU, memory and disk of {names} are calculated: no real node was compared)"
+
+
+def unknown_size(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> str:
+    """That nobody knows whether a node has what is requested; ``nodes`` as of ``nodes_up``."""
+    pools = _unknown_to(fit, request)
+    if not pools:
+        return ""
+    if not all(pool.scaling.owned for pool in pools):
+        because = "an autoscaler adds its nodes"
+    else:
+        because = "you may not list its nodes" if nodes is None else "none of its machines is in the cluster"
+    asked = [
+        *([f"{request.milli_cpu / 1000:g} CPU"] if request.milli_cpu else []),
+        *([f"{gib(request.memory_mib)} of memory"] if request.memory_mib else []),
+        *([f"{gib(request.disk_mib)} of disk"] if request.disk_mib else []),
+    ]
+    names = ", ".join(pool.name for pool in pools)
+    return f" ({names}: its size is not published, and {because}: whether {', '.join(asked)} fits is unknown)"
+
+
+def _unknown_to(fit: Fit, request: PodRequest) -> list[PoolOffer]:
+    """The pools of which the cluster does not know what the pods request."""
+    asked = [name for name in _SIZES if getattr(request, name)]
+    return [pool for pool in fit.pools if any(getattr(pool, name) is None for name in asked)]
 
 
 def _limits(pool: PoolOffer) -> str:
@@ -111,6 +152,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
         "begins": fit.begins(request.start),
         "largerThanNeeded": fit.larger,
         "calculated": [pool.name for pool in fit.calculated],
+        "unknownSize": [pool.name for pool in _unknown_to(fit, request)],
     }
 
 
@@ -185,6 +227,8 @@ def _start(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> st
     count = sum(nodes.get(pool.name, 0) for pool in fit.pools)
     if count:
         return f"{counted(count, 'node')} up, starts at once if one has room"
+    if all(pool.scaling.owned for pool in fit.pools):
+        return "none of its machines is in the cluster: a job waits until one is"
     return "no node up, provisioning takes some minutes"
 
 

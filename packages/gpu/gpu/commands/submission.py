@@ -38,7 +38,7 @@ from gpu.commands.job_file import (
     refuse_mount,
     variables,
 )
-from gpu.commands.offer import as_json, described, nodes_up, refuse_default_image, request_of
+from gpu.commands.offer import as_json, described, nodes_up, offer_of, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
 from gpu.folder import IMAGE, MOST_BYTES, MOST_READ, FolderArchive, pack
 from gpu.submit import check_notify, check_secrets, create, name_for, notify_manifests, whole_seconds
@@ -219,7 +219,7 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
     archive = _folder(asked, script_of(program), console, build=build)
     pods = request_of(asked)
     target = _target(asked, pods)
-    offer = target.offer()
+    offer = offer_of(target)
     if archive is not None and (asked.dry_run or offer.volume_namespace != target.namespace):
         archive.check(MOST_BYTES)
     request = _job_request(asked, replace(pods, namespace=target.namespace), program, archive)
