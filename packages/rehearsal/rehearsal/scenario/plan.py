@@ -319,7 +319,10 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
         return ()
     resource = pools[0].gpus.resource
     blanket = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}], resource=resource)
-    larger = gpu_pod("larger-node", 1, tolerations=[{"key": SIZE_KEY, "operator": "Exists"}], resource=resource)
+    # Taints that all pools have, as those of spot nodes on AKS: without their toleration it would reach no pool.
+    everywhere = set.intersection(*({taint.key for taint in pool.nodes.taints} for pool in pools))
+    tolerations = [{"key": key, "operator": "Exists"} for key in (SIZE_KEY, *sorted(everywhere - {SIZE_KEY}))]
+    larger = gpu_pod("larger-node", 1, tolerations=tolerations, resource=resource)
     return (
         Submission(
             "blanket-toleration", "a pod with 1 GPU that tolerates every taint", blanket, Refused(("tolerates",))
