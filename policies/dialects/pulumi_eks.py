@@ -25,10 +25,11 @@ def _self_managed(declared: Declared) -> Iterable[Declared]:
         {"key": key, "value": at(taint, "value"), "effect": CLOUD_EFFECTS.get(cast(Effect, str(at(taint, "effect"))))}
         for key, taint in (taints.items() if isinstance(taints, Mapping) else ())
     ]
+    least = coalesce(inputs.get("minSize"), 1)  # the component's defaults
     sizes = {
-        "minSize": coalesce(inputs.get("minSize"), 1),  # the component's defaults
+        "minSize": least,
         "maxSize": coalesce(inputs.get("maxSize"), 2),
-        "desiredSize": coalesce(inputs.get("desiredCapacity"), 0),
+        "desiredSize": coalesce(inputs.get("desiredCapacity"), least),
     }
     properties: dict[str, Any] = {
         "instanceTypes": [inputs.get("instanceType")],

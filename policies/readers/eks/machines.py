@@ -76,7 +76,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
             capacity_type=capacity_type(UNKNOWN if on_demand is UNKNOWN else on_demand == 0),
         ),
         discoverable=_discoverable(tags),
-        initial_nodes=amount(inputs.get("desiredCapacity")),
+        # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html: else its minimum
+        initial_nodes=amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))),
         nodes=replace(
             group.nodes,
             zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),

@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import Minimum, NotEvaluated, Reservation, UnknownReason
+from facts import catalog
+from facts.concepts.declared import Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason, capacity_type
 from facts.concepts.iam import parsed
+from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD, gpus_of
-from policies.readers.eks.template import machines, typed
+from policies.readers.eks.template import TemplateMachines, machines, typed, unknown_reasons_for
+from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Properties, Reader
 from policies.readers.spelling import in_camel_case
 from policies.readers.spelling import parsed as parsed_text
@@ -46,7 +49,8 @@ def _region(inputs: Properties) -> Maybe[str | None]:
 
 
 def read_compute_environment(declared: Declared) -> Iterable[Item]:
-    """``aws:batch/computeEnvironment:ComputeEnvironment`` with a minimum: at least one machine stays."""
+    """``aws:batch/computeEnvironment:ComputeEnvironment``: machines for its jobs up to its maximum of vCPUs; with a
+    minimum at least one machine stays. Those without GPUs are no node group, unless they are nodes of EKS."""
     resources = declared.properties.get("computeResources")
     least = whole(at(resources, "minVcpus"), default=0)
     types = [text(entry) for entry in items(coalesce(at(resources, "instanceTypes"), at(resources, "instanceType")))]
@@ -56,6 +60,45 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
         yield Reservation(
             f"minimum of Batch environment '{declared.name}'", count, kinds.gpus, kinds.first, declared.urn, cloud=CLOUD
         )
+    fargate = str(at(resources, "type")).startswith("FARGATE")
+    if not fargate and (kinds.gpus != 0 or declared.properties.get("eksConfiguration") is not None):
+        yield _of_jobs(declared, kinds, resources)
+
+
+def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> NodeGroup:
+    """The machines at the environment's maximum, of the type that has the most GPUs for its vCPUs: Batch adds the last
+    one whole, and chooses among all.
+
+    https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
+    """
+    known = catalog.of(CLOUD).machines
+    named = [each for each in kinds.types if isinstance(each, str)]
+    listed = [name for name in known.types if name in named or name.partition(".")[0] in named]
+    sizes = {name: machine.vcpus for name in listed if (machine := known.get(name)) is not None}
+    kind = max(sizes, key=lambda name: (_per_vcpu(name, sizes[name]), name), default=kinds.first)
+    vcpus = sizes.get(kind, _FEWEST) if isinstance(kind, str) else _FEWEST
+    most = whole(at(resources, "maxVcpus"))
+    nodes = -(-most // vcpus) if isinstance(most, int) else most
+    return NodeGroup(
+        name=declared.name,
+        cloud=CLOUD,
+        kind="machine",
+        gpus=Gpus(per_node=gpus_of(kind) if kind in sizes else kinds.gpus),
+        scaling=Scaling(max_nodes=nodes, capacity_type=capacity_type(at(resources, "type") == "SPOT")),
+        region=text(declared.properties.get("region")),
+        nodes=Nodes(machine_types=(kind,), zones=(), labels={}),
+        unknown_reasons={} if kind in sizes else unknown_reasons_for(kinds, NOTHING),
+        resource=declared.urn,
+    )
+
+
+_FEWEST: Final = 4
+"""vCPUs that Amazon sells with a GPU: those of g4dn.xlarge."""
+
+
+def _per_vcpu(name: str, vcpus: int) -> float:
+    gpus = gpus_of(name)
+    return gpus / vcpus if isinstance(gpus, int) else 0.0
 
 
 def read_schedule(declared: Declared) -> Iterable[Item]:
