@@ -76,7 +76,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
     resource, sizes = _offered(template, requirements)
     gpus, most = _bounds(sizes, limits, resource)
-    types = _machine_types(template, requirements)
+    types, beside = _machine_types(template, requirements), _beside(template, requirements, resource)
+    types = tuple(each for each in types if all(each not in others for _, others, _ in beside))
     if sizes == ():
         types = types or _named_types(template, requirements)
         most = _most_without_gpus(limits, _seller(template), types)
@@ -115,6 +116,19 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         resource=declared.urn,
     )
     yield pool
+    for other, names, counts in beside if fixed is None else ():
+        # Limits of one resource do not limit machines with the other.
+        gpus, most = _bounds(counts, limits, other)
+        yield replace(
+            pool,
+            name=f"{pool.name} (machines with {other})",
+            gpus=Gpus(per_node=gpus, resource=other),
+            scaling=replace(pool.scaling, max_nodes=most),
+            nodes=replace(pool.nodes, machine_types=names),
+            sold_by=_seller(template),
+            limited_by_gpus=isinstance(_gpu_limit(limits, other), int),
+            unknown_reasons=_limit_unknown_reasons(limits, other),
+        )
     if sizes != () and fixed is None and (others := _other_machines(template, requirements)):
         # Limits of GPUs do not limit them.
         most = _most_without_gpus(limits, _seller(template), others)
@@ -209,13 +223,35 @@ def _offered(template: Any, requirements: Sequence[Any]) -> tuple[str, Maybe[tup
     sizes = _gpu_sizes(template, requirements)
     if _seller(template) == AZURE:
         return resource_of_machines(AZURE, _azure_names(requirements)), sizes
-    named = any(
+    chips = _sizes(requirements, amazon_machines(CHIP_MAKER)) if sizes == () and _names_chips(requirements) else ()
+    return (GPU_RESOURCE, sizes) if chips == () else (RESOURCES[CHIP_MAKER], chips)
+
+
+def _names_chips(requirements: Sequence[Any]) -> bool:
+    return any(
         (at(each, "operator") == "In" and label in _NAMING) or label.startswith("instance-accelerator")
         for each in requirements
         if (label := short_label(at(each, "key")))
     )
-    chips = _sizes(requirements, amazon_machines(CHIP_MAKER)) if sizes == () and named else ()
-    return (GPU_RESOURCE, sizes) if chips == () else (RESOURCES[CHIP_MAKER], chips)
+
+
+def _beside(
+    template: Any, requirements: Sequence[Any], resource: str
+) -> list[tuple[str, tuple[str, ...], tuple[int, ...]]]:
+    """What else pods may request of the pool's machines: the resource, the machines that have it, and how many each."""
+    if _seller(template) == AZURE:
+        named = {name: (resource_of_machines(AZURE, [name]), gpus_of_size(name)) for name in _azure_names(requirements)}
+    elif _seller(template) == AMAZON and resource == GPU_RESOURCE and _names_chips(requirements):
+        chips = amazon_machines(CHIP_MAKER)
+        admitted = [(each[TYPE], count) for each, count in chips if admits(requirements, each) is True]
+        named = {name: (RESOURCES[CHIP_MAKER], count) for name, count in admitted}
+    else:
+        named = {}
+    others: dict[str, dict[str, int]] = {}
+    for name, (other, count) in named.items():
+        if other != resource and isinstance(count, int) and count:
+            others.setdefault(other, {})[name] = count
+    return [(other, tuple(each), tuple(sorted({*each.values()}))) for other, each in others.items()]
 
 
 def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
