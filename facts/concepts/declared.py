@@ -113,6 +113,8 @@ class NodeGroup(Item):
     unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
     """Permanently ``UNKNOWN`` fields of the parts (``gpus_per_node``, ``taints``), with the reason; one that is
     known after the update is not among them. ``gpus_per_node`` of an unlisted type may also be the most there is."""
+    unpriced: tuple[str, ...] = ()
+    """Its machine types of which no price is known, once prices are looked up."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 

@@ -352,19 +352,23 @@ def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[s
     if UNKNOWN in types:
         return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=UNKNOWN))
     prices: list[Price] = []
+    unpriced: list[str] = []
     named = [each.rpartition("/")[2] for each in types if isinstance(each, str)]  # Google's API takes a link, too
     for type in named:
         usd, listed, gpus = own_price(type), _listed(cloud, type), group.gpus.per_node
         if usd is None and listed is not None and listed.gpus == 0 and (gpus is UNKNOWN or gpus > 0):
             # The price of the GPUs beside such a machine is not known.
-            return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=UNKNOWN if gpus is UNKNOWN else None))
+            nodes = replace(group.nodes, dearest_hourly_usd=UNKNOWN if gpus is UNKNOWN else None)
+            return replace(group, nodes=nodes, unpriced=(type,))
         price = _list_price(cloud, region, type, group.scaling.spot is True) if usd is None else _own(usd)
         prices += [] if price is None else [price]
+        unpriced += [type] if price is None else []
     if len(prices) < len(types):
-        return group
+        return replace(group, unpriced=tuple(unpriced))
     dearest = _dearest(group, cloud, named, [price.usd for price in prices])
     at_most = any(price.at_most for price in prices)
-    return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=dearest, price_at_most=at_most))
+    nodes = replace(group.nodes, dearest_hourly_usd=dearest, price_at_most=at_most)
+    return replace(group, nodes=nodes, unpriced=())
 
 
 def priced_reservation(reservation: Reservation, own_price: Callable[[str], float | None]) -> Reservation:

@@ -210,13 +210,13 @@ def _smallest(stack: Stack) -> list[_Cost]:
 class _Cost:
     """What a part of a stack costs an hour: ``UNKNOWN`` until the update, or ``None`` without a price for it.
 
-    ``at_most``: an upper limit. ``priced_by``: what the gate's configuration may have the price of.
+    ``at_most``: an upper limit. ``priced_by``: what the gate's configuration has to have the prices of.
     """
 
     name: str
     usd: Maybe[float | None]
     at_most: bool = False
-    priced_by: str = ""
+    priced_by: tuple[str, ...] = ()
 
 
 def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
@@ -232,9 +232,14 @@ def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
     return _Cost(group.name, usd, group.nodes.price_at_most, _priced_by(group))
 
 
-def _priced_by(group: NodeGroup) -> str:
-    """What a price of the gate's configuration names: the machine type or, without one, the group."""
-    return next((each for each in group.nodes.machine_types if isinstance(each, str)), group.name)
+_FEW_TYPES = 6
+
+
+def _priced_by(group: NodeGroup) -> tuple[str, ...]:
+    """What prices of the gate's configuration name: the machine types without one or, of none or many, the group."""
+    named = [each for each in group.nodes.machine_types if isinstance(each, str)]
+    types = group.unpriced or tuple(named[:1])
+    return types if 0 < len(types) <= _FEW_TYPES else (group.name,)
 
 
 def _cost_reserved(reservation: Reservation) -> _Cost:
@@ -243,7 +248,7 @@ def _cost_reserved(reservation: Reservation) -> _Cost:
     if machines is UNKNOWN or price is UNKNOWN:
         return _Cost(reservation.what, UNKNOWN)
     usd = 0.0 if machines == 0 else None if price is None else price * machines
-    return _Cost(reservation.what, usd, reservation.price_at_most, machine if isinstance(machine, str) else "")
+    return _Cost(reservation.what, usd, reservation.price_at_most, (machine,) if isinstance(machine, str) else ())
 
 
 def _billed_nodes(group: NodeGroup, reserved: int) -> Maybe[int]:
@@ -272,9 +277,12 @@ def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, wha
         )
         return [limited.violation(message, remedy=remedy)]
     if unpriced := [cost for cost in costs if cost.usd is None]:
-        names = ", ".join(dict.fromkeys(f"'{cost.name}' ({cost.priced_by})" for cost in unpriced))
+        names = ", ".join(dict.fromkeys(f"'{cost.name}' ({', '.join(cost.priced_by)})" for cost in unpriced))
         message = f"The stack's {what} cannot be checked: there is no price for {names}; {others}."
-        example = f'"prices": {{"{unpriced[0].priced_by}": …}}'
+        named = ", ".join(
+            f'"{each}": …' for each in dict.fromkeys(each for cost in unpriced for each in cost.priced_by)
+        )
+        example = f'"prices": {{{named}}}'
         remedy = f"Write what one costs an hour into the gate's configuration ({example}), or as hourlyUsd of its pool."
         return [limited.violation(message, remedy=remedy)]
     if unknown := ", ".join(f"'{cost.name}'" for cost in costs if cost.usd is UNKNOWN):
@@ -328,7 +336,7 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
         if gpus and (usd := usd_of_gpus(workload, gpus, stack)) != 0:
             pools = (*stack.groups, *stack.elsewhere)
             group = next((group for group in pools if can_get(workload, group, workload.gpus) is not False), None)
-            priced_by = "" if group is None else _priced_by(group)
+            priced_by = () if group is None else _priced_by(group)
             costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd, priced_by=priced_by))
     return costs
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -56,11 +58,20 @@ def test_they_count(program: list[Declared], prices: dict[str, Any], expected: b
     assert refused(program, **prices) is expected
 
 
-def test_following_the_remedy_works() -> None:
-    stack = view_of(eks()).stack
+@pytest.mark.parametrize(
+    "types",
+    [
+        ["u-3tb1.56xlarge"],
+        ["m5.large", "u-3tb1.56xlarge", "u-6tb1.56xlarge"],  # the first has a price
+        [f"u-{size}tb1.56xlarge" for size in range(3, 13)],
+    ],
+)
+def test_following_the_remedy_works(types: list[str]) -> None:
+    stack = view_of(eks(instanceTypes=types)).stack
     (rule,) = [rule for rule, *_ in OfflineGate(CEILING).rules if rule.id == "hourly-cost-ceiling"]
     (violation,) = rule.check(stack, {"maxHourlyUsd": 10})
     assert not violation.not_evaluated
-    assert "'big' (u-3tb1.56xlarge)" in violation.message
-    assert '"prices": {"u-3tb1.56xlarge": …}' in violation.remedy
-    assert rule.check(parse({"u-3tb1.56xlarge": 5}).applied(stack), {"maxHourlyUsd": 10}) == []
+    named = json.loads(re.findall(r'"prices": ({.*})', violation.remedy.replace("…", "5"))[0])
+    assert f"'big' ({', '.join(named)})" in violation.message
+    assert "m5.large" not in named
+    assert rule.check(parse(named).applied(stack), {"maxHourlyUsd": 10}) == []

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
+from facts import catalog
 from facts.catalog.gpu_machines import GpuMachine, gpu_machines
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, items
 from policies.readers.eks.facts import CLOUD as AMAZON
@@ -19,6 +20,7 @@ GPU_MAKER, CHIP_MAKER = "nvidia", "aws"
 """The first words of the names of GPUs and of Amazon's own chips in the catalogue."""
 _KINDS: Final = ("instance-gpu", "sku-gpu", "instance-accelerator")
 NVIDIA: Final[Mapping[str, str]] = {"instance-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux"}
+MODEL: Final = "instance-gpu-name"
 TYPE: Final = "node.kubernetes.io/instance-type"
 
 Candidate = Mapping[str, str]
@@ -35,6 +37,8 @@ def amazon_machines(maker: str) -> tuple[tuple[Candidate, int], ...]:
 def _candidate(machine: GpuMachine, maker: str) -> Candidate:
     family, _, size = machine.type.partition(".")
     digits = re.search(r"\d+", family)
+    known = catalog.of(AMAZON).machines.get(machine.type)
+    sizes = {"instance-cpu": known.vcpus, "instance-memory": round(known.memory_gib * 1024)} if known else {}
     # https://karpenter.sh/docs/reference/instance-types/
     kind = "instance-gpu" if maker == GPU_MAKER else "instance-accelerator"
     return {
@@ -47,6 +51,8 @@ def _candidate(machine: GpuMachine, maker: str) -> Candidate:
         "kubernetes.io/os": "linux",
         f"{kind}-count": str(machine.gpus),
         f"{kind}-manufacturer": maker,
+        **{label: str(size) for label, size in sizes.items()},
+        **({MODEL: machine.gpu.split("-")[1]} if maker == GPU_MAKER else {}),
     }
 
 
@@ -79,11 +85,20 @@ def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
     if short not in machine or operator == "Exists":
         return True
     value = machine[short]
+    if short == MODEL and operator == "In":
+        return any(map(_is_model(value).fullmatch, listed))
     if operator == "In":
         return value in listed
     if operator == "NotIn":
         return value not in listed
     return _compares(operator, value, listed)
+
+
+@cache
+def _is_model(chip: str) -> re.Pattern[str]:
+    """How Karpenter may call a GPU by Amazon's name of it, of which the catalogue's first word is ``chip``: those of two
+    words ("RTX PRO Server 6000") and of a superchip ("GB200") have several spellings."""
+    return re.compile(rf"{chip}-.*" if chip == "rtx" else f"g?{chip[1:]}" if chip.startswith("gb") else chip)
 
 
 def _compares(operator: Any, value: str, listed: Sequence[str]) -> Maybe[bool]:
