@@ -32,6 +32,14 @@ _DELAYS: Final = (
 # cloud's profile sets both is not documented, so each counts.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
 _THRESHOLDS: Final = ("scale-down-gpu-utilization-threshold", "scale-down-utilization-threshold")
+# Nodes that it may delete at a time: with 0 it deletes none.
+# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/core/scaledown/budgets/budgets.go
+_AT_A_TIME: Final = ("max-empty-bulk-delete", "max-scale-down-parallelism")
+# GPUs of a type below which it deletes no node: TYPE:MIN:MAX, once for each type.
+_TOTAL: Final = "gpu-total"
+# The options of one group, by tags of its own: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+_OPTIONS: Final = re.compile(r"k8s\.io[/_]cluster-autoscaler[/_]node-template[/_]autoscaling-options[/_](.+)")
+_BY_OPTION: Final = {name.replace("-", ""): name for name in ("scale-down-unneeded-time", *_THRESHOLDS)}
 # What Go's programs take for false: https://pkg.go.dev/strconv#ParseBool
 _OFF: Final = ("0", "f", "F", "false", "FALSE", "False")
 _OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -56,12 +64,15 @@ def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | No
     """By flags without dashes → values; ``None`` where the autoscaler's defaults hold."""
     if str(flags.get(_ENABLED)) in _OFF:
         return IdleTime(math.inf, prefix + _ENABLED)
-    for name in _THRESHOLDS:
-        if _is_zero(flags.get(name)):
+    for name in (*_THRESHOLDS, *_AT_A_TIME):
+        if _is_none(flags.get(name)):
             return IdleTime(math.inf, prefix + name)
+    totals = flags.get(_TOTAL)
+    if any(least.strip("0") for least in re.findall(r":(\d+):", "" if totals is UNKNOWN else str(totals))):
+        return IdleTime(math.inf, prefix + _TOTAL)
     delays = [(name, minutes_of(flags.get(name))) for name in _DELAYS]
     known = [(minutes, name) for name, minutes in delays if minutes is not UNKNOWN and minutes is not None]
-    unknown = [name for name in (_ENABLED, *_THRESHOLDS) if flags.get(name) is UNKNOWN]
+    unknown = [name for name in (_ENABLED, *_THRESHOLDS, *_AT_A_TIME, _TOTAL) if flags.get(name) is UNKNOWN]
     unknown += [name for name, minutes in delays if minutes is UNKNOWN]
     if unknown:
         return IdleTime(UNKNOWN, prefix + unknown[0])
@@ -71,9 +82,17 @@ def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | No
     return IdleTime(minutes, prefix + name)
 
 
-def _is_zero(value: Any) -> bool:
+def idle_of_tags(tags: Mapping[str, Any]) -> IdleTime | None:
+    """By the tags of one group, which hold in place of the autoscaler's flags; ``None`` where it has none of these."""
+    matches = ((key, _OPTIONS.fullmatch(key)) for key in tags)
+    named = {_BY_OPTION.get(match[1].lower(), ""): key for key, match in matches if match}
+    times = idle_of_flags({flag: tags[key] for flag, key in named.items()}, "")
+    return None if times is None else IdleTime(times.minutes, f"tag {named[times.where]}")
+
+
+def _is_none(value: Any) -> bool:
     try:
-        return value is not UNKNOWN and value is not None and float(value) == 0
+        return value is not UNKNOWN and value is not None and float(value) <= 0
     except (TypeError, ValueError):
         return False
 

@@ -27,6 +27,7 @@ from policies.readers.eks.template import (
     typed,
     with_registered,
 )
+from policies.readers.idle import idle_of_tags
 from policies.readers.node_registration import shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
@@ -73,6 +74,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     name = declared.named("nodeGroupName")
     spot = inputs.get("capacityType")
     cluster = text(inputs.get("clusterName"))
+    read_by_autoscaler = of_node_group(declared, name, cluster)
     yield replace(
         group,
         name=name,
@@ -91,7 +93,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         ),
         private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
         cluster=cluster,
-        scaling_group=of_node_group(declared, name, cluster),
+        scaling_group=read_by_autoscaler,
+        idle=idle_of_tags(read_by_autoscaler.tags),
     )
     yield from shared_by_boot_data(declared)
     yield from role_of_nodes(declared)

@@ -32,6 +32,7 @@ from policies.readers.eks.template import (
     unknown_reasons_for,
     with_image,
 )
+from policies.readers.idle import idle_of_tags
 from policies.readers.node_registration import NOTHING, shared_by_boot_data
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -63,6 +64,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
     for_pods = _of_kubernetes(tags, template)
     share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
     on_demand = whole(at(inputs, *share), default=100)
+    read_by_autoscaler = scaling_group(_pattern(declared), tags)
     suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
     yield replace(
         group,
@@ -83,7 +85,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
             zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
         ),
         cluster=_cluster(tags),
-        scaling_group=None if for_pods is False else scaling_group(_pattern(declared), tags),
+        scaling_group=None if for_pods is False else read_by_autoscaler,
+        idle=None if for_pods is False else idle_of_tags(read_by_autoscaler.tags),
         unknown_reasons={**group.unknown_reasons, **suspended},
     )
     yield from shared_by_boot_data(declared)

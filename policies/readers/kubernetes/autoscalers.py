@@ -55,7 +55,9 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
 def idle_of(pod: Any) -> IdleTime | None:
     """How long the cluster autoscaler in this pod, of any cloud, leaves idle nodes; ``None`` where it does not say."""
     for flags in _all_flags(pod):
-        return idle_of_flags({name: values[-1] if values else "true" for name, values in flags.items()})
+        last = {name: values[-1] if values else "true" for name, values in flags.items()}
+        totals = {name: " ".join(flags[name]) for name in ("gpu-total",) if name in flags}
+        return idle_of_flags({**last, **totals})
     return None
 
 
