@@ -9,7 +9,7 @@ from typing import Any, Final
 from facts import catalog
 from facts.catalog.gpu_machines import most_gpus
 from facts.catalog.model import Price
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
 
 CLOUD: Final = "gke"
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig: diskSizeGb
@@ -70,7 +70,7 @@ def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Pri
     if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
         return None
     known = cloud.machines.with_gpus(machine, gpu, count) if gpu else cloud.machines.get(machine)
-    size = whole(at(config, "diskSizeGb"), default=_DEFAULT_DISK_GB)
+    size = whole(coalesce(at(config, "bootDisk", "sizeGb"), at(config, "diskSizeGb")), default=_DEFAULT_DISK_GB)
     return (
         None
         if known is None or not isinstance(size, int)
