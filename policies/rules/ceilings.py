@@ -329,7 +329,10 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
     costs: list[_Cost] = []
     for workload in stack.workloads:
         pods = permanent_pods(workload, stack)
-        if workload.gpus is UNKNOWN or pods is UNKNOWN or workload.kind == "DaemonSet":
+        if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
+            continue
+        if pods is UNKNOWN:
+            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", UNKNOWN))
             continue
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)

@@ -219,7 +219,10 @@ def held_for_ever(stack: Stack) -> Iterator[Violation]:
                     f"{workload.title} holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}, whether there "
                 )
                 yield held_for_ever.violation(f"{message}is work or not, {when}.", workload.resource)
-        if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
+        if count == 0 or _keeps_room(workload, stack) is True:
+            continue
+        if count is UNKNOWN:
+            yield held_for_ever.unknown(workload.title, "how many of its pods always run", workload.resource)
             continue
         gpus = count * workload.gpus
         holds = f"always holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}"

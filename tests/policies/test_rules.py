@@ -442,6 +442,11 @@ CASES = {
             limits={"maxHourlyUsd": 100},
         ),
     ],
+    "the number of pods is an output": [
+        Case(rule, but(STACK, train=replace(TRAIN, kind="Deployment", always=always)), answer, limits=limits)
+        for rule, limits in (("idle-cost-ceiling", {"maxIdleUsd": 50}), ("gpu-held-for-ever", {}))
+        for always, answer in ((UNKNOWN, "not evaluated"), (0, "allowed"))
+    ],
     "pods may select nodes that a cloud makes for them, which nothing limits": [
         Case("hourly-cost-ceiling", [ADMIN, OFFERS_CLASS, replace(WEB, node_selector=selector)], answer, limits=limits)
         for limits in ({"maxHourlyUsd": 5},)

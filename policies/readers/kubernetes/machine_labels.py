@@ -96,7 +96,7 @@ def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
 
 @cache
 def _is_model(chip: str) -> re.Pattern[str]:
-    """How Karpenter may call a GPU by Amazon's name of it, of which the catalogue's first word is ``chip``: those of two
+    """How Karpenter may call a GPU of which the catalogue's first word is ``chip``: Amazon's names of those of two
     words ("RTX PRO Server 6000") and of a superchip ("GB200") have several spellings."""
     return re.compile(rf"{chip}-.*" if chip == "rtx" else f"g?{chip[1:]}" if chip.startswith("gb") else chip)
 
