@@ -56,6 +56,12 @@ class InferenceService(pulumi.ComponentResource):
             stack_offer, fit = placed(settings, service)
         except NothingFits as error:
             raise pulumi.RunError(f"workloads.services: {service.name}: {error}") from None
+        if service.min and (ending := _ends(fit)):
+            pulumi.warn(
+                f"workloads.services: {service.name}: min: {service.min} keeps it running, but its nodes end: "
+                f"{ending}. It then waits for others. Choose a gpu of a pool whose nodes stay, or write min: 0",
+                self,
+            )
         bucket = settings.workloads.checkpoints
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
         from_bucket = service.checkpoint is not None and args.checkpoints is not None
@@ -69,6 +75,18 @@ class InferenceService(pulumi.ComponentResource):
             objects.declare(f"{name}-{suffix}", each, self, *args.after)
         objects.declare(f"{name}-scaling", scaling, self, deployment)
         self.register_outputs({"address": self.address})
+
+
+def _ends(fit: Fit) -> str:
+    """When the nodes of its pools end by themselves; nothing if some of them stay."""
+    ends = [
+        f"{pool.name} {hours} hours after their start"
+        if (hours := pool.scaling.max_run_hours) is not None
+        else f"{pool.name} at {pool.ends}"
+        for pool in fit.pools
+        if pool.ends is not None or pool.scaling.max_run_hours is not None
+    ]
+    return ", ".join(ends) if len(ends) == len(fit.pools) else ""
 
 
 def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer, Fit]:

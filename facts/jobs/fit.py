@@ -240,7 +240,9 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
     elif request.gpu is None and ARCH_LABEL in pool.nodes.labels:
         yield f"{pool.gpus.type} with Arm CPUs, on which no image for x86 runs, so a job has to name it"
     if request.gpus > pool.gpus_per_pod:
-        yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
+        shared = " (its GPUs are shared)" if pool.allocatable_gpus > pool.gpus.per_node else ""
+        most = f"{pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod"
+        yield f"at most {most}{shared}, not {request.gpus}"
     if pool.gpus.slice_nodes and request.gpus != pool.gpus.per_node:
         yield f"a pod has all {pool.gpus.per_node} chips of a node, not {request.gpus}"
     if pool.gpus.slice_nodes > 1 and request.workers != pool.gpus.slice_nodes:

@@ -548,8 +548,10 @@ class AgentPools(JoinedCluster, NodePools):
 class Provisioned(node_pools.JoinedNodePools):
     """NodePools with an AKSNodeClass each; Azure runs Karpenter.
 
-    What the owner changes of other pools later changes no node of ours; with another subnet Karpenter makes none:
-    https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking
+    What the owner changes of other pools later changes no class of ours: its nodes would drift, and be replaced
+    (``areStaticFieldsDrifted`` of https://github.com/Azure/karpenter-provider-azure/blob/main/pkg/cloudprovider/drift.go,
+    2026-08). Azure supports no change of a subnet, after which, by its page, Karpenter makes no node:
+    https://learn.microsoft.com/azure/aks/node-auto-provisioning-networking#subnet-drift-behavior
     """
 
     class_as_made = ("spec.vnetSubnetID", "spec.maxPods", "spec.security.encryptionAtHost")

@@ -123,8 +123,23 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
 
 def warnings(settings: Settings) -> list[str]:
     """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods; a namespace
-    of ``access`` may be a misspelled team."""
-    return [str(problem) for problem in (*_admin_room(settings, certain=False), *_members(settings))]
+    of ``access`` may be a misspelled team; a quota may limit what no node offers."""
+    problems = (*_admin_room(settings, certain=False), *_members(settings), *_slices_of_teams(settings))
+    return [str(problem) for problem in problems]
+
+
+def _slices_of_teams(settings: Settings) -> Iterator[Problem]:
+    """Every slice of the cloud's and of the program's device plugins is a GPU; others may offer them by profile."""
+    if any(pool.gpus.drivers == "none" for pool in settings.gpu_pools):
+        return
+    for index, team in enumerate(settings.teams):
+        if team.mig_slices:
+            yield Problem(
+                f"teams[{index}].migSlices",
+                f"limits nothing for '{team.name}': no pool has drivers: none, and all other device plugins offer "
+                "slices as GPUs",
+                "Limit them by gpus, of which each slice is one",
+            )
 
 
 def _members(settings: Settings) -> Iterator[Problem]:
@@ -411,7 +426,8 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
 
 
 def shared_reservations(users: Iterable[tuple[str, Pool]]) -> Iterator[Problem]:
-    """Pools of two machine types, GPUs or zones in one reservation, which has one of each; others may share it.
+    """Pools of two machine types, GPUs or zones in one reservation, which has one of each, or with other days of it;
+    others may share it.
 
     ``users``: a reservation in its one spelling, and a pool on its machines.
     """
@@ -428,6 +444,13 @@ def shared_reservations(users: Iterable[tuple[str, Pool]]) -> Iterator[Problem]:
                 f"'{first.name}' and '{pool.name}' use the reservation '{pool.scaling.reservation}', but are of "
                 f"{machines[0]} and of {machines[1]}",
                 "Give each size a reservation of its own: a reservation holds machines of one type in one zone",
+            )
+        elif pool.scaling.block != first.scaling.block:
+            days = "with other days" if pool.scaling.block and first.scaling.block else "with days and without"
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                f"'{first.name}' and '{pool.name}' use the reservation '{pool.scaling.reservation}', {days}",
+                "Write its first and last day in both if it is a capacity block, in none of them otherwise",
             )
 
 

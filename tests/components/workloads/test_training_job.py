@@ -17,8 +17,8 @@ from facts.jobs.plan import NothingFits, place, training_job
 from facts.jobs.sweep import Sweep
 from tests import recorder
 from tests.components.specs import given
-from tests.components.workloads.stacks import CLOUDS, only
-from tests.stacks import ROOT
+from tests.components.workloads.stacks import CLOUDS, config, only
+from tests.stacks import ROOT, run_with
 
 URL = "s3://bucket"
 JOB = "kubernetes:batch/v1:Job"
@@ -208,6 +208,35 @@ def test_a_warm_floor_costs_and_the_output_says_how_much(cloud: str) -> None:
     assert warm["idleHourlyUsd"] > cold["idleHourlyUsd"] == only(cloud).stack_outputs["cost"]["idleHourlyUsd"]
     assert any("minimum replicas" in note for note in warm["notes"])
     assert not any("minimum replicas" in note for note in cold["notes"])
+
+
+BLOCK = {"name": "cr-0123456789abcdef0", "zone": "us-west-2b", "first": "2099-03-01", "last": "2099-03-08"}
+ENDING = {
+    "gke": {"gpu": "nvidia-l4", "capacity": "flex-start", "flexStart": {"maxRunHours": 2}, "zones": ["us-central1-a"]},
+    "eks": {"gpu": "aws-trainium1", "gpusPerNode": 16, "capacity": "capacity-block", "reservation": BLOCK},
+}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "service", "says"),
+    [
+        ("gke", {"min": 1, "gpu": "l4"}, "its nodes end: pool-1 2 hours after their start"),
+        ("gke", {"min": 0, "gpu": "l4"}, ""),
+        ("gke", {"min": 1, "gpu": "t4"}, ""),
+        ("eks", {"min": 1, "gpu": "trainium1"}, "its nodes end: pool-16 at 2099-03-08T11:00:00Z"),
+    ],
+)
+def test_a_replica_that_always_runs_on_nodes_that_end_is_warned_about(
+    cloud: str, service: dict[str, Any], says: str
+) -> None:
+    written = {"name": "demo", "image": "registry.example/serve:1", **service}
+    stays = {"name": "stays", "gpu": "nvidia-t4", "maxNodes": 2}
+    pools = [{"name": "pool", "maxNodes": 2, **ENDING[cloud]}, stays]
+    network = {"zones": ["us-west-2a", "us-west-2b"]} if cloud == "eks" else {}
+    changed = config(cloud, workloads={"services": [written]}, identities=None, gpuPools=pools, teams=None, **network)
+    text = recorder.warnings(lambda: run_with(changed, "research"))
+    assert says in text
+    assert ("its nodes end" in text) == bool(says)
 
 
 @every_cloud

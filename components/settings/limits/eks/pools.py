@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from typing import Final
 
 from components.settings.fields.problems import Problem
@@ -15,6 +16,9 @@ from facts.catalog.eks import node_tags
 from facts.concepts.pool import Pool
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
+
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-extend.html
+_LONGEST_BLOCK_DAYS: Final = 182
 
 # Driver 595, which only AL2023's image has, and since when: https://github.com/awslabs/amazon-eks-ami/issues/2768
 _NOT_IN_BOTTLEROCKET: Final = frozenset({"g7"})
@@ -128,6 +132,14 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.capacity",
                 f"AWS sells Capacity Blocks of {', '.join(sold)}, not of {machine.type}",
                 f"Write capacity: reserved, and reservation: {pool.scaling.reservation}",
+            )
+        days = (date.fromisoformat(pool.scaling.block.last) - date.fromisoformat(pool.scaling.block.first)).days
+        if days > _LONGEST_BLOCK_DAYS:
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                f"{pool.scaling.block.first} to {pool.scaling.block.last} are {days} days, but a Capacity Block lasts "
+                f"{_LONGEST_BLOCK_DAYS} at most, with its extensions",
+                "Write the days that 'aws ec2 describe-capacity-reservations' prints",
             )
     elif (
         settings.autoscaler == "cluster-autoscaler"

@@ -15,6 +15,7 @@ from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import CapacityType
 from facts.concepts.pool import CLASS_LABEL, Pool
+from facts.concepts.unknown import at
 
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
@@ -30,6 +31,10 @@ _RESERVED_CLASS: Final = re.compile("default|autopilot(-.*)?")
 
 _TPU7X: Final = "tpu7x-"
 
+# https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-confidential-nodes, with G4 since 2026-07-07:
+# https://docs.cloud.google.com/release-notes#July_07_2026
+_CONFIDENTIAL: Final = ("a3-highgpu-1g", "g4-")
+
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
 _COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
@@ -43,8 +48,25 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _placement(settings)
     yield from _too_old(settings)
     yield from _minimum(settings)
+    yield from _confidential(settings)
     for pool in settings.gpu_pools:
         yield from _slice(pool)
+
+
+def _confidential(settings: Settings) -> Iterator[Problem]:
+    """Confidential nodes on machines with GPUs that cannot be such; all nodes are, if those of the cluster are."""
+    whole = at(settings.raw, "confidentialNodes", "enabled") is True
+    for pool in settings.gpu_pools:
+        if not (whole or at(pool.raw, "nodeConfig", "confidentialNodes", "enabled") is True):
+            continue
+        if not pool.nodes.machine_type.startswith(_CONFIDENTIAL):
+            yield Problem(
+                "raw.confidentialNodes" if whole else f"{pool.declared_at}.raw.nodeConfig.confidentialNodes",
+                f"GKE has no confidential nodes of {pool.nodes.machine_type} ({pool.name}), of machines with GPUs only "
+                f"{' and '.join(f'{name}*' if name.endswith('-') else name for name in _CONFIDENTIAL)}",
+                "Leave it out, or choose these machines"
+                + (" and write it in raw.nodeConfig of their pools" if whole else ""),
+            )
 
 
 def _reservations(settings: Settings) -> Iterator[Problem]:

@@ -1,4 +1,5 @@
-"""A team and a namespace of ``access`` that are spelled differently are noted, and nothing else is."""
+"""A team and a namespace of ``access`` that are spelled differently, and quotas of slices that no node offers, are
+noted, and nothing else is."""
 
 from __future__ import annotations
 
@@ -40,16 +41,31 @@ def developers(cloud: str, *namespaces: str) -> dict[str, Any]:
 def test_a_namespace_spelled_almost_as_an_empty_team_is_noted(
     cloud: str, teams: list[str], namespaces: list[str], note: str
 ) -> None:
-    region = catalog.of(cloud).reference_region
+    people = [developers(cloud, *namespaces)]
+    notes = noted(cloud, "access", teams=[{"name": name, "gpus": 1} for name in teams], access=people)
+    assert notes == ([f"access: {note}. Did you mean 'vision'?"] if note else [])
+
+
+@pytest.mark.parametrize("drivers", ["managed", "none"])
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_a_quota_of_slices_needs_a_pool_whose_device_plugin_is_its_user_s(cloud: str, drivers: str) -> None:
+    """MIG by the cloud or by this program offers each slice as a GPU."""
+    pool = {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "drivers": drivers}
+    teams = [{"name": "vision", "gpus": 1, "migSlices": {"1g.5gb": 3}}]
+    notes = noted(cloud, "teams[0].migSlices", gpuPools=[pool], teams=teams)
+    assert ["Limit them by gpus" in note for note in notes] == ([True] if drivers == "managed" else [])
+
+
+def noted(cloud: str, key: str, **keys: Any) -> list[str]:
+    """The warnings at ``key`` of a small stack with these ``keys``."""
+    known = catalog.of(cloud)
+    region = known.reference_region
     written = {
         "cloud": cloud,
         "region": region,
         "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
         "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
-        "teams": [{"name": name, "gpus": 1} for name in teams],
-        "access": [developers(cloud, *namespaces)],
+        **keys,
     }
-    known = catalog.of(cloud)
     project = region if known.account.key.endswith(":region") else account(cloud)
-    notes = [text for text in warnings(load(written, stack="dev", project=project)) if text.startswith("access")]
-    assert notes == ([f"access: {note}. Did you mean 'vision'?"] if note else [])
+    return [text for text in warnings(load(written, stack="dev", project=project)) if text.startswith(key)]
