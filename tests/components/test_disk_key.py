@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.eks.resources.iam import GRANT, TO_START
+from rehearsal.providers.eks.iam import GRANT, TO_START
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered

@@ -14,7 +14,7 @@ import pytest
 from facts.catalog.plugins import plugin_version
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.base.row import Row
+from rehearsal.providers.eks.row import Row
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.resource import SimulatedResource
 from schemas import FOLDER, generate, schema

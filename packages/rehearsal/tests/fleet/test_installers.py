@@ -35,7 +35,7 @@ from rehearsal.fleet.gpu_software import (
 from rehearsal.fleet.machine_types import capacity
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import observed_group
-from rehearsal.providers.eks.resources.groups import efa_devices
+from rehearsal.providers.eks.nodes import efa_devices
 from rehearsal.simulation import Node
 from tests.components import eks_specs, specs
 

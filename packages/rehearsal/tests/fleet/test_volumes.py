@@ -15,7 +15,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet.volumes import Volumes, zone_labels
 from rehearsal.providers.aks import system as aks
-from rehearsal.providers.eks.base import addon_pods
+from rehearsal.providers.eks import system
 from rehearsal.providers.gke import system as gke
 
 DISK = "pd.csi.storage.gke.io"
@@ -208,7 +208,7 @@ NO_DISKS = {"addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": Fal
         pytest.param(gke.system_objects(NO_DISKS, "1.36.0-gke.1000000"), {}, (), id="GKE without the driver"),
         pytest.param(aks.system_objects({}), AKS_CLASSES, ("topology.disk.csi.azure.com/zone",), id="AKS"),
         pytest.param(
-            addon_pods.cluster_storage(), {"gp2": ("kubernetes.io/aws-ebs", "WaitForFirstConsumer")}, (), id="EKS"
+            system.cluster_storage(), {"gp2": ("kubernetes.io/aws-ebs", "WaitForFirstConsumer")}, (), id="EKS"
         ),
     ],
 )

@@ -32,7 +32,7 @@ from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.fleet.nodes import PREFIX, ClusterFacts, NodeTemplate
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.resources.groups import declared_groups
+from rehearsal.providers.eks.nodes import declared_groups
 from rehearsal.simulation import SimulatedNodeGroup
 from tests.yaml_file import read_yaml
 

@@ -12,7 +12,7 @@ from components.clouds.eks import addons
 from components.settings.sections.cluster import ExistingNetwork
 from facts import catalog
 from facts.concepts.iam import AuthorizationRequest, allows, parsed, resource_tags
-from rehearsal.providers.eks.base.addon_pods import workloads
+from rehearsal.providers.eks.system import workloads
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 STACKS = [file for file in (*STACK_FILES, *one_stack.files()) if "gpucluster:cloud: eks" in file.read_text()]
 # https://github.com/pulumi/pulumi-aws-native/tree/43eed3b017fff3b41e0ceeae37ee943afce53275/aws-cloudformation-schema
 HANDLERS: Mapping[str, Mapping[str, Any]] = json.loads((HERE / "handlers.json").read_text())
-RESOURCES = ROOT / "packages/rehearsal/rehearsal/providers/eks/base/resources.yaml"
+RESOURCES = ROOT / "packages/rehearsal/rehearsal/providers/eks/resources.yaml"
 # Operations that are called otherwise than their actions:
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 ACTIONS = {

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks import agent_pool
 from rehearsal.providers.aks import cloud as azure
-from rehearsal.providers.aks import identity as identities
+from rehearsal.providers.aks import iam, node_pool
 from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_default_route, require_nat, subnets_of
 from rehearsal.providers.aks.nodes import is_overlay, karpenter, max_pods, provisions, require_one_autoscaler
 from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_by
@@ -78,7 +77,7 @@ def _own_pool(pending: Pending[azure.Subscription], pool: Properties) -> Propert
     chosen = {
         "currentOrchestratorVersion": _runs(pending),
         "maxPods": max_pods(pending.inputs, pool),
-        "nodeImageVersion": agent_pool.image(pool),
+        "nodeImageVersion": node_pool.image(pool),
         "orchestratorVersion": _runs(pending),
     }
     return merged({**_OWN_POOL, **chosen}, pool)
@@ -101,7 +100,7 @@ def _require(pending: Pending[azure.Subscription]) -> None:
         if problem:
             raise azure.bad_request(problem)
     others = (
-        [pool.inputs for pool in agent_pool.pools_of(pending.cloud, pending.id)] if pending.before is not None else []
+        [pool.inputs for pool in node_pool.pools_of(pending.cloud, pending.id)] if pending.before is not None else []
     )
     named = {pool["name"] for pool in inline_pools(pending.inputs)}
     require_one_autoscaler(
@@ -110,12 +109,12 @@ def _require(pending: Pending[azure.Subscription]) -> None:
     )
     _require_kubelet_identity(pending.cloud, pending.inputs)
     for pool in inline_pools(pending.inputs):
-        agent_pool.require_subnets(pending.cloud, pool, pending.inputs)
-        agent_pool.require_zones(pending.cloud, pool, pending.inputs["location"])
+        node_pool.require_subnets(pending.cloud, pool, pending.inputs)
+        node_pool.require_zones(pending.cloud, pool, pending.inputs["location"])
     # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
     disks = pending.inputs.get("diskEncryptionSetID")
-    agent_pool.require_role(
-        pending.cloud, pending.inputs, disks, identities.READERS, "Microsoft.Compute/diskEncryptionSets/read", disks
+    node_pool.require_role(
+        pending.cloud, pending.inputs, disks, iam.READERS, "Microsoft.Compute/diskEncryptionSets/read", disks
     )
     _require_ranges_apart(pending.cloud, pending.inputs)
     require_nat(pending.cloud, pending.inputs)
@@ -128,7 +127,7 @@ def _require(pending: Pending[azure.Subscription]) -> None:
 
 def _require_pools_of_before(cloud: azure.Subscription, before: Record, inputs: Properties) -> None:
     """400 if an update of a cluster adds a pool, or names versions of only some of its pools."""
-    exist = {last_part(pool.id) for pool in agent_pool.pools_of(cloud, before.id)}
+    exist = {last_part(pool.id) for pool in node_pool.pools_of(cloud, before.id)}
     # Those of a cluster whose start failed are still to come.
     exist |= {str(pool["name"]) for pool in inline_pools(before.inputs)}
     named = {str(pool["name"]) for pool in inline_pools(inputs)}
@@ -143,7 +142,7 @@ def _require_pools_of_before(cloud: azure.Subscription, before: Record, inputs: 
     for pool in inline_pools(inputs):
         record = cloud.find(f"{before.id}/agentPools/{pool['name']}", azure.POOL)
         if record is not None:
-            agent_pool.require_its_size(cloud, record, pool)
+            node_pool.require_its_size(cloud, record, pool)
     if any(pool.get("orchestratorVersion") for pool in inline_pools(inputs)) and exist - named:
         # https://github.com/Azure/ARO-HCP/pull/662
         raise azure.bad_request(
@@ -205,7 +204,7 @@ def _kubelet(pending: Pending[azure.Subscription]) -> Properties:
     cloud, inputs = pending.cloud, pending.inputs
     declared = at(inputs, "identityProfile.kubeletidentity")
     if declared:
-        state = azure.require(cloud, declared["resourceId"], identities.IDENTITY).outputs
+        state = azure.require(cloud, declared["resourceId"], iam.IDENTITY).outputs
         identity = {"clientId": state["clientId"], "objectId": state["principalId"]}
         return {**identity, **without_none(declared)}
     name = f"{inputs['resourceName']}-agentpool"
@@ -220,9 +219,9 @@ def _start(cloud: azure.Subscription, cluster: Record, before: Record | None) ->
         _start_control_plane(cloud, cluster)
     if provisions(cluster.inputs):
         cloud.machines().run_karpenter(cluster.inputs["resourceName"], karpenter(cloud, cluster))
-    if before is not None and (agent_pool.uses_priorities(cluster) or agent_pool.uses_priorities(before)):
-        for pool in agent_pool.pools_of(cloud, cluster.id):
-            agent_pool.start_nodes(cloud, pool)
+    if before is not None and (node_pool.uses_priorities(cluster) or node_pool.uses_priorities(before)):
+        for pool in node_pool.pools_of(cloud, cluster.id):
+            node_pool.start_nodes(cloud, pool)
     return cluster
 
 
@@ -257,8 +256,8 @@ def _maker_is_admin(cloud: azure.Subscription, cluster: Record) -> bool:
     entra = cluster.inputs.get("aadProfile")
     if entra and not entra.get("enableAzureRBAC"):
         return bool(entra.get("adminGroupObjectIDs"))
-    return not entra or identities.has_role(
-        cloud, azure.identifier("caller", cloud.subscription), cluster.id, {identities.RBAC_CLUSTER_ADMIN}
+    return not entra or iam.has_role(
+        cloud, azure.identifier("caller", cloud.subscription), cluster.id, {iam.RBAC_CLUSTER_ADMIN}
     )
 
 
@@ -266,9 +265,9 @@ def _require_kubelet_identity(cloud: azure.Subscription, inputs: Properties) -> 
     kubelet = at(inputs, "identityProfile.kubeletidentity.resourceId")
     if not kubelet:
         return
-    identity = azure.require(cloud, kubelet, identities.IDENTITY)
-    user = azure.require(cloud, inputs["identity"]["userAssignedIdentities"][0], identities.IDENTITY)
-    if not identities.has_role(cloud, user.outputs["principalId"], identity.id, identities.OPERATORS):
+    identity = azure.require(cloud, kubelet, iam.IDENTITY)
+    user = azure.require(cloud, inputs["identity"]["userAssignedIdentities"][0], iam.IDENTITY)
+    if not iam.has_role(cloud, user.outputs["principalId"], identity.id, iam.OPERATORS):
         raise azure.bad_request(
             f"The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
             f"assign kubelet identity. You can grant it on {identity.id}.",
@@ -323,8 +322,8 @@ def _require_link(cloud: azure.Subscription, inputs: Properties) -> None:
             f"Create or update private dns zone failed. Resource 'privatelink.{inputs['location']}.azmk8s.io' was "
             "disallowed by policy.",
         )
-    known = identities.principals_of(cloud, inputs)
-    if not own and not any(identities.has_role(cloud, principal, zone, identities.ZONE_KEEPERS) for principal in known):
+    known = iam.principals_of(cloud, inputs)
+    if not own and not any(iam.has_role(cloud, principal, zone, iam.ZONE_KEEPERS) for principal in known):
         # https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns
         raise azure.api_error(
             HTTPStatus.FORBIDDEN,
@@ -336,7 +335,7 @@ def _require_link(cloud: azure.Subscription, inputs: Properties) -> None:
         network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
         if network is None or (own and not at(network.inputs, "dhcpOptions.dnsServers")):
             continue
-        if not any(identities.has_role(cloud, principal, network.id, identities.NETWORKERS) for principal in known):
+        if not any(iam.has_role(cloud, principal, network.id, iam.NETWORKERS) for principal in known):
             raise azure.api_error(
                 HTTPStatus.FORBIDDEN,
                 "LinkedAuthorizationFailed",
@@ -354,7 +353,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
             "fqdn": _host,
-            "identity": identities.identity_outputs,
+            "identity": iam.identity_outputs,
             "identityProfile": lambda pending: {"kubeletidentity": _kubelet(pending)},
             "kubernetesVersion": lambda pending: pending.inputs.get("kubernetesVersion") or _runs(pending),
             "nodeResourceGroup": _made_in,
@@ -375,8 +374,8 @@ def problems(cloud: azure.Subscription) -> list[str] | None:
 
     def may_use(cluster: str, key: str, _: str) -> bool:
         record = azure.require(cloud, cluster, azure.CLUSTER)
-        known = identities.principals_of(cloud, record.inputs)
-        return any(identities.may_encrypt(cloud, principal, key) for principal in known)
+        known = iam.principals_of(cloud, record.inputs)
+        return any(iam.may_encrypt(cloud, principal, key) for principal in known)
 
     return unreadable(cloud, may_use)
 
@@ -388,7 +387,7 @@ def find_principals(cloud: azure.Subscription) -> dict[str, UserInfo]:
         grant.inputs["principalId"]: UserInfo(
             f"somebody-in-{grant.inputs['principalId']}", (grant.inputs["principalId"],)
         )
-        for grant in cloud.store.all(identities.ROLE_ASSIGNMENT)
+        for grant in cloud.store.all(iam.ROLE_ASSIGNMENT)
         if grant.inputs.get("principalType") == "Group"
         and azure.same(last_part(grant.inputs["roleDefinitionId"]), CLUSTER_USER)
         and any(azure.same(f"/{grant.inputs['scope'].strip('/')}", cluster.id) for cluster in clusters)

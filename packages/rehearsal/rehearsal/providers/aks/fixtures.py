@@ -16,7 +16,7 @@ from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, parse_
 from facts.catalog.aks.resource_ids import IDENTITY as IDENTITY_ID
 from rehearsal.providers.aks.cloud import CLUSTER, GROUP
 from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
-from rehearsal.providers.aks.identity import (
+from rehearsal.providers.aks.iam import (
     CONTRIBUTORS,
     ENCRYPTERS,
     ENCRYPTION_SET,

@@ -12,7 +12,7 @@ from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.nodes import PREFIX, SPOT_KEY, can_mig, is_amd, taint
 from rehearsal.providers.base import Properties, at
-from rehearsal.providers.rules import bad_labels, bad_taints
+from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
 
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
@@ -204,3 +204,16 @@ def _bad_range(path: str, ranges: list[str]) -> str | None:
         except ValueError as error:
             return f"{path}: {error}."
     return None
+
+
+# Keys have no case. What Azure says of a tag that it refuses:
+# https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors
+TAGS: Final = tag_rules(
+    "tags",
+    source="https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations",
+    key=r"(?!(?i:microsoft|azure|windows))[^<>%&\\?/]{1,512}",
+    value=r".{0,256}",
+    most=50,
+    distinct=True,
+    refusal="InvalidTagNameCharacters: The tag name '{key}' is not valid, is there twice, or is one too many.",
+)

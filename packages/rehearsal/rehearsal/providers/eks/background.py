@@ -10,10 +10,10 @@ from typing import Final
 
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.aws_api.server import AUDIENCE, AwsServer
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.cloud import Account
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
-from rehearsal.providers.eks.resources.groups import NODE_GROUP
-from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.network import CLUSTER
+from rehearsal.providers.eks.nodes import NODE_GROUP
 from rehearsal.simulation import Injection
 
 _log = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from ipaddress import IPv4Network
 from components.settings import Settings
 from facts import catalog
 from rehearsal.providers.base import Created, Properties
+from rehearsal.providers.eks import network
 from rehearsal.providers.eks.aws_api.backend import ids_of_the_next, share
-from rehearsal.providers.eks.resources import network
-from rehearsal.providers.eks.resources.groups import NODE_GROUP
-from rehearsal.providers.eks.resources.iam import ATTACHMENT, KEY, ROLE
+from rehearsal.providers.eks.iam import ATTACHMENT, KEY, ROLE
+from rehearsal.providers.eks.nodes import NODE_GROUP
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _OWNER = "210987654321"

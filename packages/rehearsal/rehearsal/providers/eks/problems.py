@@ -16,17 +16,17 @@ import yaml
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
+from rehearsal.providers.eks import scaling_group
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role, Roles, trust_problem
 from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import PREFIX
-from rehearsal.providers.eks.base.account import ADDON, Account, maker
+from rehearsal.providers.eks.cloud import ADDON, Account, maker
+from rehearsal.providers.eks.cluster import ACCESS_ENTRY, maker_is_admin, secrets_key
+from rehearsal.providers.eks.iam import GRANT, KEY, ROLE
 from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.node_joiner import default_route, way
-from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin, secrets_key
-from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
-from rehearsal.providers.eks.resources.iam import GRANT, KEY, ROLE
-from rehearsal.providers.eks.resources.network import CLUSTER, DEFAULT_GROUP
+from rehearsal.providers.eks.network import CLUSTER, DEFAULT_GROUP
+from rehearsal.providers.eks.nodes import NODE_GROUP, declared_groups
 
 _PROGRAMS: Final = yaml.safe_load((Path(__file__).parent / "authorization" / "programs.yaml").read_text("utf-8"))
 _EBS_DRIVER: Final = "kube-system/ebs-csi-controller-sa"

@@ -19,21 +19,20 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError, at
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import Record, Store
-from rehearsal.providers.eks import problems
+from rehearsal.providers.eks import access, cluster, data, events, iam, network, node_pool, problems, scaling_group
 from rehearsal.providers.eks.authorization.identity import Roles
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.aws_api import backend
 from rehearsal.providers.eks.aws_api.backend import answer_in_process
 from rehearsal.providers.eks.aws_api.server import AwsServer
 from rehearsal.providers.eks.background import Background
-from rehearsal.providers.eks.base.account import Account, AwsError, forbidden, maker, not_found
-from rehearsal.providers.eks.base.leftovers import leftovers
-from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
-from rehearsal.providers.eks.base.row import TABLE, Row, refused
+from rehearsal.providers.eks.cloud import Account, AwsError, forbidden, maker, not_found
+from rehearsal.providers.eks.functions import FUNCTIONS
+from rehearsal.providers.eks.leftovers import leftovers
 from rehearsal.providers.eks.machines import instance
-from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
-from rehearsal.providers.eks.resources.functions import FUNCTIONS
-from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.network import CLUSTER
+from rehearsal.providers.eks.request import BY_ARN, parameters, request_of, retag, tags_of
+from rehearsal.providers.eks.row import TABLE, Row, refused
 from rehearsal.providers.eks.rules import REFERENCES, TAGS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
@@ -65,7 +64,7 @@ class AwsProvider(SimulatedProvider[Account]):
     name = "aws"
     cloud_name = "eks"
     folder = "logs"
-    rows = TABLE.rows(data, network, iam, events, cluster, access, node_group, scaling_group)
+    rows = TABLE.rows(data, network, iam, events, cluster, access, node_pool, scaling_group)
     rules_for_all_types = (*TAGS, *REFERENCES)
     functions = FUNCTIONS
     settings = ("region",)

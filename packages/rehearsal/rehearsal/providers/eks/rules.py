@@ -13,9 +13,9 @@ import yaml
 
 from facts.catalog.model import Support
 from rehearsal.providers.base import Properties, at
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import architecture, gpu_resource, instance_type
-from rehearsal.providers.eks.base.row import TABLE
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.machines.instance_types import architecture, gpu_resource, instance_type
+from rehearsal.providers.eks.row import TABLE
 from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, tag_rules
 
 DEFAULT_VERSION: Final = "1.34"
@@ -129,7 +129,7 @@ def _alike(inputs: Properties, account: Account) -> str | None:
 
 @TABLE.check("node-group", "ami-fits-type")
 def _image(inputs: Properties, account: Account) -> str | None:
-    # A template may have an image of its own: node_group.py.
+    # A template may have an image of its own: node_pool.py.
     own = inputs.get("launchTemplate") and not inputs.get("amiType")
     return None if own else image_problem(inputs, account)
 

@@ -15,7 +15,7 @@ from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.gke.nodes import CLASS_LABEL, EFFECTS, PARTITIONS, TPU_MACHINE, gpu_called, slice_nodes
-from rehearsal.providers.rules import bad_labels, bad_taints
+from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
 
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 MAX_LABEL_CHARACTERS: Final = 1024
@@ -412,3 +412,15 @@ def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str |
         if zone not in cloud.catalog.regions.get(region, ()):
             return f'Node location "{zone}" is not a zone of region "{region}" that this rehearsal knows.'
     return None
+
+
+# Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
+TAGS: Final = tag_rules(
+    "resourceLabels",
+    "nodeConfig.resourceLabels",
+    source="https://cloud.google.com/compute/docs/labeling-resources#requirements",
+    key=r"[a-z][a-z0-9_-]{0,62}",
+    value=r"[a-z0-9_-]{0,63}",
+    most=64,
+    refusal="Invalid label '{key}': keys and values are of lower-case letters, digits, '_' and '-'.",
+)

@@ -10,8 +10,8 @@ import pytest
 from facts.catalog import of
 from packages.rehearsal.tests.providers.aks.account import CLUSTER, CLUSTER_ID, POOL, Microsoft, cluster, gpu_pool
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
-from rehearsal.providers.aks.agent_pool import Ranking
 from rehearsal.providers.aks.cloud import Subscription
+from rehearsal.providers.aks.node_pool import Ranking
 from rehearsal.providers.aks.nodes import scale_set
 from rehearsal.providers.cloud import Store
 from rehearsal.providers.pool_order import NAME, priorities, rank

@@ -14,7 +14,7 @@ from packages.rehearsal.tests.providers.eks.tables import table
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.cloud import Store
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.base.account import Account as Aws
+from rehearsal.providers.eks.cloud import Account as Aws
 from rehearsal.simulation import Fleet
 
 VPC = "aws:ec2/vpc:Vpc"

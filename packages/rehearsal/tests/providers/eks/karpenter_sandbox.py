@@ -22,7 +22,7 @@ from rehearsal.cluster.api import Api, Object, condition
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.providers.base import merged
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.cloud import Account
 from tests import recorder
 from tests.components import eks_specs
 

@@ -13,10 +13,10 @@ from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
-from rehearsal.providers.eks.resources.cluster import upgrade
-from rehearsal.providers.eks.resources.functions import FUNCTIONS
+from rehearsal.providers.eks.cluster import upgrade
+from rehearsal.providers.eks.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import support_lasts, version_step
+from rehearsal.providers.eks.system import ADDONS, workloads
 from rehearsal.providers.fixtures import create_fixtures
 from tests.stacks import GROUPS_ALONE_ON_EKS, POOLS_ALONE_ON_EKS
 

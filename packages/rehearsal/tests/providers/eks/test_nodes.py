@@ -14,9 +14,9 @@ from facts.concepts.parts import Gpus
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
-from rehearsal.providers.eks.resources import node_group
-from rehearsal.providers.eks.resources.functions import get_scaling_group
-from rehearsal.providers.eks.resources.groups import declared_groups, is_leaving
+from rehearsal.providers.eks import node_pool
+from rehearsal.providers.eks.functions import get_scaling_group
+from rehearsal.providers.eks.nodes import declared_groups, is_leaving
 
 
 def asg_of(amazon: eks.Amazon, group: Created) -> dict[str, Any]:
@@ -180,8 +180,8 @@ def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version
 
 
 def test_a_cluster_has_as_many_groups_as_an_account_may(amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert node_group.GROUPS_PER_CLUSTER == 30
-    monkeypatch.setattr(node_group, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
+    assert node_pool.GROUPS_PER_CLUSTER == 30
+    monkeypatch.setattr(node_pool, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
     amazon.cluster()
     amazon.admin_group()
     first = amazon.node_group()

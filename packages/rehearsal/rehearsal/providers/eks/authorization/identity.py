@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from facts.concepts.iam import AuthorizationRequest, Document, Value, trusts, unevaluated_operators
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError
+from rehearsal.providers.eks.cloud import Account, AwsError
 from rehearsal.simulation import Fleet
 
 POD_IDENTITY_SERVICE: Final = "pods.eks.amazonaws.com"

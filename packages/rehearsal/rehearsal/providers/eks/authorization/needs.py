@@ -19,9 +19,9 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts import iam
+from rehearsal.providers.eks import scaling_group
 from rehearsal.providers.eks.authorization.identity import Caller, Needs, Operation, Right, Role, Table, only
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.resources import scaling_group
+from rehearsal.providers.eks.cloud import Account, AwsError
 
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 

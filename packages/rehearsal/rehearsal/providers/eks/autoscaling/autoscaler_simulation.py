@@ -12,12 +12,12 @@ from typing import Any, Final
 from typing_extensions import override
 
 from rehearsal.cluster.threads import PollingThread
+from rehearsal.providers.eks import scaling_group
 from rehearsal.providers.eks.authorization.identity import PodIdentityError, Role, Roles
 from rehearsal.providers.eks.autoscaling import cluster_autoscaler
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.cluster import require_cluster
-from rehearsal.providers.eks.resources.groups import DeclaredGroup, declared_groups, is_leaving
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.cluster import require_cluster
+from rehearsal.providers.eks.nodes import DeclaredGroup, declared_groups, is_leaving
 from rehearsal.providers.pool_order import priorities
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 

@@ -27,7 +27,7 @@ from facts.concepts import durations
 from facts.concepts.iam import resource_tags
 from rehearsal.providers.eks.authorization.identity import Caller, Right, Role
 from rehearsal.providers.eks.authorization.needs import refusal
-from rehearsal.providers.eks.resources.groups import DeclaredGroup
+from rehearsal.providers.eks.nodes import DeclaredGroup
 from rehearsal.providers.pool_order import Priorities, rank
 from rehearsal.simulation import Packing, SimulatedNodeGroup
 

@@ -23,7 +23,7 @@ from rehearsal.providers.eks.authorization.identity import Right
 from rehearsal.providers.eks.aws_api import wire
 from rehearsal.providers.eks.aws_api.gaps import GAPS
 from rehearsal.providers.eks.aws_api.gaps.reads import GapError, GapRequest
-from rehearsal.providers.eks.base.account import READS, Account, Answer
+from rehearsal.providers.eks.cloud import READS, Account, Answer
 from rehearsal.tools import cache
 from rehearsal.tools.progress import ToolsError
 

@@ -23,8 +23,8 @@ from rehearsal.providers.eks.authorization import identity as identities
 from rehearsal.providers.eks.authorization.needs import needed, refusal
 from rehearsal.providers.eks.aws_api import backend, wire
 from rehearsal.providers.eks.aws_api.gaps import reads
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.network import CLUSTER
 from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from facts.concepts.pool import Pool
-from rehearsal.providers.eks.base.account import Account, AwsError, CapacityReservation
-from rehearsal.providers.eks.resources.events import scheduled_change, spot_interruption
+from rehearsal.providers.eks.cloud import Account, AwsError, CapacityReservation
+from rehearsal.providers.eks.events import scheduled_change, spot_interruption
 from rehearsal.providers.eks.rules import VERSIONS
 
 BOTTLEROCKET: Final = "1.52.0"

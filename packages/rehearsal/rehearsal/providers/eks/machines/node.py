@@ -25,11 +25,11 @@ import yaml
 from facts.catalog.eks.nodes import FILE_SYSTEM, VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.base import merged as merged_values
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.instance_types import gpu_resource, neuron_devices, nvidia_gpus
+from rehearsal.providers.eks.cloud import Account, AwsError
 from rehearsal.providers.eks.machines.instance import Family, Instance, NodeImage
-from rehearsal.providers.eks.resources.groups import advertiser, efa_devices
-from rehearsal.providers.eks.resources.scaling_group import template
+from rehearsal.providers.eks.machines.instance_types import gpu_resource, neuron_devices, nvidia_gpus
+from rehearsal.providers.eks.nodes import advertiser, efa_devices
+from rehearsal.providers.eks.scaling_group import template
 from rehearsal.simulation import Node
 
 if sys.version_info >= (3, 11):

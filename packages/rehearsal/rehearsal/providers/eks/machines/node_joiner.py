@@ -15,12 +15,12 @@ from typing_extensions import override
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.base import at
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError
+from rehearsal.providers.eks.cloud import Account, AwsError
+from rehearsal.providers.eks.cluster import ACCESS_ENTRY
+from rehearsal.providers.eks.iam import WORKER_POLICIES, is_workers
 from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, published, user_data
 from rehearsal.providers.eks.machines.node import Bootstrap, NodeProblem, UserDataError, bootstrap, node
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
-from rehearsal.providers.eks.resources.iam import WORKER_POLICIES, is_workers
-from rehearsal.providers.eks.resources.network import CLUSTER, subnet
+from rehearsal.providers.eks.network import CLUSTER, subnet
 from rehearsal.simulation import Fleet, Node
 
 _ENTRY_TYPES: Final = ("EC2_LINUX", "EC2")

@@ -16,7 +16,7 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     Installation,
     cluster_autoscaler,
 )
-from rehearsal.providers.eks.resources.groups import DeclaredGroup
+from rehearsal.providers.eks.nodes import DeclaredGroup
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 CLUSTER: Final = "demo"

@@ -17,9 +17,9 @@ from packages.rehearsal.tests.providers.eks.answers import answers
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.background import Background
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.resources.functions import get_scaling_group
-from rehearsal.providers.eks.resources.groups import declared_groups
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.functions import get_scaling_group
+from rehearsal.providers.eks.nodes import declared_groups
 from rehearsal.simulation import SimulatedNodeGroup
 from tests import recorder
 from tests.components import eks_specs

@@ -12,8 +12,8 @@ import pytest
 from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.tables import cases
 from rehearsal.providers.eks.aws_api import backend
-from rehearsal.providers.eks.base.account import CapacityReservation, Supply
-from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
+from rehearsal.providers.eks.cloud import CapacityReservation, Supply
+from rehearsal.providers.eks.events import REBALANCE, deliver, spot_interruption
 
 MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
 OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)

@@ -12,8 +12,8 @@ from packages.rehearsal.tests.providers.eks.account import GRANT, KEY, REGION
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import IMAGE, TAGS, Karpenter
 from packages.rehearsal.tests.tables import cases
-from rehearsal.providers.eks.base.account import AwsError, CapacityReservation, ScheduledEvent
-from rehearsal.providers.eks.resources.iam import TO_START
+from rehearsal.providers.eks.cloud import AwsError, CapacityReservation, ScheduledEvent
+from rehearsal.providers.eks.iam import TO_START
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,7 @@ from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
 from packages.rehearsal.tests.simulated_cluster import eventually, pod
 from rehearsal.cluster.api import Object
 from rehearsal.providers.eks.aws_api.gaps.launch import SPOT_ROLE
-from rehearsal.providers.eks.base.account import CapacityReservation
+from rehearsal.providers.eks.cloud import CapacityReservation
 from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal]

@@ -26,9 +26,9 @@ from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
 )
 from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, eventually, job, pod
 from rehearsal.cluster.api import Object
-from rehearsal.providers.eks.base.account import ScheduledEvent
+from rehearsal.providers.eks.cloud import ScheduledEvent
+from rehearsal.providers.eks.events import spot_interruption
 from rehearsal.providers.eks.machines import instance as machines_reclaim
-from rehearsal.providers.eks.resources.events import spot_interruption
 from rehearsal.scenario.plan import SECONDS as HELD
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import Watcher

@@ -17,10 +17,10 @@ from typing import Any, Final
 from rehearsal.providers.eks.authorization import needs
 from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.reads import DRY_RUN, GapError, GapRequest, publish
-from rehearsal.providers.eks.base.account import Account, AwsError, Market
-from rehearsal.providers.eks.base.instance_types import offered_in
-from rehearsal.providers.eks.base.leftovers import TERMINATED
-from rehearsal.providers.eks.resources.iam import TO_START, may_use
+from rehearsal.providers.eks.cloud import Account, AwsError, Market
+from rehearsal.providers.eks.iam import TO_START, may_use
+from rehearsal.providers.eks.leftovers import TERMINATED
+from rehearsal.providers.eks.machines.instance_types import offered_in
 
 
 def create_placement_group(request: GapRequest) -> Mapping[str, Any]:

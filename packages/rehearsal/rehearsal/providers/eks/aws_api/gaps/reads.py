@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization.identity import Operation, Right
-from rehearsal.providers.eks.base.account import Account, AwsError, CapacityReservation
+from rehearsal.providers.eks.cloud import Account, AwsError, CapacityReservation
 from rehearsal.providers.eks.machines.instance import BOTTLEROCKET, published
 
 

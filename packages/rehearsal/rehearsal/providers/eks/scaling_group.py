@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.request import pairs, parameters
-from rehearsal.providers.eks.base.row import TABLE
+from rehearsal.providers.eks.cloud import Account, AwsError
+from rehearsal.providers.eks.request import pairs, parameters
+from rehearsal.providers.eks.row import TABLE
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
 from rehearsal.providers.resource import Pending
 

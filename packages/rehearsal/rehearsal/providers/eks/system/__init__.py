@@ -17,7 +17,7 @@ import yaml
 
 from rehearsal.providers.resource import manifests
 
-_FOLDER: Final = Path(__file__).with_name("addons")
+_FOLDER: Final = Path(__file__).parent
 _VERSION: Final = re.compile(r"v\d+\.(?P<minor>\d+)\.\d+-eksbuild\.\d+")
 _OLDEST_PROXY: Final = 3
 
@@ -34,8 +34,7 @@ class SystemAddon:
 
 
 ADDONS: Final[Mapping[str, SystemAddon]] = {
-    name: SystemAddon(**facts)
-    for name, facts in yaml.safe_load(_FOLDER.with_suffix(".yaml").read_text("utf-8")).items()
+    name: SystemAddon(**facts) for name, facts in yaml.safe_load((_FOLDER / "addons.yaml").read_text("utf-8")).items()
 }
 BOOTSTRAPPED: Final = tuple(name for name, addon in ADDONS.items() if addon.default)
 

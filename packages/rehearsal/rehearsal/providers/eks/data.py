@@ -6,9 +6,9 @@ import json
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.request import pairs, part
-from rehearsal.providers.eks.base.row import TABLE, document_problem, named_roles, refused
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.request import pairs, part
+from rehearsal.providers.eks.row import TABLE, document_problem, named_roles, refused
 from rehearsal.providers.resource import Pending
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"

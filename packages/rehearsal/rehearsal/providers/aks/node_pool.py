@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from facts.catalog.aks.naming import zone_numbers
 from rehearsal.providers.aks.cloud import CLUSTER, POOL, TABLE, Subscription, api_error, bad_request, require, same
-from rehearsal.providers.aks.identity import CONTRIBUTORS, NETWORKERS, has_role, principals_of
+from rehearsal.providers.aks.iam import CONTRIBUTORS, NETWORKERS, has_role, principals_of
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import (
     POOL_LABEL,

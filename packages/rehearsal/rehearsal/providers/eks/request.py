@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.cloud import Account
 from schemas import Object, Property, schema
 
 BY_ARN: Final = ("ecr", "eks", "events", "logs")

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError, maker, not_found
-from rehearsal.providers.eks.base.addon_pods import default_version
-from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.cluster import require_cluster
-from rehearsal.providers.eks.resources.groups import NODE_GROUP
-from rehearsal.providers.eks.resources.network import CLUSTER, ROUTE_TARGETS, subnet
+from rehearsal.providers.eks import scaling_group
+from rehearsal.providers.eks.cloud import Account, AwsError, maker, not_found
+from rehearsal.providers.eks.cluster import require_cluster
+from rehearsal.providers.eks.network import CLUSTER, ROUTE_TARGETS, subnet
+from rehearsal.providers.eks.nodes import NODE_GROUP
+from rehearsal.providers.eks.system import default_version
 
 Function: TypeAlias = Callable[[Account, Properties], Properties]
 FUNCTIONS: Final[dict[str, Function]] = {}

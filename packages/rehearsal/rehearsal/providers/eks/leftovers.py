@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.cloud import Account
 
 TERMINATED: Final = ("terminated", "shutting-down")
 _SERVICE_LINKED: Final = "/aws-service-role/"

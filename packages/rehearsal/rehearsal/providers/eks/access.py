@@ -11,21 +11,21 @@ import yaml
 
 from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base import addon_pods
-from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
-from rehearsal.providers.eks.base.row import TABLE, refused
-from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, maker_is_admin, require_cluster
-from rehearsal.providers.eks.resources.groups import NODE_GROUP
-from rehearsal.providers.eks.resources.iam import require_role_of_pods
+from rehearsal.providers.eks import system
+from rehearsal.providers.eks.cloud import ADDON, POD_IDENTITY, Account, maker
+from rehearsal.providers.eks.cluster import ACCESS_ENTRY, maker_is_admin, require_cluster
+from rehearsal.providers.eks.iam import require_role_of_pods
+from rehearsal.providers.eks.nodes import NODE_GROUP
+from rehearsal.providers.eks.row import TABLE, refused
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.simulation import UserInfo
 
 
 @TABLE.check("addon", "addon-exists")
 def _exists(inputs: Properties, account: Account) -> str | None:
-    if inputs["addonName"] in addon_pods.ADDONS:
+    if inputs["addonName"] in system.ADDONS:
         return None
-    known = ", ".join(sorted(addon_pods.ADDONS))
+    known = ", ".join(sorted(system.ADDONS))
     return f"InvalidParameterException: Addon {inputs['addonName']} specified is not supported; simulated: {known}"
 
 
@@ -38,7 +38,7 @@ def _configuration(inputs: Properties, account: Account) -> str | None:
         values = None
     if not isinstance(values, dict):
         return "InvalidParameterException: ConfigurationValue provided in request is not a JSON or YAML object"
-    addon = addon_pods.ADDONS.get(inputs["addonName"])
+    addon = system.ADDONS.get(inputs["addonName"])
     unknown = [key for key in values if addon is not None and addon.keys is not None and key not in addon.keys]
     if not unknown:
         return None
@@ -52,7 +52,7 @@ def _addon_requires(pending: Pending[Account]) -> None:
     for association in pending.inputs.get("podIdentityAssociations") or []:
         require_role_of_pods(pending.cloud, association["roleArn"])
     name, version = pending.inputs["addonName"], pending.inputs.get("addonVersion")
-    if version is not None and not addon_pods.version_fits(name, version, _minor(pending)):
+    if version is not None and not system.version_fits(name, version, _minor(pending)):
         reason = f"Addon version specified is not supported: {name} {version} on Kubernetes {_minor(pending)}"
         raise refused(ADDON, "InvalidParameterException", reason)
 
@@ -66,7 +66,7 @@ def _version(pending: Pending[Account]) -> str:
     """The one that is named, or that the add-on has, or the default."""
     had = None if pending.before is None else pending.before.outputs.get("addonVersion")
     named = pending.inputs.get("addonVersion") or had
-    return str(named or addon_pods.default_version(pending.inputs["addonName"], _minor(pending)))
+    return str(named or system.default_version(pending.inputs["addonName"], _minor(pending)))
 
 
 def _arn(pending: Pending[Account], kind: str) -> str:
@@ -93,8 +93,8 @@ def _of_nodes(key: str) -> Callable[[Pending[Account]], Any]:
 def _start(account: Account, record: Record, before: Record | None) -> Record:
     cluster, name = record.inputs["clusterName"], record.inputs["addonName"]
     values = yaml.safe_load(record.inputs.get("configurationValues") or "{}")
-    account.machines().apply_objects(addon_pods.workloads(name, values))
-    if addon_pods.needs_nodes(name):
+    account.machines().apply_objects(system.workloads(name, values))
+    if system.needs_nodes(name):
         wait_for_nodes(account, cluster)
     return record
 
@@ -116,7 +116,7 @@ def wait_for_nodes(account: Account, cluster: str) -> None:
 def installed(account: Account, cluster: str, addon: str) -> bool:
     """Whether a cluster has an add-on, declared or bootstrapped."""
     record = require_cluster(account, cluster)
-    bootstrapped = addon in addon_pods.BOOTSTRAPPED and record.inputs.get("bootstrapSelfManagedAddons", True)
+    bootstrapped = addon in system.BOOTSTRAPPED and record.inputs.get("bootstrapSelfManagedAddons", True)
     return bool(bootstrapped) or account.store.get(ADDON, f"{cluster}:{addon}") is not None
 
 

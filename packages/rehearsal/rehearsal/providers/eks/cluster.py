@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, cluster_storage, workloads
-from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import TABLE, refused
-from rehearsal.providers.eks.resources.iam import require_role
-from rehearsal.providers.eks.resources.network import CLUSTER, subnets
+from rehearsal.providers.eks.cloud import Account, AwsError
+from rehearsal.providers.eks.iam import require_role
+from rehearsal.providers.eks.network import CLUSTER, subnets
+from rehearsal.providers.eks.request import parameters
+from rehearsal.providers.eks.row import TABLE, refused
 from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, support_lasts, version_step
+from rehearsal.providers.eks.system import BOOTSTRAPPED, cluster_storage, workloads
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.simulation import Balancing
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from facts.catalog.model import Machine
-from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.cloud import Account
 
 # Graviton's letter is behind the generation: m7g, c7gn, im4gn, x2gd, g5g, p6e-gb200. Older: a1.
 _ARM: Final = re.compile(r"(a1|[a-z]+\d+(?=[a-z0-9-]*g)[a-z0-9-]*g[a-z0-9-]*)\.")

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.eks.base.addon_pods import addon_namespace
+from rehearsal.providers.eks.system import addon_namespace
 
 Market = Literal["spot", "on-demand"]
 ANY: Final = "*"

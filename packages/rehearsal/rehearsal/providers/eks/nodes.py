@@ -12,13 +12,13 @@ from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.parts import Capacity, Nodes, Scaling
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import architecture, gpu_resource, instance_type
+from rehearsal.providers.eks import scaling_group
+from rehearsal.providers.eks.cloud import Account
 from rehearsal.providers.eks.machines.gpu_parts import parts
-from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.network import SUBNET, subnets
-from rehearsal.providers.eks.resources.scaling_group import types_of
+from rehearsal.providers.eks.machines.instance_types import architecture, gpu_resource, instance_type
+from rehearsal.providers.eks.network import SUBNET, subnets
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.eks.scaling_group import types_of
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 
 EFFECTS: Final[Mapping[str, Effect]] = {

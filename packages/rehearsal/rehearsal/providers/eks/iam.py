@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import TABLE
+from rehearsal.providers.eks.cloud import Account, AwsError
+from rehearsal.providers.eks.request import parameters
+from rehearsal.providers.eks.row import TABLE
 from rehearsal.providers.resource import Pending
 
 ROLE: Final = "aws:iam/role:Role"

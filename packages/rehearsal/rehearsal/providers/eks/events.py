@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import Account, AwsError
-from rehearsal.providers.eks.base.row import TABLE, refused
+from rehearsal.providers.eks.cloud import Account, AwsError
+from rehearsal.providers.eks.row import TABLE, refused
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
 RULE: Final = "aws:cloudwatch/eventRule:EventRule"

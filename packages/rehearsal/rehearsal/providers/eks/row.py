@@ -18,8 +18,8 @@ from typing_extensions import override
 from facts.concepts.unknown import coalesce
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account, AwsError, not_found
-from rehearsal.providers.eks.base.request import parameters, request_of
+from rehearsal.providers.eks.cloud import Account, AwsError, not_found
+from rehearsal.providers.eks.request import parameters, request_of
 from rehearsal.providers.resource import Pending, SimulatedResource, Table
 from rehearsal.providers.rules import Check
 from schemas import schema

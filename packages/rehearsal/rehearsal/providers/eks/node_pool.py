@@ -7,18 +7,18 @@ from typing import Final
 
 from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.instance_types import offered_in
-from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import TABLE, refused
-from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.access import installed
-from rehearsal.providers.eks.resources.cluster import require_cluster
-from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
-from rehearsal.providers.eks.resources.iam import TO_START, WORKER_POLICIES, is_workers, may_use, require_role
-from rehearsal.providers.eks.resources.network import subnets
-from rehearsal.providers.eks.resources.scaling_group import types_of
+from rehearsal.providers.eks import scaling_group
+from rehearsal.providers.eks.access import installed
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.cluster import require_cluster
+from rehearsal.providers.eks.iam import TO_START, WORKER_POLICIES, is_workers, may_use, require_role
+from rehearsal.providers.eks.machines.instance_types import offered_in
+from rehearsal.providers.eks.network import subnets
+from rehearsal.providers.eks.nodes import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
+from rehearsal.providers.eks.request import parameters
+from rehearsal.providers.eks.row import TABLE, refused
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, image_problem
+from rehearsal.providers.eks.scaling_group import types_of
 from rehearsal.providers.resource import Lifecycle, Pending, changed
 
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as

@@ -9,9 +9,9 @@ from typing import Any, Final
 from facts.concepts.unknown import UNKNOWN, items
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.cloud import Record
-from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.request import pairs, parameters, part
-from rehearsal.providers.eks.base.row import TABLE, refused
+from rehearsal.providers.eks.cloud import Account
+from rehearsal.providers.eks.request import pairs, parameters, part
+from rehearsal.providers.eks.row import TABLE, refused
 from rehearsal.providers.resource import Pending
 
 VPC: Final = "aws:ec2/vpc:Vpc"

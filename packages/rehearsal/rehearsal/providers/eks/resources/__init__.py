@@ -1,1 +1,0 @@
-"""The resource types of the program, one module per family, and the provider's functions."""
