@@ -55,7 +55,6 @@ CATALOG: Final = CloudCatalog(
             "group:research@example.com",
             "user:ann@example.com",
             "serviceAccount:ci@my-project.iam.gserviceaccount.com",
-            "principalSet://iam.googleapis.com/locations/global/workforcePools/my-company/group/research",
         ),
         # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
         registry_name=RegistryName(
