@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Final
 from unittest import mock
 
@@ -17,9 +18,10 @@ from components.clouds.aks.joined import JOINING
 from components.cluster_reader import ClusterReader
 from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.looks import roles_for
-from tests import aks_answers, recorder
+from tests import aks_answers
 from tests.aks_answers import RESEARCH, SUBNET, SYSTEM
 from tests.api_server import ApiServer
+from tests.joined import Joined, api_server
 from tests.recorder import Recording
 from tests.stacks import ROOT, run_with
 
@@ -41,35 +43,20 @@ AUTO: Final = {"nodeProvisioningProfile": {"mode": "Auto", "defaultNodePools": "
 PROVISIONED: Final = {**KEYS, "gpucluster:autoscaling": {"autoscaler": "node-auto-provisioning"}}
 
 
+JOINED: Final = Joined(KEYS)
+pools, update, refusal, warnings = JOINED.pools, JOINED.update, JOINED.refusal, JOINED.warnings
+
+
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    api = ApiServer()
-    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+    with api_server() as api:
         yield api
-
-
-def pools(*more: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    (pool,) = KEYS["gpucluster:gpuPools"]
-    return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}, *more]}
 
 
 def on(*others: dict[str, Any], **fields: Any) -> Any:
     """The cluster with these fields, and with ``others`` beside its system pool."""
     cluster = {**copy.deepcopy(RESEARCH), "agentPoolProfiles": [SYSTEM, *others], **fields}
     return mock.patch.object(aks_answers, "CLUSTERS", {"research": cluster, "another": cluster})
-
-
-def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
-    return run_with(dict(keys), "ml", **more)
-
-
-def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    """Why nothing is added."""
-    return recorder.refusal(lambda: update(keys, **more))
-
-
-def warnings(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    return recorder.warnings(lambda: update(keys, **more))
 
 
 def test_it_adds_agent_pools_and_what_belongs_to_them_and_nothing_of_the_cluster(server: ApiServer) -> None:
@@ -339,7 +326,13 @@ def test_a_cluster_without_entra_id_is_reached_with_the_certificate_that_it_give
     with mock.patch.dict(aks_answers.CALLS, {CREDENTIALS: aks_answers.credentials(given)}):
         program = update()
     assert user_of(program)[0] == certificate
-    assert "kubeconfig" in program.only("pulumi:providers:kubernetes").secret_inputs
+    provider = program.only("pulumi:providers:kubernetes")
+    assert "kubeconfig" in provider.secret_inputs
+    page = (ROOT / "docs/pools-on-your-aks-cluster.md").read_text()
+    config = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    exempt, *others = config["no-static-keys"]["exemptions"]
+    assert fnmatchcase(f"{provider.type}::{provider.name}", exempt["resource"])
+    assert not others
 
 
 def test_a_private_cluster_is_tried_by_its_private_name_then_by_the_public_one(server: ApiServer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 from unittest import mock
 
@@ -19,7 +19,7 @@ from facts.catalog.eks import node_tags
 from tests import eks_answers, recorder
 from tests.api_server import ApiServer
 from tests.eks_answers import ACCOUNT, AUTOSCALER, DEPLOYMENTS, DISCOVERY, NODE_GROUPS, SYSTEM, TEMPLATES, autoscaler
-from tests.recorder import Recording
+from tests.joined import Joined, api_server
 from tests.stacks import ROOT, run_with, settings_of
 
 TYPE: Final = "gpucluster:index:GpuPools"
@@ -41,33 +41,19 @@ OTHER_ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/other"
 SCALER: Final = f"{DEPLOYMENTS}/cluster-autoscaler"
 
 
+JOINED: Final = Joined(KEYS)
+pools, update, refusal, warnings = JOINED.pools, JOINED.update, JOINED.refusal, JOINED.warnings
+
+
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The API server of a cluster with cluster-autoscaler, as its chart has it."""
-    api = ApiServer(objects=copy.deepcopy(AUTOSCALER))
-    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+    """With cluster-autoscaler, as its chart has it."""
+    with api_server(AUTOSCALER) as api:
         yield api
-
-
-def pools(**changes: Any) -> dict[str, Any]:
-    (pool,) = KEYS["gpucluster:gpuPools"]
-    return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}]}
 
 
 def existing(**keys: Any) -> dict[str, Any]:
     return {**KEYS, "gpucluster:existingCluster": {"name": "research", **keys}}
-
-
-def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
-    return run_with(dict(keys), "ml", **more)
-
-
-def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    return recorder.refusal(lambda: update(keys, **more))
-
-
-def warnings(keys: Mapping[str, Any] = KEYS) -> str:
-    return recorder.warnings(lambda: update(keys))
 
 
 def deploy(server: ApiServer, **fields: Any) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 from unittest import mock
 
@@ -16,10 +15,10 @@ import yaml
 from components.clouds.eks.joined import JOINING
 from components.gpu_pools import GpuPools, GpuPoolsArgs
 from components.looks import roles_for
-from tests import eks_answers, recorder
+from tests import eks_answers
 from tests.api_server import ApiServer
 from tests.eks_answers import CLASSES, CONTROLLER, DEFAULT, DEPLOYMENTS, GENERAL, KARPENTER, TAGGED, deployment
-from tests.recorder import Recording
+from tests.joined import Joined, add, api_server
 from tests.stacks import ROOT, run_with
 
 TYPE: Final = "gpucluster:index:GpuPools"
@@ -36,36 +35,15 @@ KEYS: Final[dict[str, Any]] = {
 }
 
 
-def add(server: ApiServer, path: str, **fields: Any) -> None:
-    namespace = {"namespace": path.split("/namespaces/")[1].split("/")[0]} if "/namespaces/" in path else {}
-    metadata = {"name": path.rpartition("/")[2], "uid": "theirs", **namespace, **fields.pop("metadata", {})}
-    server.objects[path] = {"metadata": metadata, **copy.deepcopy(fields)}
+JOINED: Final = Joined(KEYS)
+pools, update, refusal, warnings = JOINED.pools, JOINED.update, JOINED.refusal, JOINED.warnings
 
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The API server of a cluster with Karpenter, as its getting started has it."""
-    api = ApiServer(objects=copy.deepcopy(KARPENTER))
-    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+    """With Karpenter, as its getting started has it."""
+    with api_server(KARPENTER) as api:
         yield api
-
-
-def pools(**changes: Any) -> dict[str, Any]:
-    (pool,) = KEYS["gpucluster:gpuPools"]
-    return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}]}
-
-
-def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
-    return run_with(dict(keys), "ml", **more)
-
-
-def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    """Why nothing is added."""
-    return recorder.refusal(lambda: update(keys, **more))
-
-
-def warnings(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    return recorder.warnings(lambda: update(keys, **more))
 
 
 def node_class(server: ApiServer, **spec: Any) -> dict[str, Any]:

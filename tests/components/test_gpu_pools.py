@@ -20,6 +20,7 @@ from facts.catalog import tables
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from tests import gke_answers, recorder
 from tests.api_server import ApiServer, Reader
+from tests.joined import Joined, add, api_server
 from tests.recorder import Recording
 from tests.stacks import ROOT, STACK_FILES, run_program, run_with
 
@@ -38,23 +39,14 @@ KEYS: Final[dict[str, Any]] = {
 }
 
 
+JOINED: Final = Joined(KEYS)
+pools, update, refusal, warnings = JOINED.pools, JOINED.update, JOINED.refusal, JOINED.warnings
+
+
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The cluster's API server."""
-    api = ApiServer()
-    with mock.patch("components.cluster_reader.ClusterReader", api.reader):
+    with api_server() as api:
         yield api
-
-
-def add(server: ApiServer, path: str, **fields: Any) -> None:
-    namespace = {"namespace": path.split("/namespaces/")[1].split("/")[0]} if "/namespaces/" in path else {}
-    metadata = {"name": path.rpartition("/")[2], "uid": "theirs", **namespace, **fields.pop("metadata", {})}
-    server.objects[path] = {"metadata": metadata, **fields}
-
-
-def pools(**changes: Any) -> dict[str, Any]:
-    (pool,) = KEYS["gpucluster:gpuPools"]
-    return {**KEYS, "gpucluster:gpuPools": [{**pool, **changes}]}
 
 
 FABRIC: Final = pools(gpu="nvidia-h200-141gb", gpusPerNode=8, fabric="rdma", capacity="spot", zones=["us-central1-b"])
@@ -63,21 +55,12 @@ FABRIC: Final = pools(gpu="nvidia-h200-141gb", gpusPerNode=8, fabric="rdma", cap
 TPU7X: Final[dict[str, Any]] = {"gpu": "google-tpu7x", "gpusPerNode": 4, "zones": ["us-central1-c"], "hourlyUsd": 50}
 
 
-def update(keys: Mapping[str, Any] = KEYS, **more: Any) -> Recording:
-    return run_with(dict(keys), "ml", **more)
-
-
 def on(*changes: Callable[[dict[str, Any]], None], **fields: Any) -> Any:
     """The cluster with these fields, and changed so."""
     cluster = copy.deepcopy(gke_answers.RESEARCH) | fields
     for change in changes:
         change(cluster)
     return mock.patch.object(gke_answers, "CLUSTERS", [cluster])
-
-
-def refusal(keys: Mapping[str, Any] = KEYS, **more: Any) -> str:
-    """Why nothing is added."""
-    return recorder.refusal(lambda: update(keys, **more))
 
 
 def test_it_adds_pools_and_what_belongs_to_them_and_nothing_of_the_cluster(server: ApiServer) -> None:
@@ -868,10 +851,6 @@ def test_the_gpu_operator_leaves_nodes_alone_unless_a_pool_is_made_for_it(
         return
     labels = update(pools(**pool)).only(POOL).inputs["nodeConfig"]["labels"]
     assert labels.get(OPERANDS) == ("false" if not pool else pool["labels"].get(OPERANDS))
-
-
-def warnings(**more: Any) -> str:
-    return recorder.warnings(lambda: update(**more))
 
 
 def test_an_owner_with_terraform_is_told_before_a_pool_is_added_and_not_again(server: ApiServer) -> None:
