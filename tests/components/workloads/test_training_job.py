@@ -256,3 +256,11 @@ def test_keda_comes_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> 
 def test_a_service_that_fits_no_pool_is_reported_with_its_key(changes: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"workloads.services: demo: no pool fits"):
         with_service("gke", **changes)
+
+
+def test_a_service_is_told_that_shares_of_a_gpu_are_the_reason() -> None:
+    pool = {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "timeSharing": {"clientsPerGpu": 2}}
+    written = {"name": "demo", "image": "registry.example/serve:1", "gpus": 2}
+    changed = config("gke", workloads={"services": [written]}, identities=None, gpuPools=[pool], teams=None)
+    with pytest.raises(Exception, match=r"at most 1 GPU per pod \(its GPUs are shared\), not 2"):
+        run_with(changed, "research")

@@ -150,7 +150,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form(
         keys=("security.nodeIdentity",),
         written=re.compile(r"[a-z0-9-]{6,30}@[a-z0-9.:-]+\.iam\.gserviceaccount\.com"),
-        is_not="the e-mail address of a service account for nodes alone",
+        is_not="the e-mail address of a service account for nodes alone, whose name has 6 to 30 characters",
         remedy="Write for example gpu-nodes@my-project.iam.gserviceaccount.com",
     ),
     # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster. Of a
