@@ -16,6 +16,7 @@ import yaml
 config = pulumi.Config()
 region = config.require("region")
 zones = [zone.rpartition("-")[2] for zone in config.require_object("zones")]
+provisioned = config.get("autoscaler") == "node-auto-provisioning"
 client = azure.authorization.get_client_config()
 
 group = azure.resources.ResourceGroup("company", resource_group_name=config.require("resourceGroup"), location=region)
@@ -63,6 +64,7 @@ cluster = azure.containerservice.ManagedCluster(
     network_profile={"network_plugin": "azure", "network_plugin_mode": "overlay"},
     oidc_issuer_profile={"enabled": True},
     security_profile={"workload_identity": {"enabled": True}},
+    node_provisioning_profile={"mode": "Auto", "default_node_pools": "None"} if provisioned else None,
     agent_pool_profiles=[
         {
             "name": "system",
@@ -83,10 +85,9 @@ inference = azure.containerservice.AgentPool(
     mode="User",
     vm_size="Standard_NV36ads_A10_v5",
     os_type="Linux",
-    enable_auto_scaling=True,
+    # Node auto-provisioning knows no agent pool that scales by itself.
+    **({} if provisioned else {"enable_auto_scaling": True, "min_count": 1, "max_count": 2}),
     count=1,
-    min_count=1,
-    max_count=2,
     availability_zones=zones[:1],
     vnet_subnet_id=subnet.id,
     node_labels={"company.example/tier": "inference"},

@@ -56,6 +56,7 @@ def _cluster(settings: Settings, name: str, group: str) -> Generator[tuple[str, 
     """It is in a network of Azure's, and admits an office."""
     yield GROUP, {"resourceGroupName": group, "location": settings.region}
     system = {"name": "system", "mode": "System", "count": 2, "vmSize": "Standard_D4s_v5", "osType": "Linux"}
+    provisioned = settings.autoscaler == "node-auto-provisioning"
     yield (
         CLUSTER,
         {
@@ -71,6 +72,7 @@ def _cluster(settings: Settings, name: str, group: str) -> Generator[tuple[str, 
             "oidcIssuerProfile": {"enabled": True},
             "securityProfile": {"workloadIdentity": {"enabled": True}},
             "agentPoolProfiles": [system],
+            **({"nodeProvisioningProfile": {"mode": "Auto", "defaultNodePools": "None"}} if provisioned else {}),
         },
     )
 

@@ -34,6 +34,23 @@ def test_what_a_stack_names_exists_before_it_runs(tmp_path: Path) -> None:
         azure.invoke(LOOK_UP, {**PLACE, "virtualNetworkName": "other"})
 
 
+@pytest.mark.parametrize("autoscaler", ["managed", "node-auto-provisioning"])
+def test_a_cluster_that_a_stack_names_scales_as_the_stack_file_says(tmp_path: Path, autoscaler: str) -> None:
+    azure = AzureNativeProvider(tmp_path / "cloud", None)
+    written = yaml.safe_load((ROOT / "examples" / "aks-existing-cluster.yaml").read_text())
+    written["config"]["gpucluster:autoscaling"] = {"autoscaler": autoscaler}
+    stack = tmp_path / "Pulumi.lab.yaml"
+    stack.write_text(yaml.safe_dump(written))
+    create_fixtures(stack, azure)
+    azure.configure({"subscriptionId": "00000000-0000-0000-0000-000000000000"})
+    cluster = azure.invoke(
+        "azure-native:containerservice:getManagedCluster",
+        {"resourceGroupName": "platform", "resourceName": "research"},
+    )
+    provisioned = (cluster.get("nodeProvisioningProfile") or {}).get("mode") == "Auto"
+    assert provisioned == (autoscaler == "node-auto-provisioning")
+
+
 def test_data_of_its_own_subscription_exists_and_other_subscriptions_are_not_read(tmp_path: Path) -> None:
     own = "00000000-0000-0000-0000-000000000000"
     data = "/resourceGroups/data/providers/Microsoft.Storage/storageAccounts/lab/blobServices/default/containers"
