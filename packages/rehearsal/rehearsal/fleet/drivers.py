@@ -234,11 +234,16 @@ class Drivers(PollingThread):
         stopped = [*self._given_up.values()].count(group) >= _MOST_UNREADY
         if name in self._given_up or (known and (stopped or not late)):
             return
-        for claim in claims_of(self._api, labelSelector=f"{GROUP_LABEL}={group}") if group else ():
+        claims = claims_of(self._api, labelSelector=f"{GROUP_LABEL}={group}") if group else []
+        for claim in claims:
             status = claim.get("status") or {}
             if status.get("nodeName") == name:
                 path = f"{claim_path(claim['metadata']['name'])}/status"
                 self._api.merge_if_there(path, {"status": {"allocatable": dict.fromkeys(_GPUS)}})
+                break
+        else:
+            if claims:
+                return  # Karpenter notes the node's name in its claim a moment after it has taken its taint off
         self._given_up[name] = group
 
     def _complain(self, node: Object, kind: _Kind, reason: str) -> None:

@@ -35,13 +35,17 @@ RECORDED: Final = Path(__file__).with_name("recorded_situations.yaml")
 QUIET_SECONDS: Final = 5.0
 PRIORITIES: Final = {"expendable": -20, "low": -1}
 _FLAGS: Final = ("--balance-similar-node-groups=true", "--balancing-ignore-label=gpucluster.dev/pool")
+_UNNEEDED_MINUTES: Final = 3600
+"""Here groups grow: no idle node goes while slower situations are played, nor is one started in its place."""
 _ENOUGH_SECONDS: Final = 240.0
 """For a real autoscaler, which may do something else than the table says."""
 
 
 @contextmanager
 def played(folder: Path, *, patience: float = 600.0) -> Iterator[Running]:
-    """All situations, played until what should run runs, or ``patience`` has passed, and nothing changes any more."""
+    """All situations, played until what should run runs and who waits has heard why, or ``patience`` has passed, and
+    nothing changes any more."""
+    heard = {lane: set(recorded["said"]) for lane, recorded in _recorded().items()}
     with running_fleet(folder) as running:
         api = running.api
         for name, value in PRIORITIES.items():
@@ -62,8 +66,8 @@ def played(folder: Path, *, patience: float = 600.0) -> Iterator[Running]:
                 api.create(PODS, pod_of_row(lane, name))
         deadline = time.monotonic() + patience
         eventually(
-            "what should run runs",
-            lambda: all(_runs(api, lane) for lane in GROWS) or time.monotonic() > deadline,
+            "what should run runs, and who waits has heard why",
+            lambda: all(_runs(api, lane, heard[lane]) for lane in GROWS) or time.monotonic() > deadline,
             patience + 60.0,
         )
         eventually("nothing changes any more", lambda: _quiet(api))
@@ -100,7 +104,8 @@ def group_of_row(lane: str, name: str) -> SimulatedNodeGroup:
     fields |= {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
     if "taints" in fields:
         fields["taints"] = tuple(Taint(**each) for each in fields["taints"])
-    return gpu_group(full, gpus, machine=shape, labels=labels, autoscaler_flags=_FLAGS, **fields)
+    fixed: dict[str, Any] = {"autoscaler_flags": _FLAGS, "unneeded_minutes": _UNNEEDED_MINUTES}
+    return gpu_group(full, gpus, machine=shape, labels=labels, **fixed, **fields)
 
 
 def agents_of_row(lane: str) -> Object:
@@ -141,13 +146,21 @@ def _quiet(api: Api) -> bool:
     return there() == before
 
 
-def _runs(api: Api, lane: str) -> bool:
+def _recorded() -> dict[str, Any]:
+    """By lane, what became of a situation with the real program."""
+    grown = read_yaml(RECORDED)["grows"]
+    return {lane: grown[each["situation"]] for lane, each in GROWS.items()}
+
+
+def _runs(api: Api, lane: str, heard: set[str]) -> bool:
     each = GROWS[lane]
     if "in_vain" in each:
         return True
     expected = each.get("nodes") or {}
     grown = all(len(nodes(api, f"{lane}-{name}")) >= count for name, count in expected.items())
-    return grown and all(group_of(api, f"{lane}-{name}") is not None for name in each.get("runs", ()))
+    run = grown and all(group_of(api, f"{lane}-{name}") is not None for name in each.get("runs", ()))
+    # An autoscaler tells a pod nothing while a node that may take it is still starting.
+    return run and ("differs" in each or heard <= set(outcome(api, lane)["said"]))
 
 
 def _grown() -> dict[str, Any]:

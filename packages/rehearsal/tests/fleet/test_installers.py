@@ -277,6 +277,7 @@ class Expected:
             for name in names
         ]
         self.offers = {name: {"cpu": "4", "nvidia.com/gpu": "1", NEURON: "1"} for name in names}
+        self.noted = True
 
     def list(self, path: str, **query: Any) -> list[Object]:
         return self.nodes if path.endswith("nodes") else []
@@ -288,8 +289,9 @@ class Expected:
         )
         return {
             "items": [
-                {"metadata": {"name": f"claim-{name}"}, "status": {"nodeName": name, "allocatable": offer}}
+                {"metadata": {"name": f"claim-{name}"}, "status": {**noted, "allocatable": offer}}
                 for name, offer in self.offers.items()
+                for noted in [{"nodeName": name} if self.noted else {}]
             ]
         }
 
@@ -319,6 +321,15 @@ def test_what_an_autoscaler_expects_of_nodes_without_gpus(
         drivers.look()
     assert sum("nvidia.com/gpu" not in offer for offer in api.offers.values()) == without
     assert all(offer["cpu"] == "4" and offer[NEURON] == "1" for offer in api.offers.values())
+
+
+def test_a_node_that_its_claim_does_not_name_yet_is_expected_without_gpus_a_moment_later() -> None:
+    """Karpenter takes its taint off a node before it notes in the claim which node that is."""
+    api: Any = Expected(1, {})
+    drivers = Drivers(api, lambda _: None)
+    for api.noted in (False, True):
+        drivers.look()
+    assert api.offers == {"n0": {"cpu": "4", NEURON: "1"}}
 
 
 def test_only_aws_s_plugin_offers_its_chips() -> None:
