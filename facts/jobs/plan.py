@@ -13,7 +13,7 @@ from facts.concepts.namespaces import owner_of
 from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, PoolOffer, TeamOffer
 from facts.concepts.parts import NO_FABRIC, Fabric
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
-from facts.jobs.job import SHARED, AskError, JobRequest, TrainingJobSpec
+from facts.jobs.job import CHECKPOINTS, SHARED, AskError, JobRequest, TrainingJobSpec
 
 _USUAL_GRACE: Final = 30
 _RETRIES_OF_WORKERS: Final = 3
@@ -162,16 +162,23 @@ def short_nodes(asked: JobRequest, fit: Fit) -> str | None:
 
 
 def lost_work(job: TrainingJobSpec, fit: Fit, offer: Offer) -> str | None:
-    """What a reclaimed spot node costs a job without checkpoints of the stack; ``None``: it has them, or no spot."""
-    if job.checkpoints is not None or not any(pool.scaling.spot for pool in fit.pools):
+    """What a reclaimed spot node costs a job; ``None``: no spot. Checkpoints of the stack do not save themselves."""
+    place = CHECKPOINTS if job.checkpoints is not None else SHARED if job.volume else "a bucket"
+    again = "its pod then starts again from the beginning, unless the program continues from what it saved in"
+    return _if_reclaimed(f"{again} {place}", job, fit, offer)
+
+
+def lost_files(job: TrainingJobSpec, fit: Fit, offer: Offer) -> str | None:
+    """The same of a container for shells."""
+    return _if_reclaimed(f"its files{f' outside of {SHARED}' if job.volume else ''} are then lost", job, fit, offer)
+
+
+def _if_reclaimed(loss: str, job: TrainingJobSpec, fit: Fit, offer: Offer) -> str | None:
+    if not any(pool.scaling.spot for pool in fit.pools):
         return None
-    place = SHARED if job.volume else "a bucket"
     on_demand = fits(offer, replace(PodRequest(**{each: getattr(job, each) for each in _REQUESTED}), spot=False))
     otherwise = "; --no-spot avoids that" if on_demand else ""
-    return (
-        "the cloud may reclaim a spot node at any time: its pod then starts again from the beginning, unless the "
-        f"program continues from what it saved in {place}{otherwise}"
-    )
+    return f"the cloud may reclaim a spot node at any time: {loss}{otherwise}"
 
 
 def _life(pool: PoolOffer, start: str) -> float | None:

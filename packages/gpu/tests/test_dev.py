@@ -88,6 +88,7 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     assert code == 0
     assert "dev ends after 10m without use, at the latest after 2h" in err
     assert "VS Code attaches to pod dev-… in default" in err
+    assert "spot" not in err
     place = ["kubectl", "--context", "here", "--namespace", "default"]
     assert executed[:9] == [*place, "exec", "-it", "dev-x", "--"]
     job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")
@@ -100,6 +101,12 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     executed.clear()
     code, _, err = gpu("dev")
     assert (code, err, executed[5]) == (0, "", "exec"), "nothing is created"
+
+
+def test_who_edits_files_on_a_spot_node_is_told_that_they_may_be_lost(gpu: Run, executed: list[str]) -> None:
+    code, _, err = gpu("dev")
+    told = "the cloud may reclaim a spot node at any time: its files are then lost; --no-spot avoids that"
+    assert (code, told in " ".join(err.split())) == (0, True), err
 
 
 def test_without_a_terminal_no_container_is_made_and_one_that_is_there_reads_commands(

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from typer.main import get_command
 
 from facts.concepts.offer import from_config_map
 from gpu.cli import app
-from gpu.commands import fit, submission
+from gpu.cluster import Reply
+from gpu.commands import dev, fit, submission
 from gpu.commands import offer as pools
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.readme import CLOUDS, README, Session, comparable
@@ -52,10 +54,11 @@ class Documented(FakeCluster):
 
 
 @pytest.mark.parametrize("session", [README, *CLOUDS.values()], ids=lambda session: session.stack.stem)
-def test_sessions_show_the_pools_that_their_stack_publishes(
-    session: Session, gpu: Run, monkeypatch: pytest.MonkeyPatch
+def test_sessions_show_what_their_stack_publishes(
+    session: Session, gpu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The commands that need no node; a rehearsal repeats the others."""
+    """The commands that need no node, and of those that submit what they print before the job is there; a rehearsal
+    repeats all of them."""
     maps = run_program(session.stack).of_type("kubernetes:core/v1:ConfigMap")
     (published,) = (each.inputs for each in maps if "offer.json" in each.inputs["data"])
 
@@ -66,14 +69,35 @@ def test_sessions_show_the_pools_that_their_stack_publishes(
         def list_if_allowed(self, path: str, **query: str) -> list[Any]:
             return []
 
+        def find(self, path: str) -> None:
+            return None
+
+        def create(self, manifest: dict[str, Any]) -> Reply:
+            return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u"}})
+
+    (tmp_path / "train.py").write_text("print('loss 0.1')\n")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    for module in (pools, fit):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    for module in (pools, fit, submission, dev):
         in_place(monkeypatch, Empty, module)
-    asked = [(command, shown) for command, shown in session.steps if command.startswith(("gpu pools", "gpu fit"))]
-    assert asked
+    for module, names in ((submission, ["follow"]), (dev, ["kubectl", "_wait", "running_pod", "open_shell"])):
+        for name in names:
+            monkeypatch.setattr(module, name, lambda *_: "")
+    asked = [
+        (command, shown)
+        for command, shown in session.steps
+        if command.startswith(("gpu pools", "gpu fit", "gpu submit", "gpu dev")) and "|" not in command
+    ]
+    assert {"pools", "fit", "submit"} <= {command.split()[1] for command, _ in asked}
     for command, shown in asked:
-        _, out, _ = gpu(*shlex.split(command)[1:])
-        assert comparable(command, out) == comparable(command, shown)
+        code, out, err = gpu(*shlex.split(command)[1:])
+        printed, expected = comparable(command, out or err), comparable(command, shown)
+        if out:
+            assert printed == expected
+        else:
+            assert (code, expected[: len(printed)]) == (0, printed)
+            assert "created in default; " in printed or "VS Code attaches" in printed
 
 
 @pytest.fixture

@@ -77,7 +77,11 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
     ("content", "message"),
     [
         ("gpuss: 1", "there is no option gpuss; did you mean gpus?"),
+        ("bogus: 1", "there is no option bogus; write one of at-once, build, cluster, "),
         ("image: x\nfile: other.yaml", "there is no option file"),
+        ("image: x\nno-spot: 1", "no-spot: write true or false"),
+        ("image: x\nno-spot: true\nspot: true", "spot: the file has this option twice"),
+        ("image: x\nmount: s3://data", "jobs mount no buckets"),
         ("- gpus", "write one option per line"),
         ("gpus: {a: 1}", "gpus: write one value, not a mapping"),
         ("gpus: [", "--file job.yaml:"),
@@ -93,7 +97,32 @@ def test_mistakes_are_reported(gpu: Run, cluster: type[FakeCluster], file: Path,
     assert code == 2
     assert message in err
     assert cluster.created == []
-    assert gpu("submit", "-f", "missing.yaml")[0] == 2
+    assert "mount," not in err
+    code, _, err = gpu("submit", "-f", "missing.yaml")
+    assert (code, "--file missing.yaml: No such file or directory\n" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "pools"),
+    [
+        ("no-spot: true", ["t4-4"]),
+        ("no-spot: false", ["t4-1"]),
+        ("spot: true", ["t4-1"]),
+        ("spot: no", ["t4-4"]),
+        ("no_spot: True", ["t4-4"]),
+    ],
+)
+def test_an_option_that_takes_the_place_of_another_may_be_written_in_a_file(
+    gpu: Run, cluster: type[FakeCluster], file: Path, content: str, pools: list[str]
+) -> None:
+    """`--no-spot` and `--build` of `gpu submit --help` are `spot: false` and `sync: false`."""
+    file.write_text(f"image: x\ncommand: python -c pass\ndetach: true\n{content}\n")
+    code, _, err = gpu("submit", "-f", "job.yaml")
+    assert code == 0, err
+    (term,) = submitted(cluster)["template"]["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == pools
 
 
 def test_variables_come_from_a_file_and_single_ones_win(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:

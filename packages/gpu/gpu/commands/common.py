@@ -64,6 +64,11 @@ def fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
+def problem_of(error: Exception) -> str:
+    """Why a file cannot be read, without Python's number and the name, which the message has."""
+    return str(getattr(error, "strerror", None) or error)
+
+
 def name_cluster(cluster: ClusterClient) -> None:
     """Say on standard error which cluster answers, where the kubeconfig has several."""
     if cluster.others:

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from facts.jobs.job import JobRequest
-from facts.jobs.plan import limited, place, training_job
+from facts.jobs.plan import limited, lost_files, place, training_job
 from facts.jobs.runner import until_idle
 from gpu.cluster import ClusterClient, Object, job_path
 from gpu.commands import options
@@ -90,6 +90,8 @@ def dev(asked: DevOptions) -> None:
         err().print(escape(described(fit, request, nodes_up(cluster))))
         job = limited(training_job(job_request, fit, asked.image, offer), fit)
         job = replace(job, kept_seconds=_RETAINED_SECONDS)
+        if note := lost_files(job, fit, offer):
+            err().print(f"[dim]{escape(note)}[/]")
         for warning in create(cluster, job):
             err().print(f"[yellow]warning:[/] {escape(warning)}")
         err().print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,6 +14,7 @@ import yaml
 from typer.core import TyperCommand
 
 from facts.jobs.job import AskError
+from gpu.commands.common import problem_of
 from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
@@ -27,21 +28,39 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
     try:
         content = text_of(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise AskError(f"--file {path}: {error}") from error
+        raise AskError(f"--file {path}: {problem_of(error)}") from error
     if not isinstance(content, Mapping):
         raise AskError(f"--file {path}: write one option per line, as in `gpus: 4`")
-    names = {each.name: each for each in ctx.command.params if each.name not in _NOT_IN_A_FILE}
+    known = _names(ctx.command.params)
+    hidden = {each.name for each in ctx.command.params if getattr(each, "hidden", False)}
+    options = sorted(name.replace("_", "-") for name, (own, _) in known.items() if own not in hidden)
     defaults: dict[str, Any] = {}
     for key, value in content.items():
-        name = str(key).replace("-", "_")
-        if name not in names:
-            options = sorted(str(each).replace("_", "-") for each in names)
-            close = difflib.get_close_matches(str(key), options, 1)
+        name, where = str(key).replace("-", "_"), f"--file {path}: {key}"
+        if name not in known:
+            close = difflib.get_close_matches(str(key), options, 1, 0.7)
             hint = f"did you mean {close[0]}?" if close else f"write one of {', '.join(options)}"
             raise AskError(f"--file {path}: there is no option {key}; {hint}")
-        defaults[name] = _value(f"--file {path}: {key}", name, value)
+        own, opposite = known[name]
+        if own in defaults:
+            raise AskError(f"{where}: the file has this option twice")
+        defaults[own] = _opposite(where, value) if opposite else _value(where, own, value)
     ctx.default_map = defaults
     return path
+
+
+def _names(parameters: Sequence[Any]) -> dict[str, tuple[str, bool]]:
+    """Name of an option in a file → the parameter, and whether it is its opposite: ``no_spot``, ``build``."""
+    own = [each for each in parameters if each.name not in _NOT_IN_A_FILE]
+    opposites = {word[2:].replace("-", "_"): each.name for each in own for word in each.secondary_opts}
+    return {each.name: (each.name, False) for each in own} | {name: (of, True) for name, of in opposites.items()}
+
+
+def _opposite(where: str, value: Any) -> bool | None:
+    """The parameter's value, if its opposite is ``value``; ``None`` is the default. Raises AskError."""
+    if str(value).lower() not in ("true", "false"):
+        raise AskError(f"{where}: write true or false")
+    return False if str(value).lower() == "true" else None
 
 
 def _value(where: str, name: str, value: Any) -> Any:
@@ -120,7 +139,7 @@ def variables(file: Path | None, options: list[str]) -> dict[str, str]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file is not None else []
     except (OSError, ValueError) as error:
-        raise AskError(f"--env-file {file}: {error}") from error
+        raise AskError(f"--env-file {file}: {problem_of(error)}") from error
     for number, line in enumerate(lines, 1):
         text = line.strip().removeprefix("export ").strip()
         if text and not text.startswith("#"):

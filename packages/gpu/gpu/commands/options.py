@@ -16,7 +16,10 @@ Team = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Gpus = Annotated[int, typer.Option("--gpus", min=1, metavar="N", help="GPUs per pod.")]
-Gpu = Annotated[str | None, typer.Option("--gpu", metavar="TYPE", help="A GPU type or part of its name: a100, l4.")]
+Gpu = Annotated[
+    str | None,
+    typer.Option("--gpu", metavar="TYPE", help="A GPU type or whole words of its name: a100, l4 (not l40s)."),
+]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory per pod: 200Gi.")]
 Cpus = Annotated[str | None, typer.Option("--cpus", metavar="N", help="CPUs per pod: 8, 500m.")]
 Disk = Annotated[str | None, typer.Option("--disk", metavar="SIZE", help="Ephemeral storage per pod: 50Gi.")]

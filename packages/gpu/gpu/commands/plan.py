@@ -19,7 +19,7 @@ from facts.jobs.simulation import TraceCost, simulate
 from facts.jobs.trace import PATTERNS, generated, read_trace, written
 from gpu.cluster import ClusterClient
 from gpu.commands import options
-from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, table_of
+from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, problem_of, table_of
 from gpu.commands.record import takes
 
 _PERCENTILES: Final = (50, 95, 99)
@@ -73,7 +73,7 @@ def plan(asked: PlanOptions) -> None:
     try:
         jobs = read_trace(asked.file.read_text(encoding="utf-8"), str(asked.file))[: asked.first]
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"{asked.file}: {error}", EXIT_BAD_INPUT)
+        fail(f"{asked.file}: {problem_of(error)}", EXIT_BAD_INPUT)
     rows: dict[str, TraceCost] = {}
     if offer is not None:
         types = types_of(offer.pools)
