@@ -29,7 +29,8 @@ def known_machine(type: str, where: ValidationContext, fitting: Sequence[Machine
     machine = where.catalog.machines.get(type)
     if machine is None:
         # Only of the same series and size: m7g (Arm) is one letter from m7i, but no misspelling of it.
-        near = nearest(type, [each for each in where.catalog.machines.types if _kind(each) == _kind(type)])
+        kind = _kind(type)
+        near = nearest(type, [each for each in where.catalog.machines.types if _kind(each) == kind])
         example = fitting[0].type if fitting else where.catalog.machines.default_admin
         raise wrong(
             f"the catalogue has no machine type '{type}' on {where.cloud}",
@@ -219,7 +220,7 @@ def gpu_name(name: str, where: ValidationContext) -> str:
 
 def _model(gpu: str) -> str:
     """The first letter with a number in a GPU's name: ``a100``, ``t4``."""
-    match = re.search(r"[a-z]+[0-9]+", gpu)
+    match = re.search(r"(?<![a-z])[a-z]+[0-9]+", gpu)
     return match[0] if match else ""
 
 

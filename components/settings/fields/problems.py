@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from components.settings.fields.answers import Words
 from facts.concepts.counts import counted
+from facts.concepts.foreign_text import without_controls
 
 Location = tuple[int | str, ...]
 
@@ -25,6 +26,9 @@ HERE: Final = "<here>"
 # difflib's ratio above which a word is probably another one misspelt. Pairs such as dnsEndpoint and privateEndpoint
 # (0.62) must stay below it: the wrong one would lock users out.
 LIKELY: Final = 0.66
+_LONGEST_WORD: Final = 100
+_LONGEST: Final = 2_000
+"""Characters of one sentence; the longest list of choices has half of them."""
 
 # Error type → what was expected, and an example of it.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
@@ -65,7 +69,10 @@ class Problem:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?")) else f"{text}."
+    """A sentence as a terminal may show it; what a file has in it of any length is cut."""
+    shown = without_controls(text, "?")
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+    return shown if shown.endswith((".", "?")) else f"{shown}."
 
 
 class SettingsError(Exception):
@@ -84,7 +91,8 @@ class SettingsError(Exception):
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, compared without regard to case; ``None`` if nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=LIKELY)
+    # Its time grows with the square of the length.
+    match = difflib.get_close_matches(word[:_LONGEST_WORD].lower(), by_lower, n=1, cutoff=LIKELY)
     return by_lower[match[0]] if match else None
 
 
@@ -221,7 +229,7 @@ def _accepts(section: type[BaseModel], key: str, value: object) -> bool:
     try:
         section.model_validate({key: value})
     except ValidationError as error:
-        return key not in {each["loc"][0] for each in error.errors()}
+        return not any(each["loc"][:1] in ((), (key,)) for each in error.errors())
     return True
 
 

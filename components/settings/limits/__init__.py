@@ -31,10 +31,14 @@ class Checked:
 
 def problems(settings: Settings) -> Checked:
     """What a stack on a cloud asks for that is not supported."""
+    try:
+        joined = settings.existing_cluster is not None
+    except NotValidYet:  # until then nobody knows what the file is about
+        return Checked((), all=False)
     own = run(import_module(f"components.settings.limits.{settings.cloud}").CHECKS, settings)
-    if settings.existing_cluster is not None:
+    if joined:
         own = replace(own, problems=tuple(each for each in own.problems if joining.is_of_pools(each.path)))
-    shared = run(common.CHECKS if settings.existing_cluster is None else common.OF_POOLS, settings)
+    shared = run(common.OF_POOLS if joined else common.CHECKS, settings)
     # If both refuse a key, the cloud's message is more precise.
     more_precise = {problem.path for problem in own.problems}
     rest = [problem for problem in shared.problems if problem.path not in more_precise]
