@@ -76,7 +76,7 @@ class Schema:
     objects: Mapping[str, Object] = field(default_factory=dict)
 
     def inputs(self, token: str) -> Object:
-        """The inputs of a resource type; ``KeyError`` if it is not in ``schemas/used.yaml``."""
+        """The inputs of a resource type; ``KeyError`` if the schema does not describe it."""
         return self.objects[self.resources[token].object]
 
     def find(self, token: str, path: str) -> Property | None:

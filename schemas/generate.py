@@ -19,18 +19,19 @@ from schemas import FOLDER
 from schemas.sources import sdk
 from schemas.sources.collecting import SourceError, explained
 from schemas.stubs import stub
-from schemas.used import USED
+from schemas.used import SOURCES, USED
 
-_SOURCES: Final = {"gke": "google", "eks": "amazon", "aks": "azure"}
 _PLUGINS: Final = ("gcp", "aws", "azure-native", "kubernetes")
 
 
 def files(cloud: str) -> Iterator[tuple[Path, str]]:
     """The files of one cloud's schema: path and content. Raises SourceError: a type or input needs an explanation."""
     for token in USED[cloud]:
-        with explained(token, "Correct it in schemas/used.yaml: package:module/name:Name, as in the program"):
+        with explained(
+            token, f"Correct it in schemas/sources/{SOURCES[cloud]}: package:module/name:Name, as in the program"
+        ):
             sdk.inputs_of(token)
-    made = import_module(f"schemas.sources.{_SOURCES[cloud]}").made(USED[cloud])
+    made = import_module(f"schemas.sources.{Path(SOURCES[cloud]).parent}").made(USED[cloud])
     yield FOLDER / f"{cloud}.json", _json(made)
     yield FOLDER / f"{cloud}.pyi", stub(cloud, made)
 

@@ -1,4 +1,4 @@
-"""The resource types that the schemas describe: ``used.yaml``."""
+"""The resource types that the schemas describe: those that the program declares or the simulated providers hold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import Final
 
 import yaml
 
+SOURCES: Final = {"gke": "google/names.yaml", "eks": "amazon/names.yaml", "aks": "azure/models.yaml"}
+"""Cloud → the file of ``schemas/sources`` in which each type has its entry."""
+
+
+def _types(file: Path) -> tuple[str, ...]:
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return tuple(sorted(content.get("models", content)))
+
+
 USED: Final[Mapping[str, tuple[str, ...]]] = {
-    cloud: tuple(tokens)
-    for cloud, tokens in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items()
+    cloud: _types(Path(__file__).parent / "sources" / name) for cloud, name in SOURCES.items()
 }
 """Cloud → type tokens."""

@@ -257,7 +257,7 @@ def test_a_type_that_the_sdk_does_not_have_is_one_line(
     assert generate.main(["--check", "gke"]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"schemas: {token}: ")
-    assert "schemas/used.yaml" in error
+    assert "schemas/sources/google/names.yaml" in error
     assert error.count("\n") == 1
 
 

@@ -52,13 +52,14 @@ def _require_limited(objects: Mapping[str, Any]) -> None:
     missing = {(name, key) for name, limits in LIMITS.items() for key in limits} - known
     if missing:
         names = ", ".join(sorted(".".join(each) for each in missing))
-        raise SourceError(f"schemas/sources/azure/limits.yaml: there is no {names} in the types of schemas/used.yaml")
+        raise SourceError(f"schemas/sources/azure/limits.yaml: there is no {names} in the types of models.yaml")
 
 
 def _root(collection: Collection, token: str) -> str:
     nothing = Model(token.rpartition(":")[2], dict)
     with explained(token, "Correct its line under `models` in schemas/sources/azure/models.yaml"):
-        root = model(*_MODELS["models"][token]) if token in _MODELS["models"] else nothing
+        named = _MODELS["models"].get(token)
+        root = model(*named) if named else nothing
     return _Merging(collection).object(sdk.inputs_of(token), root, root=True)
 
 

@@ -209,7 +209,7 @@ def _named(value: Any) -> set[str]:
 AFTER: Final[Mapping[str, tuple[str, ...]]] = {NAT: (INTERNET_GATEWAY,), NODE_GROUP: (ATTACHMENT,)}
 """What a type needs that its inputs do not name."""
 
-STEPS: Final = tuple(Step(**{"update": None, "replace": None, **each}) for each in table("steps"))
+STEPS: Final = tuple(Step(**{"update": None, "replace": None, **each}) for each in table("account"))
 
 
 REPOSITORY = "aws:ecr/repository:Repository"
