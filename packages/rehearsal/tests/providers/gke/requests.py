@@ -1,4 +1,5 @@
-"""What Google's provider sends to create a resource: its inputs, in the API's words, as ``sends.yaml`` says by type.
+"""What Google's provider sends to create a resource: its inputs, in the API's words, which are those of the schema
+(``schemas/sources/google/names.yaml``); ``sends.yaml`` has by type what else becomes of them.
 
 The provider leaves out zero values, unless its own code forces one to be sent. A declared block is sent even if all in
 it are zero.
@@ -12,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import schemas
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.gke.cloud import TABLE, region_of
 from tests.yaml_file import read_yaml
 
 _SENDS: Final = read_yaml(Path(__file__).parent / "sends.yaml")
+_NAMES: Final = read_yaml(Path(schemas.__file__).parent / "sources" / "google" / "names.yaml")
 _INPUTS: Final = "$inputs"
 _MAPS: Final = ("labels", "resourceLabels", "metadata")
 
@@ -36,17 +39,17 @@ class Sends:
     """How the inputs of a type become the API's object.
 
     Args:
+        token: the type.
         calls: the requests, in their order.
-        dropped: inputs that are in the path or are the provider's own.
-        moved: input path → the API's, from the object's root; of inputs in a list, the last name.
+        moved: input path → the API's, from the object's root, where the provider has another than the schema.
         forms: input path → ``text`` (of a number), ``not``, ``sorted``, ``first`` (of a list), ``list`` (of one),
             ``zones`` (with the cluster's own), ``by x`` (a list as a mapping), or the template of a full name.
         zeros: inputs that are sent although they are zero.
         adds: the API's path → what is sent unless it is declared; a nested one only if its block is sent.
     """
 
+    token: str
     calls: Sequence[CreationRequest]
-    dropped: Sequence[str] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
     zeros: Sequence[str] = ()
@@ -66,7 +69,19 @@ def requests(token: str, inputs: Properties) -> list[dict[str, Any]]:
 
 def _sends(token: str) -> Sends:
     entry = _SENDS[token]
-    return Sends(**{**entry, "calls": [CreationRequest(**call) for call in entry["calls"]]})
+    return Sends(token=token, **{**entry, "calls": [CreationRequest(**call) for call in entry["calls"]]})
+
+
+def _named(token: str, path: str) -> str | Mapping[str, Any]:
+    """What the API calls the input at a path, below the object that it belongs to; ``{}``: it is not sent."""
+    parent, _, key = path.rpartition(".")
+    objects = schemas.schema("gke")
+    found = objects.find(token, parent) if parent else None
+    while found is not None and found.type == "list":
+        found = found.items
+    block = objects.inputs(token) if not parent else objects.objects.get(found.object if found else "")
+    name: str | Mapping[str, Any] = _NAMES[token]["table"].get(block.name if block else "", {}).get(key, key)
+    return name
 
 
 def _filled(template: Any, sends: Sends, inputs: Properties, place: Mapping[str, Any]) -> Any:
@@ -93,9 +108,10 @@ def _values(sends: Sends, block: Properties, path: str, to: str, place: Mapping[
     """The API's paths and values of a block at an input path, which is sent as ``to``."""
     for key, value in block.items():
         inner = f"{path}.{key}".lstrip(".")
-        target = sends.moved.get(inner, f"{to}.{key}".lstrip("."))
-        if inner in sends.dropped:
-            continue
+        name = _named(sends.token, inner)
+        if name == {} and inner not in sends.forms:
+            continue  # It is in the path, or the provider's own.
+        target = sends.moved.get(inner, f"{to}.{name if isinstance(name, str) else key}".lstrip("."))
         value = _formed(sends.forms.get(inner, ""), value, place)
         if isinstance(value, dict) and value and key not in _MAPS:
             if any(f"{inner}.{each}" not in sends.moved for each in value):
