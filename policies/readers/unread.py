@@ -47,6 +47,14 @@ _TOOLS: Final = re.compile(
     r"\b(?:eksctl|gcloud\s+(?:beta\s+)?(?:container|compute)|az\s+(?:aks|vm|vmss)|aws\s+(?:eks|ec2|autoscaling)|kops|"
     r"kubectl|helm|terraform|tofu|karpenter)\b"
 )
+# A call that adds machines, whatever makes it: by an API's address, or a cloud's command line.
+_CALL: Final = re.compile(
+    r"https?://(?:[\w-]+\.)*(?:(?:compute|container|ec2|eks|autoscaling|batch|sagemaker|tpu|aiplatform|run)[\w.-]*"
+    r"\.(?:googleapis|amazonaws)\.com|management\.azure\.com)"
+    r"|:action/|\baws\s+(?:ec2|eks|autoscaling|batch|sagemaker)\s+(?:run|create|start|update|set|modify|request)"
+    r"|\bgcloud\s+(?:\w+\s+){1,3}create|\baz\s+(?:aks|vm|vmss|ml)\s+(?:\w+\s+)?(?:create|add|update|scale)|\beksctl\s+(?:create|scale)",
+    re.IGNORECASE,
+)
 # What may hold whole objects: custom resources, and those of tools.
 _HOLDERS: Final = re.compile(r"kubectl:|kubernetes:(?:yaml|[^:/]*\.)")
 _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by hand and exempt it by name."
@@ -73,17 +81,37 @@ def _opaque(resource: Declared) -> str:
         named = (text for _, text in _texts(_body(resource.properties)) if text in EVERYBODY)
         if (group := next(named, None)) is not None:
             return f"the gate does not know what rights it gives to {group}"
+    if resource.kind == "Composition" and (step := _unread_function(resource)):
+        return f"its function {step} is a program that the gate does not read"
     why = next((row["why"] for row in _OPAQUE if matches(resource.type, row["type"]) and _says(resource, row)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
     return "" if _has_its_files(resource) else why
 
 
+# Crossplane's functions of which what they make is read, or that make nothing; others have programs as their input.
+# https://docs.crossplane.io/latest/guides/function-patch-and-transform/, https://github.com/crossplane-contrib?q=function
+_READ_FUNCTIONS: Final = re.compile(
+    r"(?:pt|gotemplating|environmentconfigs|extra-?resources|sequencer|conditional|status-?transformer|tag-?manager)"
+    r"\.fn\.crossplane\.io/.*"
+)
+
+
+def _unread_function(resource: Declared) -> str:
+    """The first step of a Composition whose function makes objects by a program of its own."""
+    for step in items(at(resource.properties, "spec", "pipeline")):
+        version = at(step, "input", "apiVersion")
+        if version is not None and not (isinstance(version, str) and _READ_FUNCTIONS.fullmatch(version)):
+            return f"'{at(step, 'step')}'"
+    return ""
+
+
 def _says(resource: Declared, row: Row) -> bool:
     """Whether a property says what the row is about; one that is not known may."""
     field, _, pattern = row["if"].partition("=")
-    value = resource.properties.get(field)
-    return not field or value is UNKNOWN or (isinstance(value, str) and fnmatchcase(value, pattern))
+    value = at(resource.properties, *field.split(".")) if field else None
+    given = value is not None if pattern == "*" else isinstance(value, str) and fnmatchcase(value, pattern)
+    return not field or value is UNKNOWN or given
 
 
 def _has_its_files(resource: Declared) -> bool:
@@ -102,7 +130,7 @@ def _gpu_mention(resource: Declared) -> str:
     """The first text of a resource that looks like GPUs, or in a command like a tool that creates nodes."""
     kubernetes = resource.type.startswith("kubernetes:")
     if _is_harmless(resource.type):
-        return ""
+        return _called(resource.properties)
     patterns = [MACHINE] if kubernetes else [MACHINE, ACCELERATOR]
     if _MAKES_MACHINES.search(resource.type.rpartition(":")[2]) and not kubernetes:
         patterns += [_WORD, MODEL]
@@ -117,6 +145,13 @@ def _gpu_mention(resource: Declared) -> str:
         if match := _RESOURCE.search(text):
             return match.group()
     return _of_object(resource.properties, names=kubernetes)
+
+
+def _called(properties: Mapping[str, Any]) -> str:
+    """The machine with GPUs that a call of a cloud's API or command line among the texts may be about."""
+    texts = [text for _, text in _texts(properties)]
+    found = next((match for text in texts if (match := MACHINE.search(text) or ACCELERATOR.search(text))), None)
+    return found.group() if found and any(map(_CALL.search, texts)) else ""
 
 
 # What a key of a custom resource says of GPUs by itself, and what it names that may have some.

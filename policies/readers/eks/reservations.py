@@ -176,9 +176,9 @@ _CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...], tuple[str, ..
 # Calls that add no machine and run no script: those that read, by the beginnings that the page below lists; those that
 # take away; and those of services that have no machines with GPUs, or start what is declared by itself.
 _ADDS_NOTHING: Final = re.compile(
-    r"\w+:(?:get|describe|list|poll|receive|search|scan|query|select|read|lookup|discover|validate|batch(?:Get|Describe|Read)"
+    r"(?!\w+:\w*[cC]apacityProvider)\w+:(?:get|describe|list|poll|receive|search|scan|query|select|read|lookup|discover|validate|batch(?:Get|Describe|Read)"
     r"|head|stop|terminate|delete|deregister|cancel|tag|untag)[A-Z].*"
-    r"|(?:apigateway|athena|backup|bedrock\w*|cloudwatch\w*|comprehend\w*|dynamodb|ec[rs]|events|eventbridge|firehose|glue"
+    r"|(?!\w+:\w*[cC]apacityProvider)(?:apigateway|athena|backup|bedrock\w*|cloudwatch\w*|comprehend\w*|dynamodb|ec[rs]|events|eventbridge|firehose|glue"
     r"|kinesis|kms|lambda|polly|rds\w*|redshift\w*|rekognition|s3\w*|secretsmanager|ses\w*|sfn|sns|sqs|states|textract"
     r"|transcribe|translate):.*|batch:submitJob.*",
 )
@@ -198,6 +198,7 @@ def read_event_schedule(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
     """
     target = declared.properties.get("target")
+    yield from _until_update(declared, at(target, "arn"), "what it calls")
     call = str(at(target, "arn")).partition(":aws-sdk:")[2]
     yield from _sizes(call, parsed(at(target, "input")), "target.input", declared, "schedule")
     yield from unread(declared, _others([call]))
@@ -210,6 +211,7 @@ def read_state_machine(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
     """
     calls = []
+    yield from _until_update(declared, declared.properties.get("definition"), "its definition")
     for state in _objects(parsed(declared.properties.get("definition"))):
         call = str(at(state, "Resource")).partition(":states:::")[2].removeprefix("aws-sdk:")
         calls.append(call)
@@ -226,6 +228,7 @@ def read_automation(declared: Declared) -> Iterable[Item]:
     content = declared.properties.get("content")
     if _SCRIPT.search(str(content)):
         yield _opaque(declared)
+    yield from _until_update(declared, content, "its content")
     calls = []
     for step in _objects(parsed_text(content)):
         inputs = at(step, "inputs")
@@ -249,6 +252,35 @@ def read_association(declared: Declared) -> Iterable[Item]:
 _SCRIPT: Final = re.compile(
     r"aws:(?:run(?:Command|PowerShellScript|ShellScript)|executeScript)|AWS-Run\w*(?:Script|Playbook)"
 )
+
+
+def read_event_target(declared: Declared) -> Iterable[Item]:
+    """``aws:cloudwatch/eventTarget:EventTarget``: it may start a document of Systems Manager.
+
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-targets.html
+    """
+    target = declared.properties.get("arn")
+    yield from _until_update(declared, target, "its target")
+    if re.search(r":ssm:[^:]*:[^:]*:(?:document|automation-definition)/", str(target)):
+        yield _opaque(declared)
+
+
+def read_integration(declared: Declared) -> Iterable[Item]:
+    """``aws:apigateway/integration:Integration``: it may call any API.
+
+    https://docs.aws.amazon.com/apigateway/latest/api/API_Integration.html (``uri``)
+    """
+    uri = declared.properties.get("uri")
+    yield from _until_update(declared, uri, "its address")
+    match = re.fullmatch(r"arn:aws[\w-]*:apigateway:[\w-]*:(?:[\w-]+\.)?([\w-]+):action/(\w+)", str(uri))
+    call = "" if match is None else f"{match[1].lower()}:{match[2][:1].lower()}{match[2][1:]}"
+    yield from unread(declared, _others([call]))
+
+
+def _until_update(declared: Declared, value: Any, what: str) -> Iterator[NotEvaluated]:
+    if value is UNKNOWN:
+        reason = UnknownReason(f"{what} is an output of another resource", "Check it again at the update.")
+        yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True, until_update=True)
 
 
 def _opaque(declared: Declared) -> NotEvaluated:
@@ -295,6 +327,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "aws:autoscalingplans/scalingPlan:ScalingPlan": read_scaling_plan,
     "aws:scheduler/schedule:Schedule": read_event_schedule,
     "aws:sfn/stateMachine:StateMachine": read_state_machine,
+    "aws:apigateway/integration:Integration": read_integration,
+    "aws:cloudwatch/eventTarget:EventTarget": read_event_target,
     "aws:ssm/association:Association": read_association,
     "aws:ssm/document:Document": read_automation,
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
