@@ -14,6 +14,7 @@ from components.cluster import Cluster
 from components.published_offer import offer
 from components.resources import documents
 from components.settings import Settings
+from components.settings.pools.costs import reserved_nodes
 from components.settings.sections.services import InferenceService as InferenceServiceSetting
 from components.teams import required_class
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
@@ -108,14 +109,20 @@ def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer,
 
 
 def floor_usd(settings: Settings) -> float | None:
-    """Hourly list price of the replicas that always run; ``None`` if a price is unknown."""
-    total = 0.0
+    """Hourly list price of the replicas that always run, on other than reserved machines, which are paid for anyway;
+    ``None`` if a price is unknown."""
+    total, reserved = 0.0, {pool.name: count for pool, count in reserved_nodes(settings.gpu_pools)}
     for service in settings.workloads.services:
         if service.min:
             _, fit = placed(settings, service)
-            if fit.hourly_usd is None:
+            nodes = math.ceil(service.min / fit.pods_per_node)
+            for pool in fit.pools:
+                paid = min(nodes, reserved.get(pool.name, 0))
+                reserved[pool.name] = reserved.get(pool.name, 0) - paid
+                nodes -= paid
+            if nodes and fit.hourly_usd is None:
                 return None
-            total += math.ceil(service.min / fit.pods_per_node) * fit.hourly_usd
+            total += nodes * (fit.hourly_usd or 0.0)
     return total
 
 

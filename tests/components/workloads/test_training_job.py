@@ -210,6 +210,19 @@ def test_a_warm_floor_costs_and_the_output_says_how_much(cloud: str) -> None:
     assert not any("minimum replicas" in note for note in cold["notes"])
 
 
+@pytest.mark.parametrize(("replicas", "beyond"), [(2, 0), (3, 1)])
+def test_replicas_on_reserved_machines_cost_nothing_more(replicas: int, beyond: int) -> None:
+    pool = {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 4, "zones": ["us-central1-a"], "hourlyUsd": 1}
+    pool |= {"reservation": {"name": "mine", "nodes": 2}, "capacity": ["reserved", "on-demand"]}
+    written = {"name": "demo", "image": "registry.example/serve:1", "max": 4}
+    idle = []
+    for floor in (0, replicas):
+        services = {"services": [{**written, "min": floor}]}
+        changed = config("gke", workloads=services, identities=None, gpuPools=[pool], teams=None)
+        idle.append(run_with(changed, "research").stack_outputs["cost"]["idleHourlyUsd"])
+    assert round(idle[1] - idle[0], 2) == beyond
+
+
 BLOCK = {"name": "cr-0123456789abcdef0", "zone": "us-west-2b", "first": "2099-03-01", "last": "2099-03-08"}
 ENDING = {
     "gke": {"gpu": "nvidia-l4", "capacity": "flex-start", "flexStart": {"maxRunHours": 2}, "zones": ["us-central1-a"]},
