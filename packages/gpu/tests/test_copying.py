@@ -74,7 +74,7 @@ def pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"#!{sys.executable}\n"
         "import os, sys\n"
         "pod, command = sys.argv[sys.argv.index('--') - 1], sys.argv[sys.argv.index('--') + 1:]\n"
-        f"place = os.path.join({str(home)!r}, pod)\n"
+        f"place = os.path.join({str(home)!r}, pod.removeprefix('pod/'))\n"
         "os.chdir(place)\n"
         "os.execvp(command[0], [place + each if each.startswith('/') else each for each in command])\n"
     )

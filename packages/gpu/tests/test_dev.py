@@ -90,7 +90,7 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     assert "VS Code attaches to pod dev-… in default" in err
     assert "spot" not in err
     place = ["kubectl", "--context", "here", "--namespace", "default"]
-    assert executed[:9] == [*place, "exec", "-it", "dev-x", "--"]
+    assert executed[:9] == [*place, "exec", "-it", "pod/dev-x", "--"]
     job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")
     assert job is not None
     pod = job["spec"]["template"]["spec"]

@@ -114,3 +114,16 @@ def test_a_log_that_went_with_its_node_is_said_to_be_gone(
         jobs.logs("train", index=2, no_follow=no_follow)
     assert refused.value.exit_code == 2
     assert "0 to 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("written", "index"), [("2", 2), ("", 0), ("x", 0), ("-1", 0), ("1e3", 0), ("9" * 5000, 0)])
+def test_the_index_of_a_pod_is_a_number_whatever_a_colleague_writes(written: str, index: int) -> None:
+    assert following.index_of({"metadata": {"annotations": {following.INDEX_ANNOTATION: written}}}) == index
+
+
+def test_texts_of_events_are_as_long_as_kubernetes_writes_them() -> None:
+    class Noisy(FakeCluster):
+        def list_if_allowed(self, path: str) -> list[dict[str, Any]]:
+            return [{"message": "x" * 1_000_000}, {"message": None}, {}]
+
+    assert [len(event["message"]) for event in following.events_of(Noisy(), "ml")] == [4096, 0, 0]

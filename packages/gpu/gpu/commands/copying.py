@@ -159,7 +159,7 @@ def _received(cluster: ClusterClient, kubectl: str, pod: str, path: str, folder:
         fail("this needs Python 3.10.12, 3.11.4 or newer, which unpack archives safely", EXIT_NO)
     directory, base = posixpath.split(posixpath.normpath(path))
     tar = ("tar", "-cf", "-", "-C", directory or ".", "--", base)
-    command = [kubectl, *cluster.kubectl_place, "exec", pod, "--", *tar]
+    command = [kubectl, *cluster.kubectl_place, "exec", f"pod/{pod}", "--", *tar]
     folder.mkdir(parents=True, exist_ok=True)
     files, links, problem = 0, dict[str, str](), ""
     with tempfile.TemporaryDirectory(prefix=".gpu-cp-", dir=folder) as unpacked:
@@ -244,7 +244,7 @@ def store(cluster: ClusterClient, job: Any, content: bytes) -> None:
     err().print("[dim]a pod without GPU stores this folder in the shared volume, which takes some seconds …[/]")
     words = (SHARED, stored_at(content), secrets.token_hex(3), hashlib.sha256(content).hexdigest())
     with _volume_pod(cluster, job, writes=True) as pod:
-        command = [kubectl, *cluster.kubectl_place, "exec", "-i", pod, "--", "sh", "-c", _STORE, *words]
+        command = [kubectl, *cluster.kubectl_place, "exec", "-i", f"pod/{pod}", "--", "sh", "-c", _STORE, *words]
         done = subprocess.run(command, input=content, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
         fail(f"this folder was not stored in the shared volume: kubectl ended with {done.returncode}", EXIT_NO)

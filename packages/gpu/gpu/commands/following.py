@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,9 @@ from gpu.commands.saved_logs import show_saved
 from gpu.why import NOTHING, View, of_job
 
 OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
+_LONGEST_MESSAGE: Final = 4096
+"""Of an event; recorders write 1024 characters at most: k8s.io/client-go/tools/events."""
 _POLL_SECONDS: Final = 2.0
 _CONFIRM_SECONDS: Final = 3.0
 _AUTOSCALER_NAMESPACE: Final = "kube-system"
@@ -61,14 +65,22 @@ def pods_of(cluster: ClusterClient, job: Object) -> tuple[Object, ...]:
 
 
 def index_of(pod: Object) -> int:
-    """The pod's completion index: its run or worker; 0 in a job of one pod."""
-    return int(at(pod, "metadata", "annotations", INDEX_ANNOTATION) or 0)
+    """The pod's completion index: its run or worker; 0 in a job of one pod, and of what is no number."""
+    index = str(at(pod, "metadata", "annotations", INDEX_ANNOTATION) or "")
+    return int(index) if _INDEX.fullmatch(index) else 0
 
 
 def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
     """Events of the namespace, the autoscaler and NodeClaims, as far as the user may list them."""
     namespaces = dict.fromkeys((namespace, _AUTOSCALER_NAMESPACE, _CLUSTER_EVENTS))
-    return [event for each in namespaces for event in cluster.list_if_allowed(event_path(each)) or ()]
+    return [event for each in namespaces for event in events_of(cluster, each)]
+
+
+def events_of(cluster: ClusterClient, namespace: str) -> list[Object]:
+    """Events of one namespace, none if the user may not list them. Whoever may create events writes their texts: what
+    is longer than the recorders of Kubernetes write is cut, as it would be searched for a minute."""
+    events = cluster.list_if_allowed(event_path(namespace)) or ()
+    return [{**event, "message": str(event.get("message") or "")[:_LONGEST_MESSAGE]} for event in events]
 
 
 def view_of(cluster: ClusterClient, namespace: str, pods: Sequence[Object], queues: Object | None = None) -> View:

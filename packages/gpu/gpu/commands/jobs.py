@@ -21,7 +21,7 @@ from facts.concepts.offer import Offer, OfferError
 from facts.concepts.unknown import at
 from gpu import why as reasons
 from gpu.causes import Reason
-from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
+from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
 from gpu.commands import options
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
@@ -39,6 +39,7 @@ from gpu.commands.following import (
     OWNER_LABEL,
     JobState,
     Output,
+    events_of,
     follow,
     has_output,
     index_of,
@@ -260,7 +261,7 @@ def _costs_so_far(cluster: ClusterClient, names: Sequence[str]) -> dict[str, flo
 def _costs(cluster: ClusterClient, offer: Offer, jobs: Sequence[Object]) -> dict[str, GpuCost]:
     """Job → its cost until now. Raises ClusterError."""
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
-    events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
+    events = events_of(cluster, cluster.namespace) if jobs else []
     now = datetime.now(timezone.utc)
     return {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
 
@@ -347,7 +348,7 @@ def open_shell(cluster: ClusterClient, pod: str) -> None:
     """Replace this process by a shell in the pod."""
     shell = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
     terminal = "-it" if sys.stdin.isatty() else "-i"  # else the shell reads commands from standard input
-    kubectl(*cluster.kubectl_place, "exec", terminal, pod, "--", *shell)
+    kubectl(*cluster.kubectl_place, "exec", terminal, f"pod/{pod}", "--", *shell)
 
 
 def program_of_kubectl() -> str:

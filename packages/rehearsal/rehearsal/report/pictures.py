@@ -6,6 +6,7 @@ Why this library: docs/adr/0006-pictures-of-reports.md. Widths are in pixels, mo
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
@@ -135,16 +136,27 @@ _LANGUAGE: Final = "6.4"
 _LETTER: Final = 6.5
 _MARGIN: Final = 60
 _NUMBER: Final = {"type": "quantitative"}
+_NO_CHARACTER_OF_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""https://www.w3.org/TR/xml/#charsets"""
 
 
 def svg(spec: Spec) -> str:
     """Draw a picture as the text of an SVG."""
-    return vl_convert.vegalite_to_svg(spec, vl_version=_LANGUAGE, allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg(_drawable(spec), vl_version=_LANGUAGE, allowed_base_urls=[])
 
 
 def png(spec: Spec) -> bytes:
     """Draw a picture with two pixels per unit of its width."""
-    return vl_convert.vegalite_to_png(spec, vl_version=_LANGUAGE, scale=2, allowed_base_urls=[])
+    return vl_convert.vegalite_to_png(_drawable(spec), vl_version=_LANGUAGE, scale=2, allowed_base_urls=[])
+
+
+def _drawable(part: Any) -> Any:
+    """``part`` without characters that XML has not: on these the library ends the process."""
+    if isinstance(part, str):
+        return _NO_CHARACTER_OF_XML.sub("?", part)
+    if isinstance(part, Mapping):
+        return {_drawable(key): _drawable(value) for key, value in part.items()}
+    return [_drawable(each) for each in part] if isinstance(part, list | tuple) else part
 
 
 def page_colours() -> Colours:

@@ -192,6 +192,13 @@ def test_a_page_needs_no_script_and_no_other_file(shown: Page) -> None:
         assert "url(" not in " ".join(filter(None, attributes.values()))
 
 
+@pytest.mark.parametrize("draw", [pictures.svg, pictures.png])
+def test_a_character_that_xml_has_not_ends_no_process(draw: Any) -> None:
+    rows = {"values": [{"name": "a\x00b\x1b\uffff", "nodes": 1}]}
+    text = {"field": "name", "type": "nominal"}
+    assert draw({"data": rows, "mark": "bar", "title": "\x08", "encoding": {"y": text, "x": {"field": "nodes"}}})
+
+
 def test_texts_of_others_are_texts(shown: Page) -> None:
     for tag in ("dd", "p", "td", "th", "pre", "li"):
         assert any(HOSTILE in text for text in shown.inside(tag)), tag
