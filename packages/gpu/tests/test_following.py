@@ -123,7 +123,7 @@ def test_the_index_of_a_pod_is_a_number_whatever_a_colleague_writes(written: str
 
 def test_texts_of_events_are_as_long_as_kubernetes_writes_them() -> None:
     class Noisy(FakeCluster):
-        def list_if_allowed(self, path: str) -> list[dict[str, Any]]:
+        def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]]:
             return [{"message": "x" * 1_000_000}, {"message": None}, {}]
 
     assert [len(event["message"]) for event in following.events_of(Noisy(), "ml")] == [4096, 0, 0]
