@@ -1,5 +1,6 @@
 """What Google's provider sends to create a resource: its inputs, in the API's words, which are those of the schema
-(``schemas/sources/google/names.yaml``); ``sends.yaml`` has by type what else becomes of them.
+(``schemas/sources/google/names.yaml``), with the simulated provider's defaults (``resources.yaml``). ``sends.yaml``
+has by type what else becomes of them.
 
 The provider leaves out zero values, unless its own code forces one to be sent. A declared block is sent even if all in
 it are zero.
@@ -16,6 +17,7 @@ from typing import Any, Final
 import schemas
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import last_part
+from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.gke.cloud import TABLE, region_of
 from tests.yaml_file import read_yaml
 
@@ -59,7 +61,7 @@ class Sends:
 def requests(token: str, inputs: Properties) -> list[dict[str, Any]]:
     """Method, path and body of each request that creates a resource with these inputs of a program."""
     sends = _sends(token)
-    inputs = TABLE.sent(token, inputs)
+    inputs = GcpProvider.rows[token].with_defaults(TABLE.sent(token, inputs), {})
     place = {"region": region_of(str(inputs.get("location") or "")), **inputs}
     return [
         {"method": call.method, "path": call.path.format_map(place), "body": _filled(call.body, sends, inputs, place)}
@@ -109,7 +111,7 @@ def _values(sends: Sends, block: Properties, path: str, to: str, place: Mapping[
     for key, value in block.items():
         inner = f"{path}.{key}".lstrip(".")
         name = _named(sends.token, inner)
-        if name == {} and inner not in sends.forms:
+        if (name == {} or key == "deletionPolicy") and inner not in sends.forms:
             continue  # It is in the path, or the provider's own.
         target = sends.moved.get(inner, f"{to}.{name if isinstance(name, str) else key}".lstrip("."))
         value = _formed(sends.forms.get(inner, ""), value, place)
