@@ -830,7 +830,7 @@ CASES = {
             limits={"maxIdleUsd": 0},
         ),
         Case("idle-cost-ceiling", [L4, replace(SERVICE, gpus=8)], "allowed", limits={"maxIdleUsd": 0}),
-        Case("idle-cost-ceiling", [L4, replace(SERVICE, always=UNKNOWN)], "allowed", limits={"maxIdleUsd": 0}),
+        Case("idle-cost-ceiling", [L4, replace(SERVICE, always=UNKNOWN)], "not evaluated", limits={"maxIdleUsd": 0}),
         # A scaler says how many pods stay.
         Case("idle-cost-ceiling", [L4, SERVICE, POD_SCALER], "allowed", limits={"maxIdleUsd": 0}),
         # GPUs of nodes that are always up count once.
