@@ -70,6 +70,9 @@ class NodeGroup(Item):
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
     limited_by_gpus: bool = False
     """Whether ``scaling.max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
+    limited_vcpus: int | None = None
+    """The vCPUs of all nodes together, where ``scaling.max_nodes`` is what they suffice for; without machine types it
+    is these, and a price is that of one vCPU."""
     disk_encrypted: Maybe[bool | None] = None
     encrypted_at_host: Maybe[bool | None] = None
     """Whether its nodes' disks are encrypted; whether their temporary disks are, and data on the way to the others.

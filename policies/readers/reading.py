@@ -9,6 +9,7 @@ counts its upper limit. Boot disks are left out where the cloud's reader does no
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -103,6 +104,9 @@ def _read(resource: Declared) -> Iterable[Item]:
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
+        if negative := next(filter(None, map(_negative, subjects)), ""):
+            # A sum with it would be less than what the others cost.
+            return (_unreadable(resource, f"its {negative} is no number of machines, pods, GPUs or dollars"),)
         subjects = (*subjects, *key_material(resource))
         subjects = (*subjects, *(() if resource.written is None else key_material(resource.written)))
     except Exception as error:  # as above
@@ -114,6 +118,19 @@ def _placed(item: Item, resource: Declared) -> Item:
     """What is in a cluster, with the cluster that it goes to."""
     in_cluster = isinstance(item, (AddedPlacement, GpuQuota, PodScaler, Workload))
     return replace(item, place=resource.place) if in_cluster else item
+
+
+def _negative(item: Item) -> str:
+    """The number of the item that is negative or not finite, with its name; a minimum may be -1, which changes none."""
+    if isinstance(item, NodeGroup):
+        nodes = {"dearest_hourly_usd": item.nodes.dearest_hourly_usd, "hourly_usd": item.nodes.hourly_usd}
+        numbers = {**vars(item.scaling), **nodes, "gpus": item.gpus.per_node, "initial_nodes": item.initial_nodes}
+    elif isinstance(item, (GpuQuota, PodScaler, PoolPrice, Reservation, Workload)):
+        numbers = vars(item)
+    else:
+        return ""
+    counted = {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
+    return next((f"{name} ({value})" for name, value in counted.items() if not 0 <= value < math.inf), "")
 
 
 def _of_gpus(item: Item) -> bool:
@@ -389,8 +406,12 @@ def _own(usd: float) -> Price:
 
 
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
-    """Of a group that is limited in GPUs, small machines may cost more together than one large one."""
+    """Of a group that is limited in GPUs or vCPUs, small machines may cost more together than one large one."""
     nodes, gpus = group.scaling.max_nodes, group.gpus.per_node
+    if group.limited_vcpus is not None and isinstance(nodes, int) and nodes > 0:
+        known = [catalog.of(cloud).machines.get(one) for one in types]
+        counts = [group.limited_vcpus // machine.vcpus if machine else nodes for machine in known]
+        return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)
     counts = [known.gpus if (known := gpu_machines(cloud).get(one)) else gpus for one in types]
@@ -402,7 +423,8 @@ def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None
     """The region of the group, or else of its cluster; ``None`` where neither is known."""
     if group.region is not None:
         return None if group.region is UNKNOWN else group.region
-    named = [cluster for cluster in clusters if len(clusters) == 1 or cluster.name == group.cluster]
+    alone = len(clusters) == 1 and not isinstance(group.cluster, str)
+    named = [cluster for cluster in clusters if alone or cluster.name == group.cluster]
     regions = {cluster.region for cluster in named if isinstance(cluster.region, str)}
     return regions.pop() if len(regions) == 1 else None
 

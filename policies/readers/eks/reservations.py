@@ -126,6 +126,8 @@ def read_scaling_policy(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PredictiveScalingConfiguration.html
     """
     behaviour = at(declared.properties, "predictiveScalingConfiguration", "maxCapacityBreachBehavior")
+    if at(declared.properties, "predictiveScalingConfiguration", "mode") in (None, "ForecastOnly"):
+        return  # it scales nothing
     if behaviour in (UNKNOWN, "IncreaseMaxCapacity"):
         yield Minimum(
             what=f"scaling policy '{declared.name}'",

@@ -110,6 +110,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=sizes != () and isinstance(_gpu_limit(limits, resource), int),
+        limited_vcpus=_all_vcpus(limits) if sizes == () else None,
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"), gpus)
         | _limit_unknown_reasons(limits, resource),
@@ -140,6 +141,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             nodes=replace(pool.nodes, machine_types=others),
             sold_by=_seller(template),
             limited_by_gpus=False,
+            limited_vcpus=_all_vcpus(limits),
             unknown_reasons={},
         )
     yield from shared_by_boot_data(declared)
@@ -455,6 +457,11 @@ def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) ->
     known = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else None
     sizes = [machine.vcpus for type in types if known and isinstance(type, str) and (machine := known.get(type))]
     return int(vcpus) // (min(sizes) if sizes and len(sizes) == len(types) else 1)
+
+
+def _all_vcpus(limits: Any) -> int | None:
+    vcpus = None if whole(at(limits, "nodes")) is not None else _vcpus(limits)
+    return None if vcpus is None or vcpus is UNKNOWN else int(vcpus)
 
 
 def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
