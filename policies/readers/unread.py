@@ -77,16 +77,26 @@ def unread(resource: Declared, calls: Iterable[str] = ()) -> Iterable[NotEvaluat
 def _opaque(resource: Declared) -> str:
     if _HOLDERS.match(resource.type) and any(manifest_text(text) for _, text in _texts(_body(resource.properties))):
         return "it holds a manifest that the gate cannot read"
-    if _HOLDERS.match(resource.type) and not _is_harmless(resource.type) and not is_dialect(resource.type):
-        named = (text for _, text in _texts(_body(resource.properties)) if text in EVERYBODY)
-        if (group := next(named, None)) is not None:
-            return f"the gate does not know what rights it gives to {group}"
+    unknown = _HOLDERS.match(resource.type) and not _is_harmless(resource.type) and not is_dialect(resource.type)
+    if unknown and (group := _everybody(_body(resource.properties))) is not None:
+        return f"the gate does not know what rights it gives to {group}"
     if resource.kind == "Composition" and (step := _unread_function(resource)):
         return f"its function {step} is a program that the gate does not read"
     why = next((row["why"] for row in _OPAQUE if matches(resource.type, row["type"]) and _says(resource, row)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
     return "" if _has_its_files(resource) else why
+
+
+_NAMES_EVERYBODY: Final = re.compile(rf"(?<![\w:-])(?:{'|'.join(map(re.escape, EVERYBODY))})(?![\w:-])")
+
+
+def _everybody(value: Any) -> str | None:
+    """The first group of everybody that the value names: as a text, in one, or as a key."""
+    for path, text in _texts(value):
+        if match := _NAMES_EVERYBODY.search(path) or _NAMES_EVERYBODY.search(text):
+            return match.group()
+    return None
 
 
 # Crossplane's functions of which what they make is read, or that make nothing; others have programs as their input.
@@ -201,10 +211,15 @@ _LONGEST: Final = 200
 """Characters of a text that may be a name or a number; longer ones are scripts and documents."""
 
 
+_PLACEHOLDER: Final = re.compile(r"\{\{|\$\{|<<")
+
+
 @cache
 def _is_harmless(type_token: str) -> bool:
     package, _, rest = type_token.partition(":")
     module = rest.partition(":")[0]
+    if _PLACEHOLDER.search(rest):
+        return False  # whatever kind a tool makes of it
     if package == "kubernetes":
         group = module.rpartition("/")[0] or module
         kind = f"{group}:{rest.partition(':')[2]}"
