@@ -127,7 +127,7 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     # https://docs.gitlab.com/security/tokens/#token-prefixes
     "a GitLab token": r"\bgl(?:agent|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
     # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://wandb.ai
-    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}",
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}|\bapi_org_[A-Za-z]{34}",
     "an NGC key": r"\bnvapi-[\w-]{40,}",
     "a Weights & Biases key": r"\bwandb_v1_\w{20,}",
     # https://docs.slack.dev/authentication/tokens
@@ -151,10 +151,8 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Databricks token": r"\bdapi[0-9a-f]{32}\b",
     # https://age-encryption.org/v1
     "an age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}",
-    # https://developer.squareup.com/docs/build-basics/access-tokens,
-    # https://mailchimp.com/developer/marketing/guides/quick-start, https://jfrog.com/help/r/jfrog-artifactory-documentation
+    # https://developer.squareup.com/docs/build-basics/access-tokens, https://jfrog.com/help/r/jfrog-artifactory-documentation
     "a Square secret": r"\bsq0csp-[\w-]{43}",
-    "a Mailchimp key": r"\b[0-9a-f]{32}-us\d{1,2}\b",
     "an Artifactory key": r"\bAKCp[A-Za-z0-9]{69}\b",
     # https://docs.k3s.io/cli/token
     "a token by which nodes join": r"\bK10[0-9a-f]{64}::[\w:.-]+",
@@ -169,9 +167,30 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "an Atlassian token": r"\bATATT3[\w-]{20,}",
     # https://console.groq.com, https://replicate.com/docs/reference/http, https://docs.runpod.io/get-started/api-keys
     "a Groq, Replicate or RunPod key": r"\bgsk_[A-Za-z0-9]{40,}|\br8_[A-Za-z0-9]{30,}|\brpa_[A-Z0-9]{30,}",
+    # https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml (its rules have the same prefixes and
+    # lengths), https://github.com/microsoft/security-utilities/tree/main/GeneratedRegexPatterns (keys of Azure),
+    # https://docs.cloud.google.com/storage/docs/authentication/hmackeys
+    "a key of Amazon Bedrock": r"\bABSK[A-Za-z0-9+/]{109,}",
+    "an Azure key": r"(?<![A-Za-z0-9])[A-Za-z0-9]{52,76}JQQJ9[9DH][A-Za-z0-9]{20,}",
+    "a Google HMAC key": r"\bGOOG1[A-Z0-9]{50,}",
+    "an Alibaba Cloud access key": r"\bLTAI[A-Za-z0-9]{16,26}\b",
+    "a 1Password token": r"\bops_eyJ[\w+/=-]{200,}",
+    "a Doppler token": r"\bdp\.(?:audit|ct|pt|sa|scim|st)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,}",
+    "a LangSmith key": r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}",
+    "a key of Pinecone or xAI": r"\bpcsk_\w{50,}|\bxai-[A-Za-z0-9]{70,}",
+    "a New Relic or Postman key": r"\bNRAK-[A-Z0-9]{27}|\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}",
+    "a Sentry token": r"\bsntrys_eyJ[\w+/=-]{50,}|\bsntryu_[0-9a-f]{64}",
+    "a Supabase or PlanetScale token": r"\bsbp_[0-9a-f]{40}|\bpscale_(?:oauth|pw|tkn)_[\w.=-]{32,}",
+    "a Confluent secret": r"\bcflt[A-Za-z0-9+/]{60}",
+    "a Shopify token": r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
+    "a Linear or Bitbucket token": r"\blin_api_[A-Za-z0-9]{40}|\bATBB[A-Za-z0-9]{32}",
+    "a Fly.io token": r"\bfm2_[\w+/=]{100,}|\bfo1_[\w-]{43}",
+    # https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth
+    "a NATS seed": r"\bS[AOU][A-D][A-Z2-7]{55}\b",
 }
 _LIKELY: Final = (
-    # Tokens that expire, and texts that may be something else.
+    # Tokens that expire, and texts that may be something else: a hash and a region in the name of a bucket.
+    r"\b[0-9a-f]{32}-us\d{1,2}\b",
     r"\b(?:A3T[A-Z0-9]|ASIA)[0-9A-Z]{16}\b",
     # https://developers.google.com/identity/protocols/oauth2
     r"\bya29\.[\w.-]+",
@@ -278,7 +297,11 @@ _HINTS: Final = (
     ),
     *("1//", "PuTTY", "PrivateKey", "kty"),
     *("k_live_", "SG.", "sig=", "tskey-", "_v1_", "ATATT3", "gsk_", "r8_", "rpa_"),
-    *("/webhooks/", ":AA", "_authToken", "sq0csp-", "-us", "AKCp", "K10"),
+    *("/webhooks/", ":AA", "_authToken", "sq0csp-", "AKCp", "K10"),
+    *("ABSK", "JQQJ9", "GOOG1", "LTAI", "ops_eyJ", "lsv2_", "pcsk_", "xai-", "NRAK-", "sntry", "PMAK-", "sbp_"),
+    *("pscale_", "cflt", "shp", "lin_api_", "ATBB", "fm2_", "fo1_", "api_org_"),
+    *(f"dp.{kind}." for kind in ("audit", "ct", "pt", "sa", "scim", "st")),
+    *(f"S{kind}{next}" for kind in "AOU" for next in "ABCD"),
 )
 # Keys that vendors publish, and that open nothing: AWS' examples (https://github.com/awslabs/git-secrets, the option
 # --register-aws; https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html), and that of the

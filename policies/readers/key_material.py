@@ -14,16 +14,17 @@ from typing import Any, Final
 
 from facts.concepts.credentials import is_literal, names_clouds_key, static_key_in
 from facts.concepts.declared import Credential
-from facts.concepts.unknown import UNKNOWN, coalesce
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items
 from policies.readers.node_registration import decoded
 from policies.readers.registry import reader_of
 from policies.readers.resource import Declared
+from policies.readers.spelling import parsed
 
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
 # Read by themselves (``keys.py``), made for the program to use, or read object by object; and the provider of own
 # machines, which logs in to them by SSH with its user's key.
 _APART: Final = (
-    *("gpucluster:", "gpucluster-machines:", "kubernetes:yaml", "pulumi:pulumi:", "random:", "tls:"),
+    *("gpucluster:index:", "gpucluster-machines:", "kubernetes:yaml", "pulumi:pulumi:", "tls:"),
     "pulumi:providers:gpucluster-machines",
 )
 _PROVIDER: Final = "pulumi:providers:"
@@ -71,14 +72,31 @@ class _Place:
 
 def key_material(resource: Declared) -> Iterator[Credential]:
     """One credential for each value of the resource that is, or contains, a key without an end of its own."""
-    by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
-    if (by_itself and resource.type not in _IN_PART) or resource.type.startswith(_APART):
+    if resource.type.startswith(_APART):
         return
+    by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
+    inputs = _unjudged(resource.properties) if by_itself and resource.type not in _IN_PART else resource.properties
     place = _Place(certificates=resource.type != _CONFIG_MAP)
-    for path, key in _keys({"kind": resource.kind, **resource.properties}, place):
+    for path, key in _keys({"kind": resource.kind, **inputs}, place):
         where = f"{resource.kind} '{resource.name}' ({path})"
         unknown = key is UNKNOWN
         yield Credential(where if unknown else f"{key} in {where}", UNKNOWN if unknown else True, resource.urn)
+
+
+def _unjudged(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a provider has beside the login that its reader judges; of a kubeconfig how each user gets a token."""
+    rest = {key: value for key, value in inputs.items() if key not in _LOGINS}
+    config = inputs.get(_KUBECONFIG)
+    users = items(at(parsed(config) if isinstance(config, str) else config, "users"))
+    how = [{key: at(each, "user", key) for key in ("exec", "auth-provider")} for each in users]
+    return {**rest, **({_KUBECONFIG: how} if how else {})}
+
+
+_KUBECONFIG: Final = "kubeconfig"
+_LOGINS: Final = (
+    *("accessKey", "secretKey", "token", "credentials", "accessToken", "oidcToken", _KUBECONFIG),
+    *("clientSecret", "clientCertificate", "clientCertificatePassword"),
+)
 
 
 def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
@@ -90,6 +108,9 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
         certified = place.certificates and any(_is_certificate(*each) for each in value.items())
         for key, part in _unsealed(value).items():
             below = place.below(str(key), certified)
+            if len(str(key)) >= _SHORTEST and (own := _key_of(str(key), place.private, place.certificates)):
+                yield f"the name of a value in {place.path or 'its inputs'}", own
+                below = place.below("[secret]", certified)
             name = coalesce(*map(value.get, _NAMES)) if _VALUES.fullmatch(str(key)) else key
             if names_clouds_key(str(name).rpartition("/")[2]) and _may_be_key(part):
                 yield below.path, UNKNOWN if part is UNKNOWN else _NAMED

@@ -115,6 +115,28 @@ FORMS = {
     "Discord": "M" + "a" * 23 + "." + "a" * 6 + "." + "a" * 27,
     "Twilio": "AC" + "a" * 32,
     "Mailchimp": "a" * 32 + "-us1",
+    "Bedrock": "ABSK" + "a" * 120,
+    "Azure": "a" * 52 + "JQQJ99BAACYeBjFXJ3w3AAABACOGa1b2",
+    "Azure DevOps": "a" * 76 + "JQQJ99AAAAAAAAAAAAASAZDOa1b2",
+    "Google HMAC": "GOOG1E" + "A" * 55,
+    "Alibaba": "LTAI5t" + "a" * 18,
+    "1Password": "ops_eyJ" + "a" * 260,
+    "Doppler": "dp.st.prd." + "a" * 43,
+    "LangSmith": "lsv2_pt_" + "a" * 32 + "_" + "b" * 10,
+    "Pinecone": "pcsk_" + "a" * 70,
+    "xAI": "xai-" + "a" * 80,
+    "New Relic": "NRAK-" + "A" * 27,
+    "Postman": "PMAK-" + "a" * 24 + "-" + "b" * 34,
+    "Sentry": "sntrys_eyJ" + "a" * 100,
+    "Supabase": "sbp_" + "a" * 40,
+    "PlanetScale": "pscale_tkn_" + "a" * 43,
+    "Confluent": "cflt" + "a" * 60,
+    "Shopify": "shpat_" + "a" * 32,
+    "Linear": "lin_api_" + "a" * 40,
+    "Bitbucket": "ATBB" + "a" * 32,
+    "Fly.io": "FlyV1 fm2_" + "a" * 200,
+    "Hugging Face's organisations": "api_org_" + "a" * 34,
+    "NATS": "SUA" + "A" * 55,
     "Artifactory": "AKC" + "a" * 20,
     "JSON web token": "eyJ" + "a" * 20 + ".eyJ" + "a" * 20 + "." + "a" * 20,
     "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\naaaa\n-----END OPENSSH PRIVATE KEY-----",
@@ -327,3 +349,34 @@ def test_nothing_ends_the_fence_of_a_plan(text: str) -> None:
 def test_a_plan_has_no_credential() -> None:
     page = as_markdown("dev", f'+ data: "DB_PASSWORD={VALUE}"\n')
     assert VALUE not in page
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bedrock",
+        "Azure",
+        "Azure DevOps",
+        "Google HMAC",
+        "Alibaba",
+        "1Password",
+        "Doppler",
+        "LangSmith",
+        "Pinecone",
+        "xAI",
+        "New Relic",
+        "Postman",
+        "Sentry",
+        "Supabase",
+        "PlanetScale",
+        "Confluent",
+        "Shopify",
+        "Linear",
+        "Bitbucket",
+        "Fly.io",
+        "Hugging Face's organisations",
+        "NATS",
+    ],
+)
+def test_a_key_of_a_service_has_no_end(name: str) -> None:
+    assert static_key_in(f"token: {FORMS[name]}")
