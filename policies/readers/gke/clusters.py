@@ -54,7 +54,7 @@ _CONNECTOR: Final = UnknownReason(
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
-_LINK: Final = re.compile(r"(?:projects/[^/]+/locations/(?P<location>[^/]+)/clusters/)?(?P<name>[^/]+)")
+_LINK: Final = re.compile(r"(?:projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/clusters/)?(?P<name>[^/]+)")
 
 
 def read_node_pool(declared: Declared) -> Iterable[Item]:
@@ -85,8 +85,17 @@ def _place_of(declared: Declared, cluster: Mapping[str, Any]) -> Mapping[str, An
 def _clusters_of(pool: Declared, everything: Program) -> Iterable[Declared]:
     link = pool.properties.get("cluster")
     made = pool.dependencies.get("cluster", ())
+    parts = _LINK.fullmatch(str(link))
+    # A pool is where its cluster is, so a cluster elsewhere is another of that name.
+    said = {"location": (pool.properties.get("location"), parts and parts["location"])}
+    said["project"] = (pool.properties.get("project"), parts and parts["project"])
     for each in everything.of(_CLUSTER):
-        named = isinstance(link, str) and link.rpartition("/")[2] == each.named("name")
+        apart = any(
+            isinstance(own := each.properties.get(key), str)
+            and any(own != value for value in values if isinstance(value, str))
+            for key, values in said.items()
+        )
+        named = isinstance(link, str) and link.rpartition("/")[2] == each.named("name") and not apart
         if named or each.urn in made:
             yield each
 
