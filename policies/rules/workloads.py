@@ -290,9 +290,15 @@ def _access(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | N
 
 def _with_other_programs_pools(stack: Stack) -> Stack:
     """The stack with the pools of its cluster that another program declares; see ``distinct``."""
-    declared = {group.name for group in stack.groups}
-    others = (pool for pool in stack.elsewhere if pool.name not in declared)
+    others = (pool for pool in stack.elsewhere if not any(_is_it(group, pool) for group in stack.groups))
     return distinct(replace(stack, groups=(*stack.groups, *others)))
+
+
+def _is_it(group: NodeGroup, pool: NodeGroup) -> bool:
+    """Whether the program declares that pool: under its name, with its taints, and with GPUs if it has some."""
+    alike = has_gpus(group) or not has_gpus(pool)
+    tainted = UNKNOWN in (group.nodes.taints, pool.nodes.taints) or {*pool.nodes.taints} <= {*group.nodes.taints}
+    return group.name == pool.name and alike and tainted
 
 
 def _with_detected_labels(stack: Stack) -> Stack:
