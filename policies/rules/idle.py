@@ -161,9 +161,12 @@ def placeholders(stack: Stack) -> Iterator[Violation]:
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
-        keeps, count = _keeps_room(workload, stack), permanent_pods(workload, stack)
-        if keeps is False or count == 0:
+        keeps, count, scalers = _keeps_room(workload, stack), permanent_pods(workload, stack), _scalers(workload, stack)
+        if keeps is False or (count == 0 and not scalers):
             continue
+        if count == 0:  # pods that do nothing are there whenever a scaler starts them
+            times = _largest([0, *(each.scheduled for each in scalers)])
+            count = UNKNOWN if times == 0 else times
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             what = "whether its pods are placeholders on GPU nodes"
             yield placeholders.unknown(workload.title, what, workload.resource)

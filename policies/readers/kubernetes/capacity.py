@@ -28,8 +28,13 @@ def read_scaler(declared: Declared) -> Iterable[Item]:
     """
     policy = text(at(declared.properties, "spec", "behavior", "scaleDown", "selectPolicy"))
     only_adds = UNKNOWN if policy is UNKNOWN else policy == "Disabled"
+    # Without such a metric the API server takes no 0: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
+    # (HPAScaleToZero), ``validateHorizontalPodAutoscalerSpec`` in kubernetes' pkg/apis/autoscaling/validation.
+    metrics = at(declared.properties, "spec", "metrics")
+    idles = metrics is UNKNOWN or any(at(each, "type") in (UNKNOWN, "External", "Object") for each in items(metrics))
     for scaler in _scaler(declared, ("minReplicas",), default=1):
-        yield replace(scaler, only_adds=only_adds)
+        least = scaler.least if idles or scaler.least != 0 else 1
+        yield replace(scaler, least=least, only_adds=only_adds)
 
 
 def read_scaled_object(declared: Declared) -> Iterable[Item]:
