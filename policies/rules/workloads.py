@@ -296,9 +296,10 @@ def _with_other_programs_pools(stack: Stack) -> Stack:
 
 def _is_it(group: NodeGroup, pool: NodeGroup) -> bool:
     """Whether the program declares that pool: under its name, with its taints, and with GPUs if it has some."""
-    alike = has_gpus(group) or not has_gpus(pool)
-    tainted = UNKNOWN in (group.nodes.taints, pool.nodes.taints) or {*pool.nodes.taints} <= {*group.nodes.taints}
-    return group.name == pool.name and alike and tainted
+    if group.name != pool.name or (has_gpus(pool) and not has_gpus(group)):
+        return False
+    own, others = group.nodes.taints, pool.nodes.taints
+    return own is UNKNOWN or others is UNKNOWN or {*others} <= {*own}
 
 
 def _with_detected_labels(stack: Stack) -> Stack:
