@@ -167,13 +167,19 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     """Whether everybody, the cloud's customers, and nobody reaches the control plane.
 
     Authorized networks let Google Cloud's own public addresses in unless they say otherwise or the nodes are private.
-    Without endpoints with addresses, identities decide at the one with a name.
+    Without endpoints with addresses, identities decide at the one with a name, unless it takes Kubernetes' own tokens
+    or certificates: these are enough from anywhere.
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks,
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
     """
     by_address = at(cluster, "controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled")
     private = either((flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint")), _is_off(by_address)))
     networks = cluster.get("masterAuthorizedNetworksConfig")
+    name = at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig")
+    by_name = flag(at(name, "allowExternalTraffic"))
+    keys = both((by_name, either(flag(at(name, f"enableK8s{kind}ViaDns")) for kind in ("Tokens", "Certs"))))
+    if keys is not False:
+        return keys, False, False
     if private is True:
         return False, False, False
     if UNKNOWN in (private, networks):
@@ -181,7 +187,6 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     if networks is None:
         return True, False, False
     blocks = [at(block, "cidrBlock") for block in items(at(networks, "cidrBlocks"))]
-    by_name = flag(at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic"))
     public, private_nodes = at(networks, "gcpPublicCidrsAccessEnabled"), _private_nodes(cluster)
     cloud = negation(private_nodes) if public is None else flag(public)
     return open_to_internet(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
