@@ -110,7 +110,6 @@ class SimulatedResource(Generic[CloudT]):
         immutable: input paths that the cloud refuses to change, with the default of an omitted one.
         links: inputs in which a resource's name and its URL mean the same.
         unordered: lists that are sets.
-        absent: scalars that mean the same as an omitted input.
         imported: what an import finds, from what the stack gave: the cloud's own answers are inputs then, too, and what
             only the provider's state knew is lost.
         in_use: the cloud's error code where it cannot be deleted because something uses it.
@@ -143,7 +142,6 @@ class SimulatedResource(Generic[CloudT]):
     immutable: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     unordered: tuple[str, ...] = ()
-    absent: tuple[Any, ...] = ()
     imported: Callable[[Properties], Properties] = lambda inputs: inputs
     in_use: str = "InUse"
     lifecycle: Lifecycle[CloudT] | None = None

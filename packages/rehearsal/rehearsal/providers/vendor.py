@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal
 
 from typing_extensions import override
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 
 Action = Literal["create", "update", "delete"]
+
+ZEROS: Final = ("", False, 0, 0.0)
+"""What a provider made of Terraform's SDK cannot tell from an input left open; other defaults were filled in before."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class Vendor(Provider, Generic[CloudT]):
     make_cloud: ClassVar[Callable[..., Any]]
     pool_order: ClassVar[Callable[[Any], PoolOrder[Any]] | None] = None
     """What watches the cluster for the order of its pools, on clouds where the cluster says it."""
+    absent: ClassVar[tuple[Any, ...]] = ()
+    """Scalars that mean the same as an input left open."""
     ids_are_paths: ClassVar[bool] = True
     """Whether deleting a resource deletes everything below its id."""
 

@@ -36,7 +36,7 @@ from rehearsal.providers.eks.row import TABLE, Row, refused
 from rehearsal.providers.eks.rules import REFERENCES, TAGS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.vendor import Action, CloudErrors, auto_named
+from rehearsal.providers.vendor import ZEROS, Action, CloudErrors, auto_named
 from rehearsal.simulation import Fleet, Night, UserInfo
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class AwsProvider(SimulatedProvider[Account]):
     rules_for_all_types = (*TAGS, *REFERENCES)
     functions = FUNCTIONS
     settings = ("region",)
+    absent = ZEROS
     words = InputMessages(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
     )

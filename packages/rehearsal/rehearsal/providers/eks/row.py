@@ -149,8 +149,6 @@ class Row(SimulatedResource[Account]):
     """
 
     id: str = ""
-    # The provider cannot tell an input left open from a zero one; other defaults were filled in before.
-    absent: tuple[Any, ...] = ("", False, 0, 0.0)
     answer: str = ""
     wrap: Callable[[Properties, dict[str, Any]], dict[str, Any]] = lambda _, params: params
     make: Callable[[Pending[Account]], str] | None = None

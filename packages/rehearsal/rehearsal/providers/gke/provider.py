@@ -19,7 +19,7 @@ from rehearsal.providers.gke import cluster, data, iam, network, node_pool, rule
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
-from rehearsal.providers.vendor import Action, auto_named
+from rehearsal.providers.vendor import ZEROS, Action, auto_named
 from rehearsal.simulation import Night, UserInfo
 
 _CONTAINER: Final = "gcp:container/"
@@ -38,6 +38,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     rules_for_all_types = rules.TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")
+    absent = ZEROS
     words = InputMessages(
         unknown="{api} has no such field in {object}; check the spelling",
         lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
