@@ -119,7 +119,36 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     """
     if max_idle_usd is None:
         return []
-    return _within(idle_cost, _smallest(stack), max_idle_usd, "While it is idle", "idle cost")
+    declared = _within(idle_cost, _smallest(stack), max_idle_usd, "While it is idle", "idle cost")
+    staying = [group for group in stack.groups if _stays(group, stack)]
+    if declared or not staying:
+        return declared
+    kept = {group.resource: group.initial_nodes for group in staying}
+    groups = (
+        replace(group, scaling=replace(group.scaling, min_nodes=kept.get(group.resource, group.scaling.min_nodes)))
+        for group in stack.groups
+    )
+    raised = _smallest(replace(stack, groups=tuple(groups)))
+    dearer = _within(idle_cost, raised, max_idle_usd, "With the nodes that it starts with", "idle cost")
+    return [
+        replace(each, resource=staying[0].resource, remedy=_STAYS.remedy, not_evaluated=True, unknown_reason=_STAYS)
+        for each in dearer
+    ]
+
+
+_STAYS = UnknownReason(
+    "no autoscaler in this program removes the nodes that its groups start with",
+    "Start each group with its minimum, or exempt it by name where another program has the autoscaler.",
+)
+
+
+def _stays(group: NodeGroup, stack: Stack) -> bool:
+    """Whether the group starts with more nodes than its minimum, and nothing in the program removes these: where an
+    autoscaler in the cluster does, none is declared."""
+    least, first = group.scaling.min_nodes, group.initial_nodes
+    more = least is not UNKNOWN and first is not UNKNOWN and first > least
+    removed = any(each.scales_nodes is not False for each in stack.workloads)
+    return more and group.scaling.autoscaled is True and group.scaling_group is not None and not removed
 
 
 def cost_note(stack: Stack) -> str:
