@@ -62,8 +62,14 @@ _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationCon
 # Images of device plugins: https://github.com/ROCm/k8s-device-plugin, https://github.com/aws-neuron/neuron-helm-charts
 _PLUGINS: Final = {"rocm/k8s-device-plugin": "amd", "neuron-device-plugin": "aws"}
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
-# for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
-_GPU_PARTS: Final = ("nvidia.com/", "aws.amazon.com/neuron", "amd.com/")
+# for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin); parts that another device
+# plugin offers: https://github.com/volcano-sh/volcano/blob/master/docs/user-guide/how_to_use_volcano_vgpu.md,
+# https://github.com/koordinator-sh/koordinator, https://github.com/AliyunContainerService/gpushare-scheduler-extender,
+# https://github.com/tkestack/gpu-manager
+_GPU_PARTS: Final = (
+    *("nvidia.com/", "aws.amazon.com/neuron", "amd.com/"),
+    *("volcano.sh/vgpu", "volcano.sh/gpu", "koordinator.sh/gpu", "aliyun.com/gpu", "tencent.com/vcuda"),
+)
 # A slice of a GPU, its share by time under the plugin's name for it, or a core of Neuron.
 _GPU_PART: Final = re.compile(r"nvidia\.com/(?:mig-|gpu\.)|aws\.amazon\.com/neuroncore")
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.|neuron")
