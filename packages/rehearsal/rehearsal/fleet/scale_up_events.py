@@ -171,7 +171,7 @@ class ScaleUpEvents(PollingThread):
         there = {claim["metadata"]["labels"][_POOL] for claim in claims if condition(claim, "Initialized")}
         for name in smaller(self._templates(), there, [pod["spec"] for pod in waiting.values()]):
             self._know(name)
-        starting = {claim["metadata"]["labels"][_POOL] for claim in claims if not condition(claim, "Initialized")}
+        starting = {claim["metadata"]["labels"][_POOL] for claim in claims if _starts(claim)}
         for pod in [*waiting.values()][:_MOST_PODS]:
             self._tell(pod, groups, grown, starting)
 
@@ -194,6 +194,13 @@ class ScaleUpEvents(PollingThread):
 
     def _report(self, pod: Object, reason: str, text: str) -> None:
         report_event(self._api, pod, reason, text, type="Normal", source=NAME)
+
+
+def _starts(claim: Object) -> bool:
+    """Whether a node is still to have all it was started for; of one whose GPUs never come, the claim offers none."""
+    offered = claim.get("status", {}).get("allocatable")
+    asked = claim.get("spec", {}).get("resources", {}).get("requests") or {}
+    return not condition(claim, "Initialized") and (offered is None or all(key in offered for key in asked))
 
 
 def _waits(pod: Object) -> bool:

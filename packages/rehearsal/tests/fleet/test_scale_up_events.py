@@ -77,6 +77,17 @@ def test_a_pod_hears_which_group_grew_and_once_that_it_is_full(monkeypatch: pyte
     ]
 
 
+def test_nodes_whose_gpus_are_no_longer_expected_are_not_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Waiting()
+    expected = claim(ready=False) | {"spec": {"resources": {"requests": {"nvidia.com/gpu": "1", "pods": "1"}}}}
+    claims = [expected] * 3
+    for each in ({"cpu": "4", "pods": "110", "nvidia.com/gpu": "1"}, {"cpu": "4", "pods": "110"}):
+        claims[:] = [{**expected, "status": {**expected["status"], "allocatable": each}}] * 3
+        watching(monkeypatch, api, claims).look()
+        api.events[:] = [event for event in api.events if event[0] == "NotTriggerScaleUp"]
+        assert api.events == ([] if "nvidia.com/gpu" in each else [("NotTriggerScaleUp", FULL)])
+
+
 def test_a_group_that_grew_before_the_first_look_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Waiting()
     watching(monkeypatch, api, [claim(ready=False)]).look()
