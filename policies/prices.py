@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Reservation, Stack
@@ -84,5 +85,5 @@ def problems(configured: object) -> Iterator[str]:
         by_region = usd if isinstance(usd, Mapping) and usd else {_ANYWHERE: usd}
         for region, each in by_region.items():
             where = f"{KEY}.{name}" + (f".{region}" if region else "")
-            if isinstance(each, bool) or not isinstance(each, (int, float)) or each < 0:
+            if isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 <= each < inf:
                 yield f"{where}: must be the US dollars of one node an hour, 0 or more, got {json.dumps(each)}"

@@ -9,12 +9,11 @@ counts its upper limit. Boot disks are left out where the cloud's reader does no
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
@@ -22,8 +21,11 @@ from facts.catalog.model import Machine, Price
 from facts.concepts.declared import (
     Cluster,
     GpuQuota,
+    IdleTime,
+    Minimum,
     NodeGroup,
     PodScaler,
+    PriorityClass,
     Reservation,
     Stack,
     Unreadable,
@@ -33,7 +35,7 @@ from facts.concepts.declared import (
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.unknown import UNKNOWN, Maybe, whole
 from policies.readers.key_material import key_material
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
@@ -104,33 +106,61 @@ def _read(resource: Declared) -> Iterable[Item]:
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
-        if negative := next(filter(None, map(_negative, subjects)), ""):
-            # A sum with it would be less than what the others cost.
-            return (_unreadable(resource, f"its {negative} is no number of machines, pods, GPUs or dollars"),)
         subjects = (*subjects, *key_material(resource))
         subjects = (*subjects, *(() if resource.written is None else key_material(resource.written)))
+        if (wrong := next(filter(None, map(_no_amount, subjects)), None)) is not None:
+            return (_unreadable(resource, f"{_where(resource.properties, wrong)}, where 0 or more is expected"),)
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects
+
+
+# What may be below 0, or last for ever.
+_SIGNED: Final = (IdleTime, PriorityClass)
+_MOST: Final = 2**63
+_Number: TypeAlias = int | float
+
+
+def _no_amount(item: object) -> tuple[str, _Number] | None:
+    """The first number in an item, with its field, that counts or costs nothing that can be: one below 0 or without an
+    end would change every sum that it is part of."""
+    if not is_dataclass(item) or isinstance(item, _SIGNED):
+        return None
+    least = -_MOST if isinstance(item, Minimum) else 0  # -1 leaves a size as it is
+    for name in _field_names(type(item)):
+        value = getattr(item, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, (int, float)) and not isinstance(part, bool):
+                if not least <= part < _MOST:
+                    return name.replace("_", " "), part
+            elif is_dataclass(part) and (inner := _no_amount(part)) is not None:
+                return inner
+    return None
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def _where(properties: Any, wrong: tuple[str, _Number]) -> str:
+    """The property that has the number, or else what it is the number of: ``scalingConfig.minSize is -3``."""
+    name, number = wrong
+    return f"{next(_paths(properties, number), name)} is {number}"
+
+
+def _paths(value: Any, number: _Number, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if isinstance(value, (Mapping, list, tuple)):
+        for key, part in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _paths(part, number, (*path, str(key)))
+    elif value is not UNKNOWN and (value == number or whole(value) == number):
+        yield ".".join(path)
 
 
 def _placed(item: Item, resource: Declared) -> Item:
     """What is in a cluster, with the cluster that it goes to."""
     in_cluster = isinstance(item, (AddedPlacement, GpuQuota, PodScaler, Workload))
     return replace(item, place=resource.place) if in_cluster else item
-
-
-def _negative(item: Item) -> str:
-    """The number of the item that is negative or not finite, with its name; a minimum may be -1, which changes none."""
-    if isinstance(item, NodeGroup):
-        nodes = {"dearest_hourly_usd": item.nodes.dearest_hourly_usd, "hourly_usd": item.nodes.hourly_usd}
-        numbers = {**vars(item.scaling), **nodes, "gpus": item.gpus.per_node, "initial_nodes": item.initial_nodes}
-    elif isinstance(item, (GpuQuota, PodScaler, PoolPrice, Reservation, Workload)):
-        numbers = vars(item)
-    else:
-        return ""
-    counted = {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
-    return next((f"{name} ({value})" for name, value in counted.items() if not 0 <= value < math.inf), "")
 
 
 def _of_gpus(item: Item) -> bool:
