@@ -453,7 +453,8 @@ def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None
     """The region of the group, or else of its cluster; ``None`` where neither is known."""
     if group.region is not None:
         return None if group.region is UNKNOWN else group.region
-    alone = len(clusters) == 1 and not isinstance(group.cluster, str)
+    # One that is looked up is not the program's, and only the place of groups that name it.
+    alone = not isinstance(group.cluster, str) and [cluster.other_groups for cluster in clusters] == [()]
     named = [cluster for cluster in clusters if alone or cluster.name == group.cluster]
     regions = {cluster.region for cluster in named if isinstance(cluster.region, str)}
     return regions.pop() if len(regions) == 1 else None
