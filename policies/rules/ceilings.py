@@ -59,12 +59,15 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         return []
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
-    unlimited = [f"'{group.name}'" for group in stack.groups if _most_nodes(group) is None]
+    endless = [group for group in stack.groups if _most_nodes(group) is None]
+    unlimited = [f"'{group.name}'" for group in endless]
     unlimited += [f"{each.title}, which its cloud makes for pods" for each in managed if each.managed_nodes is True]
     unlimited += [f"{cluster.title}, which its cloud makes for {each.title}" for cluster, each in asking]
     if unlimited:
         message = f"The stack's hourly cost has no limit: nothing limits the number of nodes of {', '.join(unlimited)}."
+        own = [reason.remedy for group in endless if (reason := group.unknown_reasons.get("max_nodes"))]
         remedy = "Set a maximum for each node group, in place of nodes that the cloud makes for all pods."
+        remedy = " ".join(dict.fromkeys(own if len(own) == len(unlimited) else (remedy, *own)))
         return [hourly_cost.violation(message, remedy=remedy)]
     declared = _within(hourly_cost, _largest(stack), max_hourly_usd, "At its maximum", "hourly cost")
     if managed and all(violation.not_evaluated for violation in declared):
@@ -253,7 +256,7 @@ def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
     price = group.nodes.dearest_hourly_usd
     if price is UNKNOWN and "gpus_per_node" in group.unknown_reasons:
         price = None  # the update does not show the machine type, either
-    if nodes == 0 or group.kind == "serverless" or (group.kind == "owned" and price is None):
+    if nodes == 0 or (group.kind == "owned" and price is None):
         return _Cost(group.name, 0.0)
     if nodes is UNKNOWN or price is UNKNOWN:
         return _Cost(group.name, UNKNOWN)

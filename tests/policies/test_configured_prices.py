@@ -58,6 +58,40 @@ def test_they_count(program: list[Declared], prices: dict[str, Any], expected: b
     assert refused(program, **prices) is expected
 
 
+def fargate(namespace: str, **quota: Any) -> list[Declared]:
+    """A cluster with a Fargate profile, and a quota of its namespace."""
+    selectors = {"clusterName": "ml", "selectors": [{"namespace": namespace}]}
+    limited = {"metadata": {"name": "q", "namespace": "karpenter"}, "spec": {"hard": quota}}
+    return [
+        eks()[0],
+        Declared("aws:eks/fargateProfile:FargateProfile", "small", "urn:f", selectors),
+        *([Declared("kubernetes:core/v1:ResourceQuota", "q", "urn:q", limited)] if quota else []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "usd", "expected"),
+    [
+        (fargate("karpenter", pods="2"), 5, False),
+        (fargate("karpenter", pods="2"), 5.1, True),
+        (fargate("karpenter", pods="3"), 5, True),
+        (fargate("karpenter"), 0, True),
+        (fargate("karpenter", **{"requests.cpu": "2"}), 0, True),
+        (fargate("karp*", pods="2"), 0, True),
+    ],
+)
+def test_a_fargate_profile_has_the_pods_of_its_namespace_s_quota(
+    program: list[Declared], usd: float, expected: bool
+) -> None:
+    assert refused(program, small=usd) is expected
+
+
+def test_the_remedy_for_a_fargate_profile_names_the_quota() -> None:
+    (rule,) = [rule for rule, *_ in OfflineGate(CEILING).rules if rule.id == "hourly-cost-ceiling"]
+    (violation,) = rule.check(view_of(fargate("karpenter")).stack, {"maxHourlyUsd": 10})
+    assert "ResourceQuota of pods" in violation.remedy
+
+
 @pytest.mark.parametrize(
     "types",
     [

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Cluster, NodeGroup, capacity_type
+from facts.concepts.declared import Cluster, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
@@ -102,6 +102,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
 
 def read_fargate_profile(declared: Declared) -> Iterable[Item]:
     """``aws:eks/fargateProfile:FargateProfile``: one CPU machine per pod, made and removed with it; none has GPUs.
+    There are as many as the quotas of its namespaces allow.
 
     https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
     """
@@ -111,9 +112,10 @@ def read_fargate_profile(declared: Declared) -> Iterable[Item]:
         name=declared.name,
         cloud=CLOUD,
         kind="serverless",
-        scaling=Scaling(max_nodes=None),
+        scaling=Scaling(max_nodes=_most_pods(spaces, declared.references)),
         cluster=text(inputs.get("clusterName")),
         cloud_label_domains=LABEL_DOMAINS,
+        unknown_reasons={"max_nodes": _NO_QUOTA},
         resource=declared.urn,
     )
     if UNKNOWN in spaces or any(space in _SYSTEM for space in spaces):
@@ -121,6 +123,31 @@ def read_fargate_profile(declared: Declared) -> Iterable[Item]:
     else:
         # No home for system pods, and as many as people run pods there.
         yield replace(machines, kind="auto-provisioned", nodes=replace(machines.nodes, taints=(_FARGATE,)))
+
+
+_NO_QUOTA: Final = UnknownReason(
+    "a Fargate profile has no maximum",
+    "Limit each namespace of a Fargate profile's selectors, named without wildcards, by a ResourceQuota of pods.",
+)
+
+
+def _most_pods(spaces: list[Maybe[str | None]], quotas: Iterable[Declared]) -> Maybe[int | None]:
+    """The pods that quotas allow in these namespaces together; ``None`` where one has no quota. Quotas of vCPUs limit
+    nothing: a pod that requests less has a quarter of one."""
+    most: dict[Maybe[str | None], Maybe[int]] = {}
+    for quota in quotas:
+        hard, space = at(quota.properties, "spec", "hard"), quota.place_in_cluster
+        for pods in (whole(at(hard, name)) for name in ("pods", "count/pods")):
+            if pods is not None and space is not UNKNOWN:
+                known = most.get(space, pods)
+                most[space] = UNKNOWN if known is UNKNOWN or pods is UNKNOWN else min(known, pods)
+    total = 0
+    for space in dict.fromkeys(spaces):
+        pods = None if space is UNKNOWN or space is None else most.get(space)
+        if pods is None or pods is UNKNOWN:
+            return pods
+        total += pods
+    return total if spaces else None
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -137,11 +164,22 @@ def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from roles_among(declared, "nodeRoleArn", everything)
 
 
+def _quotas(declared: Declared, everything: Program) -> Iterable[Declared]:
+    """The quotas of all pods of a namespace, where all go to one cluster, and the program has no other one."""
+    quotas = everything.of("kubernetes:core/v1:ResourceQuota")
+    if len(everything.of("aws:eks/cluster:Cluster")) > 1 or len({each.place for each in quotas}) > 1:
+        return ()
+    scopes = ("scopes", "scopeSelector")
+    return (each for each in quotas if all(at(each.properties, "spec", scope) is None for scope in scopes))
+
+
 REFERRERS: Final[Mapping[str, Referrer]] = {
     # Tags are for rules on the whole stack; without a template, the group itself is checked before its creation.
     "aws:eks/nodeGroup:NodeGroup": Referrer(
         refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
-    )
+    ),
+    # A profile is checked alone: quotas are about the whole stack's cost.
+    "aws:eks/fargateProfile:FargateProfile": Referrer(refers=lambda _: False, finds=_quotas),
 }
 
 
