@@ -450,7 +450,7 @@ def shared_reservations(users: Iterable[tuple[str, Pool]]) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.reservation",
                 f"'{first.name}' and '{pool.name}' use the reservation '{pool.scaling.reservation}', {days}",
-                "Write its first and last day in both if it is a capacity block, in none of them otherwise",
+                "Give each its first and last day if it is a capacity block, and none otherwise",
             )
 
 
