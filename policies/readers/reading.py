@@ -284,8 +284,12 @@ def _same(one: NodeGroup, other: NodeGroup) -> bool:
 
 
 def _said(group: NodeGroup) -> object:
-    nodes = group.nodes
-    priced_by = nodes.machine_types, nodes.labels, nodes.dearest_hourly_usd
+    nodes, labels = group.nodes, group.nodes.labels
+    if labels is not UNKNOWN:
+        # The cloud's own say which GPUs there are, and one a pool's own price; others tell nothing of what it costs.
+        domains = group.cloud_label_domains
+        labels = {key: labels[key] for key in labels if key == POOL_LABEL or key.partition("/")[0].endswith(domains)}
+    priced_by = nodes.machine_types, labels, nodes.dearest_hourly_usd
     return group.scaling, group.initial_nodes, group.gpus.per_node, nodes.taints, priced_by
 
 
