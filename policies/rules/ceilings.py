@@ -417,7 +417,18 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
         return []
     granted = _granted(stack)
     declared = _of_groups(groups, granted, max_gpus) if groups else _of_quotas(granted, max_gpus)
+    if granted and {cluster.managed_nodes is True for cluster in stack.clusters} == {True, False}:
+        declared = [_with_words_on_quotas(each) for each in declared]
     return declared or _of_open_namespaces(stack)
+
+
+def _with_words_on_quotas(violation: Violation) -> Violation:
+    # Nothing that the engine tells at preview says to which cluster an object goes.
+    return replace(
+        violation,
+        message=f"{violation.message} The quotas of all clusters count: whose each is, the gate does not know.",
+        remedy=f"{violation.remedy} Or declare the cluster whose cloud makes the nodes in a program of its own.",
+    )
 
 
 def _of_groups(groups: list[NodeGroup], granted: list[tuple[str, int]], max_gpus: int) -> list[Violation]:

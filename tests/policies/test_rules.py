@@ -681,6 +681,14 @@ CASES = {
         ),
         Case(
             "gpu-stack-ceiling",
+            [*but(OWN), RESEARCH_QUOTA, replace(OTHER_CLUSTER, managed_nodes=True)],
+            "over the limit of 8; highest: l4 8, quota of research 2. The quotas of all clusters count",
+            remedy="declare the cluster whose cloud makes the nodes in a program of its own",
+            limits={"maxGpus": 8},
+        ),
+        Case("gpu-stack-ceiling", [*but(OWN), RESEARCH_QUOTA, OTHER_CLUSTER], "allowed", limits={"maxGpus": 8}),
+        Case(
+            "gpu-stack-ceiling",
             but(OWN, gpus=replace(GPUS, scaling=replace(GPUS.scaling, max_nodes=None))),
             "not evaluated",
             limits={"maxGpus": 8},
