@@ -100,6 +100,14 @@ def test_sessions_show_what_their_stack_publishes(
             assert "created in default; " in printed or "VS Code attaches" in printed
 
 
+@pytest.mark.parametrize("session", [README, *CLOUDS.values()], ids=lambda session: session.stack.stem)
+def test_sessions_show_the_words_of_their_clouds_own_autoscaler(session: Session) -> None:
+    """Karpenter's are heard on EKS alone: https://karpenter.sh/docs/concepts/nodepools/"""
+    cloud = yaml.safe_load(session.stack.read_text())["config"]["gpucluster:cloud"]
+    shown = "".join(shown for _, shown in session.steps)
+    assert cloud == "eks" or not re.search(r"nodepool|NodePool|NodeClaim", shown)
+
+
 @pytest.fixture
 def first(gpu: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """The first object that a command would create."""
