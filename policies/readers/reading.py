@@ -442,7 +442,9 @@ def _own(usd: float) -> Price:
 def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequence[float]) -> float:
     """Of a group that is limited in GPUs or vCPUs, small machines may cost more together than one large one."""
     nodes, gpus = group.scaling.max_nodes, group.gpus.per_node
-    if group.limited_vcpus is not None and isinstance(nodes, int) and nodes > 0:
+    if nodes == 0:
+        return max(prices)
+    if group.limited_vcpus is not None and isinstance(nodes, int):
         known = [catalog.of(cloud).machines.get(one) for one in types]
         counts = [group.limited_vcpus // machine.vcpus if machine else nodes for machine in known]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes

@@ -109,3 +109,22 @@ def test_following_the_remedy_works(types: list[str]) -> None:
     assert f"'big' ({', '.join(named)})" in violation.message
     assert "m5.large" not in named
     assert rule.check(parse(named).applied(stack), {"maxHourlyUsd": 10}) == []
+
+
+def karpenter(**limits: int) -> list[Declared]:
+    """A pool of machines with eight GPUs each."""
+    sizes = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge"]}
+    taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    made = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    template = {"spec": {"requirements": [sizes], "taints": taints, "nodeClassRef": made}}
+    hard = {name.replace("gpu", "nvidia.com/gpu"): count for name, count in limits.items()}
+    pool = {"metadata": {"name": "h100"}, "spec": {"limits": hard, "template": template}}
+    return [eks()[0], Declared("kubernetes:karpenter.sh/v1:NodePool", "h100", "urn:p", pool)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [pytest.param(7, False, id="less than a machine has"), (8, False), (16, True)],
+)
+def test_a_pool_that_its_limit_keeps_empty_costs_nothing(gpus: int, expected: bool) -> None:
+    assert refused(karpenter(gpu=gpus), **{"p5.48xlarge": 9}) is expected
