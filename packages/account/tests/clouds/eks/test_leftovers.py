@@ -20,6 +20,7 @@ from account.left import rows_left
 from account.rows import ShownRow
 from gpucluster import app
 from packages.account.tests.clouds.eks.aws import REGION, Answer, FakeAws, aws, refusal
+from packages.cli.tests.test_cli import signals_restored
 from packages.rehearsal.tests.upgrade.deployment import Deployment
 from packages.rehearsal.tests.upgrade.program import Program
 from tests.stacks import ROOT, settings_of
@@ -292,7 +293,7 @@ def test_the_page_shows_what_is_printed(
         )
         cloud.session.client("logs").create_log_group(logGroupName="/aws/eks/gpu-eks-karpenter/cluster")
         monkeypatch.setattr(left, "leftovers_of", lambda settings: AwsLeftovers(settings, session))
-        with pytest.raises(SystemExit) as ended:
+        with signals_restored(), pytest.raises(SystemExit) as ended:
             app.main()
     assert ended.value.code == 1
     printed = re.sub(r"vol-[0-9a-f]+", "vol-0123456789abcdef0", capsys.readouterr().out)
