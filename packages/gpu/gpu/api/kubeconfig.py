@@ -188,7 +188,7 @@ def merge(contents: Iterable[tuple[str, Any, Path]]) -> Kubeconfigs:
             raise KubeconfigError(f"{where}: not a mapping, so no kubeconfig; {hint}")
         current = current or text(content.get("current-context"))
         for section, entries in sections.items():
-            own = {name: _absolute(section, entry, folder) for name, entry in _entries(where, content, section)}
+            own = {name: _typed(_absolute(section, entry, folder)) for name, entry in _entries(where, content, section)}
             for name, entry in own.items():
                 entries.setdefault(name, (where, entry))
     return Kubeconfigs(", ".join(names), current, **sections)
@@ -237,6 +237,17 @@ def _absolute(section: str, entry: Mapping[str, Any], folder: Path) -> Mapping[s
     if section == "users" and isinstance(plugin, Mapping) and os.sep in (command := text(plugin.get("command"))):
         files["exec"] = {**plugin, "command": str(folder / command)}
     return {**entry, **files}
+
+
+def _typed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Its booleans, which are text until now: who writes the entry into another file needs them as they were."""
+    flags = {key: flag(entry, key) for key in _FLAGS if key in entry}
+    plugin = entry.get("exec")
+    return {**entry, **flags, **({"exec": _typed(plugin)} if isinstance(plugin, Mapping) else {})}
+
+
+# https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+_FLAGS: Final = ("insecure-skip-tls-verify", "disable-compression", "provideClusterInfo")
 
 
 def _of_pod(variables: Mapping[str, str]) -> Kubeconfigs | None:

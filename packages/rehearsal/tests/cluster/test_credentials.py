@@ -134,6 +134,14 @@ def test_variables_of_a_plugin_are_left_out_for_every_client() -> None:
     assert Kubeconfig.parse(written).user == {"exec": plugin}
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_what_a_kubeconfig_says_by_true_and_false_is_written_so_for_helm(value: bool) -> None:
+    plugin = {"apiVersion": VERSION, "command": "aws", "args": ["true", "007"], "provideClusterInfo": value}
+    cluster = {"server": "https://127.0.0.1", "insecure-skip-tls-verify": value, "disable-compression": value}
+    read = Kubeconfig.parse(kubeconfig("here", cluster, {"exec": plugin}))
+    assert (read.cluster, read.user) == (cluster, {"exec": plugin})
+
+
 @pytest.mark.parametrize("key", ["tokenFile", "client-key", "client-certificate", "certificate-authority"])
 def test_a_kubeconfig_that_names_a_file_is_refused(key: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
