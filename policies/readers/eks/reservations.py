@@ -93,7 +93,7 @@ def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> Nod
 
 
 _FEWEST: Final = 4
-"""vCPUs that Amazon sells with a GPU: those of g4dn.xlarge."""
+"""vCPUs that Amazon sells with a whole GPU: those of g4dn.xlarge."""
 
 
 def _per_vcpu(name: str, vcpus: int) -> float:
@@ -178,11 +178,11 @@ _CALLS: Final[Mapping[str, tuple[str, tuple[tuple[str, ...], ...], tuple[str, ..
 # Calls that add no machine and run no script: those that read, by the beginnings that the page below lists; those that
 # take away; and those of services that have no machines with GPUs, or start what is declared by itself.
 _ADDS_NOTHING: Final = re.compile(
-    r"(?!\w+:\w*[cC]apacityProvider)\w+:(?:get|describe|list|poll|receive|search|scan|query|select|read|lookup|discover|validate|batch(?:Get|Describe|Read)"
+    r"(?!\w+:\w*[cC]apacityProvider)(?:\w+:(?:get|describe|list|poll|receive|search|scan|query|select|read|lookup|discover|validate|batch(?:Get|Describe|Read)"
     r"|head|stop|terminate|delete|deregister|cancel|tag|untag)[A-Z].*"
-    r"|(?!\w+:\w*[cC]apacityProvider)(?:apigateway|athena|backup|bedrock\w*|cloudwatch\w*|comprehend\w*|dynamodb|ec[rs]|events|eventbridge|firehose|glue"
+    r"|(?:apigateway|athena|backup|bedrock\w*|cloudwatch\w*|comprehend\w*|dynamodb|ec[rs]|events|eventbridge|firehose|glue"
     r"|kinesis|kms|lambda|polly|rds\w*|redshift\w*|rekognition|s3\w*|secretsmanager|ses\w*|sfn|sns|sqs|states|textract"
-    r"|transcribe|translate):.*|batch:submitJob.*",
+    r"|transcribe|translate):.*|batch:submitJob.*)",
 )
 
 
