@@ -32,10 +32,10 @@ from facts.concepts.declared import (
     Workload,
     same_place,
 )
-from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration, quantity
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
-from facts.concepts.unknown import UNKNOWN, Maybe, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, whole
 from policies.readers.key_material import key_material
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
@@ -192,8 +192,31 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
 
 def _once(everything: Sequence[Declared]) -> Iterable[Declared]:
     """Without what a component holds and has made a resource of its own."""
-    urns = {each.urn for each in everything if not each.holder}
-    return (each for each in everything if urns.isdisjoint(each.made_as))
+    made = {each.urn: each for each in everything if not each.holder}
+    return (
+        each
+        for each in everything
+        if not any(urn in made and _has(made[urn].properties, content) for urn, content in each.made_as.items())
+    )
+
+
+def _has(properties: Any, content: Any) -> bool:
+    """Whether properties have all of this content, whatever else they have: what the cluster adds."""
+    if isinstance(content, Mapping):
+        parts = ((key, part) for key, part in content.items() if key not in ("apiVersion", "kind", "stringData"))
+        return all(_has(at(properties, key), part) for key, part in parts)
+    if isinstance(content, (list, tuple)):
+        listed = items(properties)
+        return len(listed) == len(content) and all(map(_has, listed, content))
+    return content is UNKNOWN or content in (None, "") or _number_in(properties) == _number_in(content)
+
+
+def _number_in(value: Any) -> Any:
+    """A number or quantity as one number: the API server writes ``1000m`` of CPU as ``1``."""
+    try:
+        return value if value is UNKNOWN or isinstance(value, bool) else quantity(str(value))
+    except (ArithmeticError, ValueError):
+        return str(value)
 
 
 def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...]:

@@ -68,8 +68,9 @@ class Declared:
     """The type of the resource that holds this object; empty for a resource of the program."""
     target: str = ""
     """For which cluster its holder has this object; empty for that of the holder's provider."""
-    made_as: tuple[str, ...] = ()
-    """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource."""
+    made_as: Mapping[str, Properties] = field(default_factory=dict)
+    """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource, each
+    with what such a resource has then; with nothing where no other resource can have that URN."""
 
     @property
     def kind(self) -> str:
@@ -87,10 +88,10 @@ class Declared:
 
     @property
     def place_in_cluster(self) -> Maybe[str | None]:
-        """The namespace of the Kubernetes object, its provider's where it names none; ``None`` where neither does: that
-        of a kubeconfig's context."""
-        own = (at(self.properties, "metadata", "namespace"), self.provider.get("namespace"))
-        return coalesce(*(text(each) for each in own))
+        """The namespace of the Kubernetes object, its provider's where it names none, or that of its kubeconfig's
+        context; ``None`` where none is known."""
+        own = text(at(self.properties, "metadata", "namespace"))
+        return default_namespace(self.provider) if own is None else own
 
     @property
     def place(self) -> Place:
@@ -106,7 +107,7 @@ class Declared:
     @property
     def namespace(self) -> str:
         """The namespace of the Kubernetes object; ``default`` where none is known."""
-        return known_text(at(self.properties, "metadata", "namespace")) or "default"
+        return known_text(self.place_in_cluster) or "default"
 
 
 class Program(tuple[Declared, ...]):
@@ -214,21 +215,42 @@ def _cluster_of(declared: Declared) -> Any:
     return said if holds_unknown(said) else _server(*(str(each or "") for each in said))
 
 
+def default_namespace(provider: Properties) -> Maybe[str | None]:
+    """The namespace of objects that name none; ``None`` where that is in a kubeconfig that the gate has not.
+
+    https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/#namespace_yaml
+    """
+    own = text(provider.get("namespace"))
+    config = coalesce(own, text(provider.get("kubeconfig")), text(provider.get("context")))
+    if own is not None or config is UNKNOWN:
+        return config
+    space = text(at(_context(str(provider.get("kubeconfig") or ""), str(provider.get("context") or "")), "namespace"))
+    return space if isinstance(space, str) else None
+
+
 @cache
 def _server(kubeconfig: str, context: str, cluster: str) -> Any:
+    chosen = cluster or at(_context(kubeconfig, context), "cluster")
+    server = at(_named(kubeconfig, "clusters").get(chosen), "server")
+    return server if isinstance(server, str) else (kubeconfig, context, cluster)
+
+
+def _context(kubeconfig: str, context: str) -> Any:
+    return _named(kubeconfig, "contexts").get(context or at(_config(kubeconfig), "current-context"))
+
+
+def _named(kubeconfig: str, section: str) -> dict[Any, Any]:
+    return {at(each, "name"): at(each, section[:-1]) for each in items(at(_config(kubeconfig), section))}
+
+
+@cache
+def _config(kubeconfig: str) -> Any:
     import yaml  # 0.1 s that few programs need to spend
 
     try:
-        config = yaml.safe_load(kubeconfig)
+        return yaml.safe_load(kubeconfig)
     except yaml.YAMLError:
-        config = None
-    named = {
-        section: {at(each, "name"): at(each, section[:-1]) for each in items(at(config, section))}
-        for section in ("clusters", "contexts")
-    }
-    chosen = cluster or at(named["contexts"].get(context or at(config, "current-context")), "cluster")
-    server = at(named["clusters"].get(chosen), "server")
-    return server if isinstance(server, str) else (kubeconfig, context, cluster)
+        return None
 
 
 def kind_of(type_token: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from facts.concepts.declared import Cluster, NodeGroup
 from facts.concepts.unknown import UNKNOWN
-from policies.readers import read, read_stack
+from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared
 from policies.rules.clusters import system_pods_home
 from policies.rules.idle import permanent_pods
@@ -128,7 +128,8 @@ TO_ZERO = {"scaleTargetRef": {"name": "llm"}, "triggers": [{"type": "prometheus"
     ("here", "there", "pods"),
     [
         ({}, {}, 0),
-        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("a"), "namespace": "b"}, 0),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("a"), "burst": 9}, 0),
+        ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("a"), "namespace": "b"}, 8),
         ({"kubeconfig": UNKNOWN}, {"kubeconfig": UNKNOWN}, 0),
         ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": UNKNOWN}, 0),
         ({"kubeconfig": KUBECONFIG.format("a")}, {"kubeconfig": KUBECONFIG.format("b")}, 8),
@@ -141,3 +142,27 @@ def test_a_scaler_takes_no_pods_away_in_another_cluster(here: dict[str, Any], th
     scaler = resource("kubernetes:keda.sh/v1alpha1:ScaledObject", "scaler", named, there, spec=TO_ZERO)
     stack = read_stack([server, scaler])
     assert permanent_pods(stack.workloads[0], stack) == pods
+
+
+IN_CONTEXT = KUBECONFIG.format("a").replace("cluster: c}", "cluster: c, namespace: ml}") + "current-context: c\n"
+GROUP, RELEASE = "kubernetes:yaml/v2:ConfigGroup", "kubernetes:helm.sh/v3:Release"
+
+
+@pytest.mark.parametrize(
+    ("holder", "inputs", "provider", "namespace"),
+    [
+        (GROUP, {}, {}, "default"),
+        (GROUP, {}, {"namespace": "ml"}, "ml"),
+        (GROUP, {}, {"kubeconfig": IN_CONTEXT}, "ml"),
+        (GROUP, {}, {"kubeconfig": IN_CONTEXT, "namespace": "web"}, "web"),
+        (GROUP, {}, {"kubeconfig": UNKNOWN}, "default"),
+        (RELEASE, {"namespace": "ml"}, {"namespace": "web"}, "ml"),
+    ],
+)
+def test_an_object_without_a_namespace_is_in_its_holders(
+    holder: str, inputs: dict[str, Any], provider: dict[str, Any], namespace: str
+) -> None:
+    held = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "llm"}, "spec": SERVER}
+    group = resource(holder, "group", inputs, provider, objs=[held], chart="any", values={"extraObjects": [held]})
+    (server,) = [each for each in read_stack(linked([group])).workloads if each.name == "llm"]
+    assert server.namespace == namespace

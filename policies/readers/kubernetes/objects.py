@@ -28,7 +28,16 @@ from policies.readers.kubernetes.workloads import (
     tolerations_of,
 )
 from policies.readers.registry import is_taken
-from policies.readers.resource import Declared, Item, Program, Properties, Reader, Referrer, matches
+from policies.readers.resource import (
+    Declared,
+    Item,
+    Program,
+    Properties,
+    Reader,
+    Referrer,
+    default_namespace,
+    matches,
+)
 from policies.readers.spelling import Spelling, filled_in, manifests
 from policies.readers.tables import rows
 
@@ -317,8 +326,15 @@ def object_in(manifest: Any, declared: Declared) -> Declared | None:
         references=(),
         holder=declared.holder or declared.type,
         target=target_of(declared),
+        provider=_provider_of(declared),
         made_as=declared.made_as or _made_as(declared, token, manifest),
     )
+
+
+def _provider_of(declared: Declared) -> Properties:
+    """The provider's configuration for objects in a chart's values: without a namespace, they are in the chart's."""
+    space = text(declared.properties.get("namespace")) if matches(declared.type, "kubernetes:helm.sh/*") else None
+    return declared.provider if space is None else {**declared.provider, "namespace": space}
 
 
 # Where a holder says for which cluster it has its objects: Crossplane, Argo CD, Flux, Sveltos and Cluster API, Fleet.
@@ -372,25 +388,37 @@ _CLUSTER_SCOPED: Final = (
     *("NodeClaim", "NodeClass", "NodeOverlay", "NodePool", "PriorityClass", "RuntimeClass", "StorageClass"),
 )
 """Kinds whose objects have no namespace; of others, the component learns it from the cluster."""
+_NAMESPACED: Final = (
+    *("ConfigMap", "CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy"),
+    *("Pod", "PodDisruptionBudget", "ReplicaSet", "ReplicationController", "ResourceQuota", "Role", "RoleBinding"),
+    *("Secret", "Service", "ServiceAccount", "StatefulSet"),
+)
+"""Kinds of Kubernetes itself whose objects have one."""
 
 
-def _made_as(component: Declared, token: str, manifest: Any) -> tuple[str, ...]:
-    """The URNs that the component may give to an object of it: no two resources have the same.
+def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
+    """The URNs that the component may give to an object of it, each with what that has then; with nothing if no other
+    resource can have that URN, because the component certainly gives it: no two resources have the same.
 
     https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/yaml/v2/yaml.go (``register``)
     """
     name, own = text(at(manifest, "metadata", "name")), text(at(manifest, "metadata", "namespace"))
     if component.type not in _COMPONENTS or component.holder or not isinstance(name, str):
-        return ()
+        return {}
     prefix = coalesce(text(component.properties.get("resourcePrefix")), component.name)
     if prefix is UNKNOWN:
-        return ()
+        return {}
     # Where it names no namespace: of a kind without namespaces, or the component's, its provider's, or the default.
-    others = (text(each.get("namespace")) for each in (component.properties, component.provider))
-    spaces = (own,) if own is not None or manifest["kind"] in _CLUSTER_SCOPED else (None, *others, "default")
+    of_all = coalesce(text(component.properties.get("namespace")), default_namespace(component.provider))
+    namespaced = manifest["kind"] in _NAMESPACED and "." not in token.split(":")[1].partition("/")[0].removesuffix(
+        ".k8s.io"
+    )
+    certain = own is not None or manifest["kind"] in _CLUSTER_SCOPED or (namespaced and isinstance(of_all, str))
+    spaces = (own if own is not None else of_all if namespaced else None,) if certain else (None, of_all, "default")
     names = (f"{space}/{name}" if space else name for space in spaces if space is not UNKNOWN)
     parents = component.urn.removesuffix(f"::{component.name}")
-    return tuple(f"{parents}${token}::{f'{prefix}:' if prefix else ''}{each}" for each in names)
+    content = {} if certain else manifest
+    return {f"{parents}${token}::{f'{prefix}:' if prefix else ''}{each}": content for each in names}
 
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
