@@ -156,7 +156,7 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
     example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
 )
 def placeholders(stack: Stack) -> Iterator[Violation]:
-    """No pods of negative priority and no capacity buffers hold GPUs."""
+    """No GPUs for pods of negative priority or whose command only waits (``sleep infinity``), or for buffers."""
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":

@@ -438,7 +438,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
-            keeps_room=keeps_room(placement) if pod_at.whole else False,
+            keeps_room=keeps_room(placement, for_others=kind not in _PERMANENT) if pod_at.whole else False,
             priority_class=known_text(placement.get("priorityClassName")),
             resource=declared.urn,
         )
@@ -527,7 +527,7 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             yield from _pods(part, (*path, label), around)
     elif isinstance(value, Mapping):
         if _is_pod(value):
-            yield _Observed(value, True, _short(path), {}, around)
+            yield _Observed(value, True, _short(path), {}, {**around, **_counts(value)})
             return
         annotated = _of_knative(at(value, "metadata", "annotations"))
         around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}, **_counts(value)}

@@ -20,7 +20,7 @@ _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-p
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 # https://github.com/kubernetes/kubernetes/tree/master/build/pause
-_PAUSE_IMAGE: Final = re.compile(r"(?:^|/)pause(?:-\w+)?(?:[:@]|$)")
+_PAUSE_IMAGE: Final = re.compile(r"(?:^|/)(?:mirrored-)?pause(?:-\w+)?(?:[:@]|$)")
 _WAITS: Final = re.compile(
     r"\bsleep (?:inf\b|infinity\b|\d{5,}|\d+[dh]\b)|\btail -f /dev/null"
     r"|\b(?:while (?:true|:|\[ 1 \])|until false); ?do (?:sleep|wait) ?[\w.]*; ?done"
@@ -28,6 +28,21 @@ _WAITS: Final = re.compile(
     r"|\bwhile (?:True|1):\s*(?:time\.)?sleep\("
 )
 """Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses."""
+# What only starts another command, and commands that do no work: with at least one that waits, the pod does nothing.
+_STARTS: Final = re.compile(
+    r"(?:(?:\S*/)?(?:(?:ba|da|a)?sh|exec|nohup|tini|dumb-init|env|busybox|coreutils|timeout|nice|do|python\S*|perl|node|pwsh)"
+    r"(?: (?:-\S+|\w+=\S*|\d+\w?))* )*"
+)
+_STANDS: Final = re.compile(
+    r"(?:sleep|Start-Sleep|wait|tail -[fF]|watch)\b[^|`$]*|(?:\S*/)?pause|kill -STOP \S+"
+    r"|nvidia-smi (?:dmon|pmon|-l)\b.*|(?:time\.)?sleep\(.*\)|signal\.pause\(\)"
+    r"|(?:threading\.)?Event\(\)\.wait\(\)|setInterval\(\(\) ?=> ?\{\}.*"
+)
+_NO_WORK: Final = re.compile(
+    r"(?:trap|echo|set)\b[^|`$]*|date|true|:|nvidia-smi|done|(?:while|until) [^|`$]*|for \w+ in [^|`]*"
+    r"|(?:import|from) [\w ,.]*"
+)
+_AGAIN: Final = re.compile(r"\b(?:while|until|for|watch|setInterval|dmon|pmon|pause|tail -[fF]|kill -STOP)\b")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
 _ALL_THERE: Final = "100%"
@@ -53,10 +68,34 @@ def never_ends(pod: Any) -> bool:
     """Whether a container only waits, so that the pod holds its GPUs for hours, or until somebody deletes it."""
     if only_pauses(pod):
         return True
-    containers = items(at(pod, "containers"))
-    commands = ([*items(at(one, "command")), *items(at(one, "args"))] for one in containers)
-    waits = any(_WAITS.search(" ".join(map(str, command))) for command in commands)
+    commands = _commands(pod)
+    waits = any(_WAITS.search(each) or (_does_nothing(each) and _AGAIN.search(each)) for each in commands)
     return waits and at(pod, "activeDeadlineSeconds") is None
+
+
+def only_waits(pod: Any) -> bool:
+    """Whether the declared command of each container with a device, or of all where none has one, only waits."""
+    containers = items(at(pod, "containers"))
+    commands = _commands({"containers": [each for each in containers if _has_device(each)] or containers})
+    return bool(commands) and all(map(_does_nothing, commands))
+
+
+def _commands(pod: Any) -> list[str]:
+    """Each container's command in one line; empty where it is the image's own."""
+    words = ([*items(at(one, "command")), *items(at(one, "args"))] for one in items(at(pod, "containers")))
+    return [" ".join(map(str, each)) for each in words]
+
+
+def _has_device(container: Any) -> bool:
+    limits = at(container, "resources", "limits")
+    return isinstance(limits, Mapping) and any("/" in str(name) for name in limits)
+
+
+def _does_nothing(command: str) -> bool:
+    parts = [_STARTS.sub("", part.strip(), count=1) for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", command)]
+    said = [part for part in parts if part]
+    waits = [_STANDS.fullmatch(part) is not None for part in said]
+    return any(waits) and all(wait or _NO_WORK.fullmatch(part) for part, wait in zip(said, waits, strict=True))
 
 
 def only_pauses(pod: Any) -> bool:

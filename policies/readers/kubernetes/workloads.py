@@ -133,9 +133,11 @@ def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
     return 1 if often else 0
 
 
-def keeps_room(pod: Any) -> Maybe[bool]:
-    """Whether the pod does nothing but keep room for others: it makes way for them, or only has the image ``pause``."""
-    return either((parts.only_pauses(pod), makes_way(at(pod, "priority"))))
+def keeps_room(pod: Any, *, for_others: bool = False) -> Maybe[bool]:
+    """Whether the pod does nothing but keep room: it makes way for others, has the image ``pause``, or only waits;
+    ``for_others``: unless it may wait for the pods that its job runs beside it."""
+    waits = parts.only_pauses(pod) or (not for_others and parts.only_waits(pod))
+    return either((waits, makes_way(at(pod, "priority"))))
 
 
 def makes_way(priority: Any) -> Maybe[bool]:
