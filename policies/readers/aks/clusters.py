@@ -155,7 +155,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         for group in _machines(declared, size, amount(at(inputs, "sku", "capacity"), 1), priority):
             yield _autoscaled(group, declared.references) if declared.references else group
         return
-    yield NodeGroup(
+    group = NodeGroup(
         name=declared.name,
         cloud=CLOUD,
         gpus=Gpus(per_node=gpus_of_size(size)),
@@ -171,6 +171,10 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         unknown_reasons=reasons_for(CLOUD, gpus_of_size(size), size),
         resource=declared.urn,
     )
+    resized = _autoscaled(group, declared.references).scaling.max_nodes
+    most = group.scaling.max_nodes
+    larger = UNKNOWN if resized is UNKNOWN or most is UNKNOWN else most if most is None else max(most, resized or 0)
+    yield replace(group, scaling=replace(group.scaling, max_nodes=larger))
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:

@@ -21,11 +21,11 @@ from policies.readers.eks.template import (
     Choice,
     group_of,
     is_gpu_image,
-    least_nodes,
     referenced,
     templates_among,
     typed,
     with_registered,
+    with_warm_pool,
 )
 from policies.readers.idle import idle_of_tags
 from policies.readers.node_registration import shared_by_boot_data
@@ -70,7 +70,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     group = group_of(declared, listed or template.choices or (default,), template)
     scaling = inputs.get("scalingConfig")
     least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
-    fixed = least is not UNKNOWN and least == most
+    warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPoolConfig"))
+    fixed = least is not UNKNOWN and least == most and warm_least == (least or 0)
     name = declared.named("nodeGroupName")
     spot = inputs.get("capacityType")
     cluster = text(inputs.get("clusterName"))
@@ -81,8 +82,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         scaling=replace(
             group.scaling,
             autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
-            min_nodes=least_nodes(least, inputs.get("warmPoolConfig"), most),
-            max_nodes=most,
+            min_nodes=warm_least,
+            max_nodes=warm_most,
             capacity_type=capacity_type(UNKNOWN if spot is UNKNOWN else spot == "SPOT"),
         ),
         initial_nodes=amount(at(scaling, "desiredSize")),

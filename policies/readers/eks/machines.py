@@ -24,13 +24,13 @@ from policies.readers.eks.template import (
     TemplateMachines,
     choices_of,
     group_of,
-    least_nodes,
     machines,
     referenced,
     template_of,
     templates_among,
     unknown_reasons_for,
     with_image,
+    with_warm_pool,
 )
 from policies.readers.idle import idle_of_tags
 from policies.readers.node_registration import NOTHING, shared_by_boot_data
@@ -61,6 +61,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
     group = group_of(declared, chosen or template.choices, template)
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
+    warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPool"))
     for_pods = _of_kubernetes(tags, template)
     share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
     on_demand = whole(at(inputs, *share), default=100)
@@ -72,9 +73,9 @@ def read_group(declared: Declared) -> Iterable[Item]:
         kind="machine" if for_pods is False else "pool",
         scaling=replace(
             group.scaling,
-            autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
-            min_nodes=least_nodes(least, inputs.get("warmPool"), most),
-            max_nodes=most,
+            autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most or warm_least != least,
+            min_nodes=warm_least,
+            max_nodes=warm_most,
             capacity_type=capacity_type(UNKNOWN if on_demand is UNKNOWN else on_demand == 0),
         ),
         discoverable=_discoverable(tags),
@@ -164,7 +165,7 @@ def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, sp
             initial_nodes=count,
             scaling=Scaling(autoscaled=False, capacity_type=capacity_type(spot), max_nodes=None),
             region=text(declared.properties.get("region")),
-            nodes=Nodes(machine_types=(kinds.first,), zones=(), labels={}),
+            nodes=Nodes(machine_types=kinds.types or (kinds.first,), zones=(), labels={}),
             unknown_reasons=unknown_reasons_for(kinds, NOTHING),
             resource=declared.urn,
         )

@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -50,16 +51,17 @@ def _region(inputs: Properties) -> Maybe[str | None]:
 
 def read_compute_environment(declared: Declared) -> Iterable[Item]:
     """``aws:batch/computeEnvironment:ComputeEnvironment``: machines for its jobs up to its maximum of vCPUs; with a
-    minimum at least one machine stays. Those without GPUs are no node group, unless they are nodes of EKS."""
+    minimum as many as have these stay. Those without GPUs are no node group, unless they are nodes of EKS."""
     resources = declared.properties.get("computeResources")
     least = whole(at(resources, "minVcpus"), default=0)
     types = [text(entry) for entry in items(coalesce(at(resources, "instanceTypes"), at(resources, "instanceType")))]
     kinds = machines(tuple(typed(kind) for kind in types))
+    sizes = _vcpus_of(kinds)
     if least != 0:
-        count = UNKNOWN if least is UNKNOWN else 1
-        yield Reservation(
-            f"minimum of Batch environment '{declared.name}'", count, kinds.gpus, kinds.first, declared.urn, cloud=CLOUD
-        )
+        dearest = max(sizes, key=lambda name: _usd(name) / sizes[name], default=kinds.first)
+        count = UNKNOWN if least is UNKNOWN else _machines_of(least or 0, dearest, sizes)
+        what, region = f"minimum of Batch environment '{declared.name}'", text(declared.properties.get("region"))
+        yield Reservation(what, count, kinds.gpus, dearest, declared.urn, cloud=CLOUD, region=region)
     fargate = str(at(resources, "type")).startswith("FARGATE")
     if not fargate and (kinds.gpus != 0 or declared.properties.get("eksConfiguration") is not None):
         yield _of_jobs(declared, kinds, resources)
@@ -67,38 +69,60 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
 
 def _of_jobs(declared: Declared, kinds: TemplateMachines, resources: Any) -> NodeGroup:
     """The machines at the environment's maximum, of the type that has the most GPUs for its vCPUs: Batch adds the last
-    one whole, and chooses among all.
+    one whole, and chooses among all. Their price is that of the dearest for its vCPUs.
 
     https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
     """
-    known = catalog.of(CLOUD).machines
-    named = [each for each in kinds.types if isinstance(each, str)]
-    listed = [name for name in known.types if name in named or name.partition(".")[0] in named]
-    sizes = {name: machine.vcpus for name in listed if (machine := known.get(name)) is not None}
-    kind = max(sizes, key=lambda name: (_per_vcpu(name, sizes[name]), name), default=kinds.first)
-    vcpus = sizes.get(kind, _FEWEST) if isinstance(kind, str) else _FEWEST
+    sizes = _vcpus_of(kinds)
+    counts = {name: count for name in sizes if (count := gpus_of(name)) is not UNKNOWN and count > 0}
+    densest = max(counts or sizes, key=lambda name: counts.get(name, 0) / sizes[name], default=kinds.first)
     most = whole(at(resources, "maxVcpus"))
-    nodes = -(-most // vcpus) if isinstance(most, int) else most
+    vcpus = most if isinstance(most, int) else None
     return NodeGroup(
         name=declared.name,
         cloud=CLOUD,
         kind="machine",
-        gpus=Gpus(per_node=gpus_of(kind) if kind in sizes else kinds.gpus),
-        scaling=Scaling(max_nodes=nodes, capacity_type=capacity_type(at(resources, "type") == "SPOT")),
+        gpus=Gpus(per_node=counts.get(densest, kinds.gpus) if isinstance(densest, str) else kinds.gpus),
+        scaling=Scaling(
+            max_nodes=most if vcpus is None else _machines_of(vcpus, densest, sizes),
+            capacity_type=capacity_type(at(resources, "type") == "SPOT"),
+        ),
+        limited_vcpus=vcpus,
         region=text(declared.properties.get("region")),
-        nodes=Nodes(machine_types=(kind,), zones=(), labels={}),
-        unknown_reasons={} if kind in sizes else unknown_reasons_for(kinds, NOTHING),
+        nodes=Nodes(machine_types=tuple(counts or sizes) or (kinds.first,), zones=(), labels={}),
+        unknown_reasons={} if _is_listed(densest) else unknown_reasons_for(kinds, NOTHING),
         resource=declared.urn,
     )
 
 
-_FEWEST: Final = 4
-"""vCPUs that Amazon sells with a whole GPU: those of g4dn.xlarge."""
+def _vcpus_of(kinds: TemplateMachines) -> dict[str, int]:
+    """The instance types, those of each family, with their vCPUs; of one that the catalogue lacks, the fewest."""
+    sizes: dict[str, int] = {}
+    for named in kinds.types:
+        if isinstance(named, str):
+            known = catalog.of(CLOUD).machines
+            listed = (known.get(name) for name in known.types if named in (name, name.partition(".")[0]))
+            sizes |= {machine.type: machine.vcpus for machine in listed if machine} or {named: _FEWEST}
+    return sizes
 
 
-def _per_vcpu(name: str, vcpus: int) -> float:
-    gpus = gpus_of(name)
-    return gpus / vcpus if isinstance(gpus, int) else 0.0
+_FEWEST: Final = 2
+"""vCPUs that Amazon sells with a GPU or a part of one: those of g6f.large, https://aws.amazon.com/ec2/instance-types/g6/."""
+
+
+def _machines_of(vcpus: int, kind: Maybe[str | None], sizes: Mapping[str, int]) -> int:
+    return -(-vcpus // (sizes.get(kind, _FEWEST) if isinstance(kind, str) else _FEWEST))
+
+
+def _is_listed(kind: Maybe[str | None]) -> bool:
+    return isinstance(kind, str) and catalog.of(CLOUD).machines.get(kind) is not None
+
+
+def _usd(kind: str) -> float:
+    """The price of a machine in any region, to compare; endless for one that has none."""
+    machine, prices = catalog.of(CLOUD).machines.get(kind), catalog.of(CLOUD).prices
+    price = None if machine is None else prices.at_most(None, machine, spot=False)
+    return math.inf if price is None else price.usd
 
 
 def read_schedule(declared: Declared) -> Iterable[Item]:

@@ -264,19 +264,24 @@ def with_registered(
     return tuple(dict.fromkeys(declared + registered))
 
 
-def least_nodes(least: Maybe[int | None], pool: Any, most: Maybe[int | None]) -> Maybe[int]:
-    """The group's minimum, or what its warm ``pool`` keeps running; stopped and hibernated ones cost no GPU time.
+def with_warm_pool(
+    least: Maybe[int | None], most: Maybe[int | None], pool: Any
+) -> tuple[Maybe[int], Maybe[int | None]]:
+    """The group's minimum and maximum with what its warm ``pool`` keeps running beside the machines in service: its own
+    minimum at least. Stopped and hibernated ones cost no GPU time.
 
-    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html,
+    https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PutWarmPool.html
     """
     state = text(at(pool, "poolState"))
-    prepared = whole(at(pool, "maxGroupPreparedCapacity"))
+    if state is not UNKNOWN and str(state).upper() != "RUNNING":
+        return (UNKNOWN if least is UNKNOWN else least or 0), most
+    prepared, own = whole(at(pool, "maxGroupPreparedCapacity")), amount(at(pool, "minSize"))
     # Without a limit, or with -1, the pool holds what the group's maximum leaves.
-    running = most if prepared is None or prepared == -1 else prepared
-    warm = running if str(state).upper() == "RUNNING" else 0
-    if least is UNKNOWN or state is UNKNOWN or warm is UNKNOWN:
-        return UNKNOWN
-    return max(least or 0, warm or 0)
+    prepared = most if prepared is None or prepared == -1 else prepared
+    if state is UNKNOWN or least is UNKNOWN or most is UNKNOWN or prepared is UNKNOWN or own is UNKNOWN:
+        return UNKNOWN, UNKNOWN
+    return max((least or 0) + own, prepared or 0), None if most is None else max(most + own, prepared or 0)
 
 
 def _required_gpus(requirements: Any) -> Maybe[int]:
