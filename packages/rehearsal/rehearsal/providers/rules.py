@@ -191,6 +191,16 @@ def tag_rules(
     return [rule(path) for path in paths]
 
 
+def minors_up(old: str, new: str) -> int:
+    """How many minor versions of Kubernetes ``new`` is above ``old``; negative if it is below. No cloud upgrades a
+    control plane by more than one at once."""
+    return _minor(new) - _minor(old)
+
+
+def _minor(version: str) -> int:
+    return int(version.split(".")[1])
+
+
 # Of node labels and taints: every cloud checks their form.
 _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")

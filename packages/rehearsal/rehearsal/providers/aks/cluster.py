@@ -17,12 +17,20 @@ from rehearsal.providers.aks import cloud as azure
 from rehearsal.providers.aks import iam, node_pool
 from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_default_route, require_nat, subnets_of
 from rehearsal.providers.aks.nodes import is_overlay, karpenter, max_pods, provisions, require_one_autoscaler
-from rehearsal.providers.aks.rules import count_at_creation, inline_pools, run_by
+from rehearsal.providers.aks.rules import (
+    LONG_TERM,
+    count_at_creation,
+    inline_pools,
+    long_term_only,
+    long_term_refusal,
+    run_by,
+)
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, at, merged, without_none
 from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.encrypted import record_key, unreadable
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
+from rehearsal.providers.rules import minors_up
 from rehearsal.simulation import UserInfo, makers_rights
 
 RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -94,7 +102,7 @@ def _pools(cluster: Properties) -> Iterator[NestedResource]:
 def _require(pending: Pending[azure.Subscription]) -> None:
     if pending.before is not None:
         _require_pools_of_before(pending.cloud, pending.before, pending.inputs)
-        _require_no_downgrade(pending.before, pending.inputs)
+        _require_version(pending.before, pending.inputs)
     for pool in inline_pools(pending.inputs):
         problem = count_at_creation(pool) if pending.before is None else None
         if problem:
@@ -153,14 +161,29 @@ def _require_pools_of_before(cloud: azure.Subscription, before: Record, inputs: 
         )
 
 
-def _require_no_downgrade(before: Record, inputs: Properties) -> None:
-    """Azure may have upgraded the cluster since: its state says how far. The words: https://github.com/rancher/rancher/issues/24071."""
+def _require_version(before: Record, inputs: Properties) -> None:
+    """400 for a version below the running one, for one more than a minor above it, and for a plan without long-term
+    support for a version that has no other.
+
+    Azure may have upgraded the cluster since: its state says how far. The words: https://github.com/rancher/rancher/issues/24071,
+    https://github.com/rancher/dashboard/issues/11884. A version out of community support may be left by several minors
+    (https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So may any with long-term support, whose page
+    (https://learn.microsoft.com/azure/aks/long-term-support) leads from one such version to the latest; nobody has
+    recorded that between versions in community support.
+    """
     version, runs = inputs.get("kubernetesVersion"), before.outputs["currentKubernetesVersion"]
+    after = run_by(version, runs)
+    if long_term_only(after) and inputs.get("supportPlan") != LONG_TERM:
+        raise azure.bad_request(long_term_refusal(after), "BadRequest")
     if version is None or runs.split(".")[: len(version.split("."))] == version.split("."):
         return
     if [int(part) for part in version.split(".")] < [int(part) for part in runs.split(".")]:
         raise azure.bad_request(
             f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed"
+        )
+    if minors_up(runs, version) > 1 and not long_term_only(runs) and inputs.get("supportPlan") != LONG_TERM:
+        raise azure.bad_request(
+            f"Upgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed"
         )
 
 

@@ -34,11 +34,12 @@ from rehearsal.providers.aks.nodes import (
     require_one_autoscaler,
     scale_set,
 )
-from rehearsal.providers.aks.rules import count_at_creation, inline_pools, is_system, newer_minor, pool_name, run_by
+from rehearsal.providers.aks.rules import count_at_creation, inline_pools, is_system, pool_name, run_by
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import Record, last_part
 from rehearsal.providers.pool_order import PoolOrder, priorities, rank
 from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
+from rehearsal.providers.rules import minors_up
 
 _VERSION: Final = "currentOrchestratorVersion"
 
@@ -72,7 +73,7 @@ def _runs(pending: Pending[Subscription]) -> str:
 def _require_version(pending: Pending[Subscription], cluster: Record) -> None:
     """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
     version, master = pending.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
-    if version and newer_minor(version, master):
+    if version and minors_up(master, version) > 0:
         raise bad_request(
             f"Node pool version {version} and control plane version {master} are incompatible. Minor version of node "
             "pool version is bigger than control plane version.",

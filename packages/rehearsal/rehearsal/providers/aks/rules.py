@@ -115,13 +115,9 @@ KUBERNETES: Final = "1.34.4"
 MINORS: Final = range(32, 38)
 LONG_TERM_MINORS: Final = range(32, 34)
 """Those that are out of community support in November 2026."""
+LONG_TERM: Final = "AKSLongTermSupport"
 OFFERED: Final = f"1.{MINORS[0]} to 1.{MINORS[-1]}"
 _VERSION: Final = re.compile(r"1\.(\d+)(\.\d+)?")
-
-
-def newer_minor(version: str, than: str) -> bool:
-    """Whether ``version`` is of a later minor."""
-    return int(version.split(".")[1]) > int(than.split(".")[1])
 
 
 def run_by(requested: str | None, now: str | None) -> str:
@@ -138,6 +134,11 @@ def long_term_only(requested: str | None) -> bool:
     """Whether the version is in long-term support alone: https://learn.microsoft.com/azure/aks/long-term-support."""
     match = _VERSION.fullmatch(requested or "")
     return match is not None and int(match[1]) in LONG_TERM_MINORS
+
+
+def long_term_refusal(version: str) -> str:
+    """What Azure says of such a version in a cluster without long-term support."""
+    return f"Managed cluster is on version {version}, which is only available for Long-Term Support (LTS)."
 
 
 def resolve(requested: str | None) -> str | None:
@@ -168,8 +169,8 @@ def inline_pools(cluster: Properties) -> list[Properties]:
 @TABLE.check("cluster", "version-offered")
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
     version = cluster.get("kubernetesVersion")
-    if long_term_only(version) and cluster.get("supportPlan") != "AKSLongTermSupport":
-        return f"Managed cluster is on version {version}, which is only available for Long-Term Support (LTS)."
+    if long_term_only(version) and cluster.get("supportPlan") != LONG_TERM:
+        return long_term_refusal(str(version))
     if version is None or resolve(version):
         return None
     return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."

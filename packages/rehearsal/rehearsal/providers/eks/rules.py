@@ -16,7 +16,7 @@ from rehearsal.providers.base import Properties, at
 from rehearsal.providers.eks.cloud import Account
 from rehearsal.providers.eks.machines.instance_types import architecture, gpu_resource, instance_type
 from rehearsal.providers.eks.row import TABLE
-from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, tag_rules
+from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, minors_up, tag_rules
 
 DEFAULT_VERSION: Final = "1.34"
 VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
@@ -80,7 +80,7 @@ def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), or one back in the seven days ``since`` it
     was upgraded in place (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html).
     """
-    step = int(new.partition(".")[2]) - int(old.partition(".")[2])
+    step = minors_up(old, new)
     if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
         return None
     return f"Unsupported Kubernetes minor version update from {old} to {new}"
@@ -97,7 +97,7 @@ def support_lasts(support: Support | None, old: str, new: str, day: date) -> str
 def nodes_too_old(group: str, nodes: str, new: str) -> str | None:
     """Why a control plane cannot become ``new`` while a group has ``nodes`` of a minor version: three behind at most
     (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html)."""
-    if int(new.partition(".")[2]) - int(nodes.partition(".")[2]) <= _MOST_BEHIND:
+    if minors_up(nodes, new) <= _MOST_BEHIND:
         return None
     return f"Nodegroup {group} is of version {nodes}, more than {_MOST_BEHIND} minor versions behind {new}"
 

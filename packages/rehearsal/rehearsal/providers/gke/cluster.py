@@ -29,6 +29,7 @@ from rehearsal.providers.gke.node_pool import CLUSTER, POOL, answered_config, mo
 from rehearsal.providers.gke.nodes import GRANT, node_problem
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
+from rehearsal.providers.rules import minors_up
 from rehearsal.simulation import Balancing, Night, UserInfo
 
 _NOWHERE: Final = "127.0.0.1:9"  # the port "discard"
@@ -52,6 +53,7 @@ def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
 
 
 def _require(pending: Pending[SimulatedCloud]) -> None:
+    _require_step(pending)
     inputs, network = pending.inputs, network_of(pending.cloud, pending.inputs)
     if inputs.get("subnetwork"):
         subnetwork = subnetwork_of(pending.cloud, inputs)
@@ -161,7 +163,24 @@ def _own_subnetwork(pending: Pending[SimulatedCloud]) -> str:
 
 
 def _version(pending: Pending[SimulatedCloud]) -> str | None:
-    return rules.resolve(pending.inputs.get("minMasterVersion"))
+    """The version that is asked for, or what runs already: it is a minimum, so the provider sends no lower one
+    (``cur.LessThan(des)`` in
+    https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/container/resource_container_cluster.go).
+    """
+    asked = rules.resolve(pending.inputs.get("minMasterVersion"))
+    runs = pending.before.outputs["masterVersion"] if pending.before else None
+    return runs if runs and (asked is None or rules.not_newer(asked, runs)) else asked
+
+
+def _require_step(pending: Pending[SimulatedCloud]) -> None:
+    """400 for a version more than one minor above the running one, in Google's words of a channel's default version:
+    https://github.com/kubeflow/code-intelligence/issues/153."""
+    runs, version = (pending.before.outputs["masterVersion"] if pending.before else None), _version(pending)
+    if runs and version and minors_up(runs, version) > 1:
+        raise bad_request(
+            f"Master version {runs} cannot be upgraded to version {version}: cannot upgrade the master more than a "
+            "minor version at a time."
+        )
 
 
 def _master_auth(pending: Pending[SimulatedCloud]) -> Properties:
