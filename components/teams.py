@@ -19,9 +19,10 @@ from facts.concepts.kubernetes import DEVICE_CLASSES, GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
-# Above and below the priority of a pod without a class. Autoscalers start no node for pods below -10:
-# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption
-_VALUES: Final[Mapping[Priority, int]] = {"low": -1, "high": 1000}
+# A pod without a class has priority 0 and ends pods of less, so no class is below 0. Where the cluster is the stack's,
+# pods without a class get the one that is the default: above ``low`` in the queue, and it ends nobody either.
+_VALUES: Final[Mapping[Priority, int]] = {"low": 0, "normal": 1, "high": 1000}
+_DEFAULT_CLASS: Final = "gpucluster-normal"
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
 
@@ -48,8 +49,9 @@ class Teams(pulumi.ComponentResource):
     def __init__(self, name: str, args: TeamsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Teams", name, None, opts)
         objects = args.cluster.objects
-        for each in priority_classes() if args.teams else ():
-            objects.declare(f"{name}-{each['metadata']['name']}", each, self)
+        for each in priority_classes(default=not args.cluster.handle.outlives_stack) if args.teams else ():
+            # 0.1.0 made ``low`` below 0, and the API server refuses another value.
+            objects.declare(f"{name}-{each['metadata']['name']}", each, self, as_made=("value",))
         for team in args.teams:
             settings = args.cluster.settings
             for each in manifests(team, tuple(by_resource(settings.gpu_pools)), claims=grows_for_claims(settings)):
@@ -58,17 +60,22 @@ class Teams(pulumi.ComponentResource):
         self.register_outputs({"teams": [team.name for team in args.teams]})
 
 
-def priority_classes() -> Iterator[dict[str, Any]]:
-    """PriorityClasses: they order pending pods and never preempt a running job."""
+def priority_classes(*, default: bool) -> Iterator[dict[str, Any]]:
+    """PriorityClasses: they order pending pods, and no pod that has one ends another for it.
+
+    ``default``: with the class of all pods that name none. A cluster has at most one such class, so one that somebody
+    else made keeps its own: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass
+    """
     for priority, value in _VALUES.items():
-        yield manifest(
-            "scheduling.k8s.io/v1",
-            "PriorityClass",
-            PRIORITY_CLASSES[priority],
-            value=value,
-            preemptionPolicy="Never",
-            description=f"For pods of teams whose priority is {priority}.",
-        )
+        name = PRIORITY_CLASSES.get(priority)
+        if name is None and not default:
+            continue
+        fields: dict[str, Any] = {"value": value, "preemptionPolicy": "Never"}
+        if name is None:
+            fields |= {"globalDefault": True, "description": "For pods that name no class."}
+        else:
+            fields |= {"description": f"For pods of teams whose priority is {priority}."}
+        yield manifest("scheduling.k8s.io/v1", "PriorityClass", name or _DEFAULT_CLASS, **fields)
 
 
 def manifests(

@@ -106,12 +106,33 @@ def test_devices_that_pods_claim_count_where_pools_grow_for_claims() -> None:
         assert hard.get("gpu.nvidia.com.deviceclass.resource.k8s.io/devices") == expected
 
 
+@each_cloud
+def test_no_pod_of_people_ends_another_for_its_class(cloud: str) -> None:
+    classes = {
+        one.inputs["metadata"]["name"]: one
+        for one in program(cloud, teams=[team()]).of_type("kubernetes:scheduling.k8s.io/v1:PriorityClass")
+    }
+    # What Kubernetes gives a pod without a class: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
+    pods = [("a pod without a class", 0, "PreemptLowerPriority")] + [
+        (name, one.inputs["value"], one.inputs["preemptionPolicy"]) for name, one in classes.items()
+    ]
+    ended = {(one, other) for one, high, policy in pods for other, low, _ in pods if policy != "Never" and high > low}
+    assert ended == set()
+    theirs = cloud == "existing"  # somebody else's cluster may have a default class, and a second one is refused
+    default = {name for name, one in classes.items() if one.inputs.get("globalDefault")}
+    assert default == (set() if theirs else {"gpucluster-normal"})
+    order = [one.inputs["value"] for name in ("low", "normal", "high") if (one := classes.get(f"gpucluster-{name}"))]
+    assert order == sorted(set(order))
+    assert len(order) == (2 if theirs else 3)
+    assert {one.ignore_changes for one in classes.values()} == {("value",)}, "the API server refuses another value"
+
+
 @pytest.mark.parametrize(
     ("priority", "allowed", "forbidden"),
     [
-        ("low", ["gpucluster-low"], [None, "gpucluster-high", "system-cluster-critical"]),
-        ("normal", [None, "gpucluster-low"], ["gpucluster-high", "system-node-critical"]),
-        ("high", [None, "gpucluster-low", "gpucluster-high"], ["system-cluster-critical"]),
+        ("low", ["gpucluster-low"], [None, "gpucluster-normal", "gpucluster-high", "system-cluster-critical"]),
+        ("normal", [None, "gpucluster-normal", "gpucluster-low"], ["gpucluster-high", "system-node-critical"]),
+        ("high", [None, "gpucluster-normal", "gpucluster-low", "gpucluster-high"], ["system-cluster-critical"]),
     ],
 )
 def test_no_pod_outranks_its_team(priority: Priority, allowed: list[str | None], forbidden: list[str | None]) -> None:

@@ -37,7 +37,10 @@ def settings() -> Settings:
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     with judging(tmp_path_factory.mktemp("users"), user_policies(settings())) as submit:
         api, about = submit.api, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        for each in (*priority_classes(), {**about, "metadata": {"name": CLUSTER_CLASS}, "value": 1_000_000_000}):
+        for each in (
+            *priority_classes(default=True),
+            {**about, "metadata": {"name": CLUSTER_CLASS}, "value": 1_000_000_000},
+        ):
             api.create("/apis/scheduling.k8s.io/v1/priorityclasses", dict(each))
         for name in {*PEOPLE, *ELSEWHERE} - {"default", "kube-system"}:
             api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

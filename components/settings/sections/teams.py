@@ -66,7 +66,7 @@ class Team(Section):
     priority: Priority = Field(
         default="normal",
         description="highest priority of its pods. Pods with `priorityClassName: gpucluster-high` get the next free "
-        "node first, pods with `gpucluster-low` (required in a low team) last. No priority preempts a running pod",
+        "node first, pods with `gpucluster-low` (required in a low team) last. None of these preempts a running pod",
     )
 
 

@@ -74,7 +74,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
                 "everything", {"kind": "ClusterRole", "name": "everything"}, [{"kind": "User", "name": "any"}]
             ),
             *(each for entry in ENTRIES for each in bindings(entry, Subject(kind="Group", name=entry.who))),
-            *priority_classes(),
+            *priority_classes(default=True),
             *(each for team in TEAMS for each in manifests(team)),
         ):
             plane.api.apply_manifest(manifest)
@@ -162,6 +162,46 @@ def test_reading_everything_includes_secrets_and_running_commands(api: Api) -> N
     names = {name for _, _, name in more}
     runs = {"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy", "nodes/proxy"}
     assert {"secrets", "pods/log", *runs} <= names
+
+
+def _gpu_pod(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
+    limits = {"resources": {"limits": {"example.com/gpu": "1"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [{"name": "main", "image": "main", **limits}], **spec},
+    }
+
+
+def _reasons(api: Api, namespace: str, name: str) -> set[str]:
+    events = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    return {each["reason"] for each in events if each["involvedObject"]["name"] == name}
+
+
+def test_an_ordinary_pod_waits_for_the_gpu_of_a_low_team(api: Api) -> None:
+    """A real scheduler: no pod of people ends a running one, whatever their priorities."""
+    resources = dict.fromkeys(("cpu", "pods"), "8") | {"memory": "8Gi", "example.com/gpu": "1"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}}
+    api.create("/api/v1/nodes", {**node, "status": {"capacity": resources, "allocatable": resources}})
+    namespaces = {"low": "nightly", "none": "red", "high": "serving"}
+    for namespace in namespaces.values():
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        eventually(f"{namespace} has its account", lambda path=account: api.find(path) is not None)
+    low = _gpu_pod("low", "nightly", priorityClassName="gpucluster-low")
+    api.create("/api/v1/namespaces/nightly/pods", low)
+    path = "/api/v1/namespaces/nightly/pods/low"
+    eventually("it has the GPU", lambda: bool(api.get(path)["spec"].get("nodeName")))
+    api.create("/api/v1/namespaces/red/pods", _gpu_pod("none", "red"))
+    api.create("/api/v1/namespaces/serving/pods", _gpu_pod("high", "serving", priorityClassName="gpucluster-high"))
+    for name in ("none", "high"):
+        where = namespaces[name]
+        eventually(f"{name} was tried", lambda w=where, n=name: "FailedScheduling" in _reasons(api, w, n))
+    # The scheduler names a node in the pod for which it ends others: the whole decision, in one step.
+    pods = {name: api.get(f"/api/v1/namespaces/{where}/pods/{name}") for name, where in namespaces.items()}
+    assert [name for name, pod in pods.items() if pod["status"].get("nominatedNodeName")] == []
+    assert [name for name, pod in pods.items() if pod["metadata"].get("deletionTimestamp")] == []
+    assert pods["high"]["spec"]["priority"] > pods["none"]["spec"]["priority"] > pods["low"]["spec"]["priority"]
 
 
 def once(holds: Callable[[], bool], _seconds: float) -> bool:
