@@ -20,11 +20,11 @@ from facts.concepts.declared import (
 from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
-from policies.rules.idle import is_about, permanent_pods, usd_of_gpus
+from policies.rules.idle import is_about, permanent_pods
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
-from policies.rules.scheduling import can_get, distinct, labels_of, unknown_labels, unknown_selection
+from policies.rules.scheduling import alike, can_get, labels_of, unknown_labels, unknown_selection
 
 _SIZES = {"max_nodes", "initial_nodes"}
 
@@ -108,7 +108,7 @@ _NO_GROUP = UnknownReason(
             "type": ["number", "null"],
             "minimum": 0,
             "description": "Maximum US dollars per hour for nodes that are always up, for reserved machines, and for "
-            "GPUs that permanent pods hold on other nodes; null for no limit.",
+            "other nodes that permanent pods with GPUs keep up; null for no limit.",
         }
     },
     example=program(GPUS, replace(CPUS, scaling=replace(CPUS.scaling, min_nodes=3))),
@@ -117,8 +117,8 @@ _NO_GROUP = UnknownReason(
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
     """The idle stack costs at most ``max_idle_usd`` an hour (None: no limit).
 
-    These are the nodes that are always up, reserved machines, and the GPUs of permanent pods, at least at the price of
-    the cheapest group that takes them.
+    These are the nodes that are always up, reserved machines, and the nodes that permanent pods with GPUs keep up, at
+    least of the cheapest group that takes them.
     """
     if max_idle_usd is None:
         return []
@@ -355,25 +355,101 @@ def _of_unknown_maximum(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[i
     return [limited.violation(message, groups[0].resource, remedy=remedy)]
 
 
+@dataclass
+class _Room:
+    """Groups that no workload tells apart: the GPUs of their running nodes that no permanent pod holds, and how many
+    more nodes they may have (``None``: any number)."""
+
+    group: NodeGroup
+    free: int
+    more: int | None
+
+    def pods(self, gpus: int) -> int:
+        """How many pods with this many GPUs one node takes, at least one of them."""
+        each = self.group.gpus.per_node
+        return max(each // gpus, 1) if isinstance(each, int) else 1
+
+    def nodes(self, gpus: int, pods: int) -> tuple[int, int]:
+        """How many nodes more these pods need, as far as there may be more, and how many of the pods these take."""
+        each = self.group.gpus.per_node
+        if self.group.kind == "auto-provisioned" and isinstance(each, int) and each:
+            return -(-pods * gpus // each), pods
+        needed = -(-pods // self.pods(gpus))
+        nodes = needed if self.more is None else min(needed, self.more)
+        return nodes, min(pods, nodes * self.pods(gpus))
+
+
 def _permanent_workloads(stack: Stack) -> list[_Cost]:
-    """Permanent GPU workloads, and the hourly cost of their GPUs beyond those of always-on nodes."""
-    stack, free = distinct(stack), sum(_gpus_always_up(group) for group in stack.groups)
+    """Permanent GPU workloads, and the hourly cost of the nodes that these keep up beyond those that always are."""
+    rooms = [_room(groups) for groups in alike(stack)] + [_Room(group, 0, None) for group in stack.elsewhere]
+    pools = (*stack.groups, *stack.elsewhere)
     costs: list[_Cost] = []
+    asking: list[tuple[Workload, int, int, list[_Room]]] = []
     for workload in stack.workloads:
         pods = permanent_pods(workload, stack)
-        if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
+        if workload.gpus == 0 or pods == 0 or workload.kind == "DaemonSet":
             continue
-        if pods is UNKNOWN:
-            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", UNKNOWN))
+        if workload.gpus is UNKNOWN or pods is UNKNOWN:
+            costs.append(_Cost(_called(workload), UNKNOWN))
             continue
-        gpus = max(workload.gpus * pods - free, 0)
-        free = max(free - workload.gpus * pods, 0)
-        if gpus and (usd := usd_of_gpus(workload, gpus, stack)) != 0:
-            pools = (*stack.groups, *stack.elsewhere)
-            group = next((group for group in pools if can_get(workload, group, workload.gpus) is not False), None)
-            priced_by = () if group is None else _priced_by(group)
-            costs.append(_Cost(f"{workload.kind} {workload.namespace}/{workload.name}", usd, priced_by=priced_by))
+        fits = [
+            each
+            for each in rooms
+            if each.group.kind != "machine" and can_get(workload, each.group, workload.gpus) is not False
+        ]
+        asking.append((workload, workload.gpus, pods, fits))
+    # Those that may run on few groups come first: they leave what is free on others to others.
+    for workload, gpus, pods, fits in sorted(asking, key=lambda each: len(each[3])):
+        for room in fits:
+            held = min(pods, room.free // gpus)
+            room.free, pods = room.free - held * gpus, pods - held
+        if not pods:
+            continue
+        if not fits:
+            if not any(map(has_gpus, pools)):
+                costs.append(_Cost(_called(workload), None))
+            continue
+        costs.append(_held(workload, gpus, pods, fits))
     return costs
+
+
+def _held(workload: Workload, gpus: int, pods: int, fits: list[_Room]) -> _Cost:
+    """The cost of the cheapest nodes that take these pods; those that no group has room for count like the others."""
+    prices = [_price(room.group) for room in fits]
+    priced = [(room, price) for room, price in zip(fits, prices, strict=True) if isinstance(price, (int, float))]
+    if not priced:
+        return _Cost(_called(workload), UNKNOWN if UNKNOWN in prices else None, priced_by=_priced_by(fits[0].group))
+    usd = 0.0
+    while pods:
+        ways = [(room, price, *room.nodes(gpus, pods)) for room, price in priced]
+        if not any(taken for *_, taken in ways):
+            ways = [(room, price, *replace(room, more=None).nodes(gpus, pods)) for room, price in priced]
+        room, price, nodes, taken = min(
+            (each for each in ways if each[3]), key=lambda each: each[1] * each[2] / each[3]
+        )
+        usd, pods = usd + price * nodes, pods - taken
+        room.free += (nodes * room.pods(gpus) - taken) * gpus if room.group.kind != "auto-provisioned" else 0
+        room.more = None if room.more is None else max(room.more - nodes, 0)
+    return _Cost(_called(workload), usd)
+
+
+def _price(group: NodeGroup) -> Maybe[float | None]:
+    price = group.nodes.dearest_hourly_usd
+    return 0.0 if price is None and group.kind == "owned" else price
+
+
+def _called(workload: Workload) -> str:
+    return f"{workload.kind} {workload.namespace}/{workload.name}"
+
+
+def _room(groups: list[NodeGroup]) -> _Room:
+    free, more = sum(map(_gpus_always_up, groups)), 0
+    for group in groups:
+        most, least = _most_nodes(group), _least_nodes(group)
+        if not isinstance(most, int) or not isinstance(least, int):
+            return _Room(groups[0], free, None)
+        more += max(most - least, 0)
+    return _Room(groups[0], free, more)
 
 
 def _gpus_always_up(group: NodeGroup) -> int:

@@ -30,8 +30,13 @@ def distinct(stack: Stack) -> Stack:
 
     A program may declare hundreds of both, and most groups differ only in labels that no workload selects.
     """
+    return replace(stack, groups=tuple(groups[0] for groups in alike(stack)))
+
+
+def alike(stack: Stack) -> list[list[NodeGroup]]:
+    """The stack's groups, those together that the scheduler cannot tell apart for any of its workloads."""
     keys = sorted({key for workload in stack.workloads for key, _ in labels_of(workload)})
-    by_shape: dict[tuple[object, ...], NodeGroup] = {}
+    by_shape: dict[tuple[object, ...], list[NodeGroup]] = {}
     for group in stack.groups:
         size = group.scaling.max_nodes if group.kind == "auto-provisioned" else group.gpus.per_node
         shape = (
@@ -43,8 +48,8 @@ def distinct(stack: Stack) -> Stack:
             group.scaling.autoscaled,
             group.nodes.dearest_hourly_usd,
         )
-        by_shape.setdefault((shape, *(_label(group, key) for key in keys)), group)
-    return replace(stack, groups=tuple(by_shape.values()))
+        by_shape.setdefault((shape, *(_label(group, key) for key in keys)), []).append(group)
+    return [*by_shape.values()]
 
 
 def labels_of(workload: Workload) -> Iterable[tuple[str, tuple[str, ...]]]:
