@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import pulumi
 
+from components.clouds.base import minor_of
 from components.settings import Problem, Settings, SettingsError
 
 Value = TypeVar("Value")
@@ -86,6 +87,23 @@ def refuse(problems: Iterable[Problem], settings: Settings) -> None:
     listed = list(problems)
     if listed:
         raise pulumi.RunError(str(SettingsError(listed, stack=settings.stack)))
+
+
+def step_problem(settings: Settings, running: str) -> Problem | None:
+    """The problem of a pinned version that skips a minor version of the ``running`` one, which no cloud upgrades:
+    https://github.com/kubeflow/code-intelligence/issues/153 (GKE),
+    https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html,
+    https://learn.microsoft.com/azure/aks/upgrade-aks-cluster.
+    """
+    written, (major, minor) = settings.kubernetes.version, minor_of(running)
+    if written is None or minor_of(written)[1] - minor <= 1:
+        return None
+    return Problem(
+        "kubernetes.version",
+        f"cluster {settings.cluster_name} runs {running}, and {settings.cloud.upper()} upgrades by one minor version "
+        "at a time",
+        f"Write '{major}.{minor + 1}', and '{written}' in a later update",
+    )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.fixed import refuse_other_fixed
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.network import Network, profile, way_out
-from components.clouds.aks.running_pools import RunningPools, count
+from components.clouds.aks.running_pools import LONG_TERM, RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import pod_identity
 from components.clouds.aks.workloads.registry import grant_pull, registry
@@ -79,7 +79,8 @@ class AksCluster(CloudCluster):
         require_usable_key(settings, parent)
         if not new:
             refuse_other_keys(name, settings, running_pools.secrets_key, deployed)
-            refuse_other_fixed(name, settings, existing.outbound if existing else way_out(settings), deployed)
+            outbound = existing.outbound if existing else way_out(settings)
+            refuse_other_fixed(name, settings, outbound, deployed, running_pools)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
@@ -247,7 +248,7 @@ def _inputs(
         # Both or neither: https://learn.microsoft.com/azure/aks/long-term-support
         sku: aks.ManagedClusterSKU = {"name": "Base", "tier": "Premium"}
         inputs["sku"] = sku
-        inputs["supportPlan"] = "AKSLongTermSupport"
+        inputs["supportPlan"] = LONG_TERM
     if settings.kubernetes.version is not None:
         inputs["kubernetesVersion"] = settings.kubernetes.version
     if encryption.kms is not None:

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components.clouds.aks.network import profile
-from components.clouds.data_lookup import refuse
+from components.clouds.aks.running_pools import RunningPools
+from components.clouds.data_lookup import refuse, step_problem
 from components.clouds.deployed import Deployed
 from components.settings import Problem, Settings
+from components.settings.pools.costs import support_of
+from facts import catalog
 from facts.catalog.aks.naming import pool_name, zone_numbers
 
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
@@ -22,8 +25,9 @@ _OTHERWISE: Final = "for another one create a new cluster, in a stack of its own
 _REPLACING: Final = ("dnsServiceIP", "networkDataplane", "networkPolicy", "outboundType", "podCidr", "serviceCidr")
 
 
-def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: Deployed) -> None:
-    """End the program if the stack file has another network, endpoint or admin machine than the running cluster.
+def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: Deployed, running: RunningPools) -> None:
+    """End the program if the stack file has another network, endpoint or admin machine than the running cluster, or a
+    version that Azure does not make of the ``running`` one.
 
     ``outbound`` is the declared way out of its nodes.
 
@@ -37,7 +41,8 @@ def refuse_other_fixed(name: str, settings: Settings, outbound: str, deployed: D
     admin = pools.get(pool_name(settings.admin_pool.name)) or {}
     network = list(_other_network(name, settings, admin, deployed))
     others = [*_other_endpoint(settings, cluster), *_other_machines(settings, admin)]
-    refuse([*network, *others, *_other_identities(settings, cluster)], settings)
+    versions = _other_version(settings, running) if running.version else ()
+    refuse([*network, *others, *_other_identities(settings, cluster), *versions], settings)
 
 
 def _replaced(settings: Settings, outbound: str, cluster: Mapping[str, Any]) -> bool:
@@ -115,6 +120,41 @@ def _other_identities(settings: Settings, cluster: Mapping[str, Any]) -> Iterato
                 f"the running cluster has the identity {running}, and for another one jobs would end",
                 f"{f'Take {key} out' if running.lower() == own.lower() else f'Write {key}: {running}'}; {_OTHERWISE}",
             )
+
+
+def _other_version(settings: Settings, running: RunningPools) -> Iterator[Problem]:
+    """A lower version; one that skips a minor version, but of a cluster with long-term support or out of support; and
+    the end of long-term support while the cluster runs a version that has no other
+    (https://learn.microsoft.com/azure/aks/long-term-support).
+    """
+    runs, written = running.version, settings.kubernetes.version
+    long_term = running.long_term or settings.kubernetes.channel == "extended"
+    if written is not None and _is_lower(written, runs):
+        yield Problem(
+            "kubernetes.version",
+            f"cluster {settings.cluster_name} runs {runs}, and Azure does not go back",
+            f"Write '{runs}', or '{runs.rpartition('.')[0]}' for whatever patch of it runs",
+        )
+    elif (step := step_problem(settings, runs)) is not None and not long_term and not _ended(settings, runs):
+        yield step
+    if running.long_term and settings.kubernetes.channel != "extended" and _ended(settings, written or runs):
+        yield Problem(
+            "kubernetes.channel",
+            f"cluster {settings.cluster_name} runs {runs}, which has long-term support alone, and Azure does not end "
+            "that for such a version",
+            "Write channel: extended and a newer version; another channel in an update after that",
+        )
+
+
+def _is_lower(written: str, runs: str) -> bool:
+    parts = [int(part) for part in written.split(".")]
+    return parts < [int(part) for part in runs.split(".")][: len(parts)]
+
+
+def _ended(settings: Settings, version: str) -> bool:
+    """Whether the community's support of a version has ended."""
+    support = support_of(catalog.of("aks").choices, version)
+    return support is not None and settings.day >= support.extended
 
 
 def _other_machines(settings: Settings, running: Mapping[str, Any]) -> Iterator[Problem]:

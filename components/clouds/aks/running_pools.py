@@ -29,6 +29,7 @@ from facts.concepts.pool import Pool
 
 CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 POOL: Final = "azure-native:containerservice:getAgentPool"
+LONG_TERM: Final = "AKSLongTermSupport"
 
 # ``PulumiAzcoreResponseError`` in
 # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
@@ -41,7 +42,8 @@ cluster that this update replaced."""
 
 class RunningPools:
     """The agent pools of a stack's cluster; none if it does not exist yet (``cluster_exists``). ``secrets_key`` is the
-    URL of the key that encrypts its Secrets, ``None`` for Azure's own.
+    URL of the key that encrypts its Secrets, ``None`` for Azure's own. ``version`` is what its control plane runs, and
+    ``long_term`` whether it has long-term support.
 
     Raises:
         Exception: Azure does not say whether there is such a cluster.
@@ -55,6 +57,8 @@ class RunningPools:
         self.cluster_exists = bool(resource)
         kms = (resource.get("securityProfile") or {}).get("azureKeyVaultKms") or {}
         self.secrets_key: str | None = kms.get("keyId") if kms.get("enabled") else None
+        self.version = str(resource.get("currentKubernetesVersion") or "")
+        self.long_term = resource.get("supportPlan") == LONG_TERM
         profiles = resource.get("agentPoolProfiles") or ()
         self._names = frozenset(profile["name"] for profile in profiles)
 

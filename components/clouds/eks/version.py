@@ -13,6 +13,7 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.data_lookup import refuse, step_problem
 from components.clouds.eks.running_cluster import RunningCluster
 from components.settings import Settings
 from facts import catalog
@@ -43,11 +44,12 @@ def cluster_minor(settings: Settings, cluster: RunningCluster | None) -> str:
 
 
 def _step(settings: Settings, running: str, target: str) -> str:
+    refuse(filter(None, [step_problem(settings, running)]), settings)
     following = f"1.{_number(running) + 1}"
-    one = f"cluster {settings.cluster_name} runs {running}, and EKS upgrades by one minor version at a time"
-    if settings.kubernetes.version is not None:
-        raise pulumi.RunError(f"kubernetes.version: {one}. Write '{following}', and {target} in a later update.")
-    pulumi.info(f"{one}: this update makes it {following}. Run `up` again for {target}.")
+    pulumi.info(
+        f"cluster {settings.cluster_name} runs {running}, and EKS upgrades by one minor version at a time: this update "
+        f"makes it {following}. Run `up` again for {target}."
+    )
     return following
 
 

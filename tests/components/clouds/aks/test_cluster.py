@@ -262,3 +262,15 @@ def test_credentials_that_azure_sends_along_are_dropped() -> None:
 def test_no_credentials_at_all_is_an_error() -> None:
     with pytest.raises(ValueError, match="no kubeconfig"):
         endpoint([])
+
+
+def test_an_update_skips_no_minor_version_of_the_running_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cases: ``test_fixed.py``."""
+    deployed = recorder.run(specs.declare(settings()))
+    state = deployed.states[deployed.only(CLUSTER).urn]
+    state |= {"identity": None, "identityProfile": None}  # in another subscription than the mocks'
+    running = {"name": "gpu", "agentPoolProfiles": [], "currentKubernetesVersion": "1.34.4"}
+    monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", running)
+    with pytest.raises(pulumi.RunError, match=r"kubernetes\.version: .* AKS upgrades by one .*Write '1\.35'"):
+        recorder.run(specs.declare(settings(version="1.36")), deployed=deployed)
+    assert recorder.run(specs.declare(settings(version="1.35")), deployed=deployed).only(CLUSTER)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pulumi
 import pytest
 
 from components.clouds.aks.fixed import refuse_other_fixed
+from components.clouds.aks.running_pools import RunningPools
 from components.clouds.deployed import Deployed
 from tests.components.clouds.aks.test_cluster import SUBSCRIPTION, settings
 
@@ -54,11 +56,12 @@ def running(admin: Mapping[str, Any] = {}, **changes: Any) -> Mapping[str, Any]:
     }
 
 
-def refusal(cluster: Mapping[str, Any]) -> str:
-    """Why it is refused, or an empty text."""
+def refusal(cluster: Mapping[str, Any], *, runs: str = "", long_term: bool = False, **keys: Any) -> str:
+    """Why it is refused, or an empty text. Azure says what it ``runs`` and whether it has ``long_term`` support."""
     state = State({"azure-native:containerservice:ManagedCluster": cluster})
+    pools = SimpleNamespace(version=runs, long_term=long_term)
     try:
-        refuse_other_fixed("cluster", settings(), OUTBOUND, cast("Deployed", state))
+        refuse_other_fixed("cluster", settings(**keys), OUTBOUND, cast("Deployed", state), cast("RunningPools", pools))
     except pulumi.RunError as error:
         return str(error)
     return ""
@@ -102,3 +105,41 @@ def test_what_is_the_same_and_what_replaces_the_cluster_is_no_problem(cluster: M
 )
 def test_another_value_is_refused_with_the_one_to_write(cluster: Mapping[str, Any], words: str) -> None:
     assert words in refusal(cluster)
+
+
+@pytest.mark.parametrize(
+    ("runs", "keys", "words"),
+    [
+        ("1.34.4", {"version": "1.36"}, "upgrades by one minor version at a time. Write '1.35', and '1.36' in a later"),
+        ("1.34.4", {"version": "1.36.1"}, "Write '1.35', and '1.36.1' in a later update."),
+        ("1.34.4", {"version": "1.35"}, ""),
+        ("1.34.4", {"version": "1.34"}, ""),
+        ("1.34.4", {"version": "1.34.5"}, ""),
+        ("1.34.4", {"version": "1.34.3"}, "runs 1.34.4, and Azure does not go back. Write '1.34.4', or '1.34' for"),
+        ("1.35.1", {"version": "1.34"}, "Write '1.35.1'"),
+        ("1.34.4", {}, ""),
+        # Out of the community's support since August, and with long-term support:
+        ("1.33.2", {"version": "1.35"}, ""),
+        ("1.34.4", {"version": "1.36", "channel": "extended"}, ""),
+    ],
+)
+def test_a_version_that_azure_does_not_make_of_the_running_one_is_refused(
+    runs: str, keys: dict[str, Any], words: str
+) -> None:
+    answer = refusal(running(), runs=runs, **keys)
+    assert words in answer if words else answer == ""
+
+
+@pytest.mark.parametrize(
+    ("runs", "keys", "refused"),
+    [
+        ("1.33.2", {}, True),
+        ("1.33.2", {"version": "1.33"}, True),
+        ("1.33.2", {"version": "1.34"}, False),
+        ("1.33.2", {"channel": "extended"}, False),
+        ("1.34.4", {}, False),
+    ],
+)
+def test_long_term_support_ends_with_a_version_that_has_another(runs: str, keys: dict[str, Any], refused: bool) -> None:
+    assert ("kubernetes.channel: cluster" in refusal(running(), runs=runs, long_term=True, **keys)) is refused
+    assert refusal(running(), runs=runs, **keys) == ""
