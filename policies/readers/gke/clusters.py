@@ -283,7 +283,9 @@ def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str])
         else:
             yield _group(pool, label, name, cluster, declared.urn)
     if not pools and removed is not True:
-        yield _group({**cluster, "autoscaling": None}, "default-pool", name, cluster, declared.urn)
+        # Its zones are the cluster's, which lists those beside its own.
+        pool = {key: cluster.get(key) for key in ("initialNodeCount", "networkConfig", "nodeConfig")}
+        yield _group(pool, "default-pool", name, cluster, declared.urn)
 
 
 def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
