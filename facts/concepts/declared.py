@@ -234,10 +234,12 @@ class NetworkPlugin(Item):
 
 @dataclass(frozen=True)
 class PriorityClass(Item):
-    """What pods that name it come before or after: a negative ``value`` makes way for every ordinary pod."""
+    """What pods that have it come before or after: a negative ``value`` makes way for every ordinary pod."""
 
     name: str
     value: Maybe[int]
+    of_all: bool = False
+    """Whether pods that name none have it."""
 
 
 @dataclass(frozen=True)

@@ -279,7 +279,8 @@ def _scalers(workload: Workload, stack: Stack) -> list[PodScaler]:
 
 
 def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
-    classes = (known.value for known in stack.priorities if known.name == workload.priority_class)
+    own = workload.priority_class
+    classes = (known.value for known in stack.priorities if (known.of_all if own is None else known.name == own))
     lowered = (UNKNOWN if value is UNKNOWN else value < 0 for value in classes)
     return either((workload.keeps_room, *lowered))
 

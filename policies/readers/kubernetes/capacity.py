@@ -92,7 +92,8 @@ def read_http_scaled_object(declared: Declared) -> Iterable[Item]:
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:
     """``scheduling.k8s.io/v1`` ``PriorityClass``."""
-    yield PriorityClass(declared.object_name, amount(declared.properties.get("value")))
+    of_all = flag(declared.properties.get("globalDefault")) is True
+    yield PriorityClass(declared.object_name, amount(declared.properties.get("value")), of_all)
 
 
 def read_quota(declared: Declared) -> Iterable[Item]:

@@ -19,7 +19,7 @@ from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
-from policies.readers.kubernetes.objects import apart, children, embedded_workloads, whole_objects
+from policies.readers.kubernetes.objects import apart, children, embedded_workloads, ray_group, whole_objects
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -93,7 +93,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
                 annotations = at(values, *place, "annotations")
                 yield from role_of_account(declared, annotations, space, scaler.service_account)
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
-    for body in (values, _counted(chart, values)):
+    for body in (_of_ray(values) if chart == "ray-cluster" else values, _counted(chart, values)):
         yield from (workload for workload in embedded_workloads(body, "Release", asking) if workload.gpus != 0)
     if chart not in _AUTOSCALERS:
         read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
@@ -104,6 +104,16 @@ def read_release(declared: Declared) -> Iterable[Item]:
     yield from of_values(chart, values, release, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _of_ray(values: Any) -> Any:
+    """https://github.com/ray-project/kuberay/blob/master/helm-chart/ray-cluster/values.yaml"""
+    scaled = flag(at(values, "head", "enableInTreeAutoscaling")) is True
+    if not isinstance(values, Mapping):
+        return values
+    more = values.get("additionalWorkerGroups")
+    groups = {name: ray_group(each, scaled) for name, each in more.items()} if isinstance(more, Mapping) else more
+    return {**values, "worker": ray_group(values.get("worker"), scaled), "additionalWorkerGroups": groups}
 
 
 def _counted(chart: str, values: Any) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, text, texts
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
 from policies.readers.kubernetes.chart_values import asks, placed
 from policies.readers.kubernetes.parts import never_ends
 from policies.readers.kubernetes.workloads import (
@@ -60,7 +60,7 @@ _NUMBER: Final = re.compile(rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?
 _SCALING: Final = re.compile(r"scal|keda|hpa", re.IGNORECASE)
 # Kinds whose pods end with their work; of any other kind, those that it has a number of are there without work.
 _ENDING: Final = re.compile(
-    r"(?:Jobs?|JobSet|JobTemplate|Workflow\w*|Tasks?\w*|Runs?|Pipeline\w*|Experiment|Trial|Build|Test|Application|Appwrapper)$"
+    r"(?:Jobs?|JobSet|JobTemplate|Workflow\w*|Tasks?\w*|Runs?|Pipeline\w*|Experiment|Trial|Build|Test|SparkApplication|Appwrapper)$"
     r"|Train|Tun(?:e|ing)|Batch|Benchmark|Evaluat|Quota|Profile|Template$",
 )
 # Kinds whose pods run without work, and their number by default:
@@ -176,7 +176,7 @@ def _scaler(declared: Declared) -> Iterator[PodScaler]:
         kind = known_text(at(target, "kind")) or _SCALED_BY_DEFAULT.get(declared.kind, "Deployment")
         numbers = [amount(each) for each in _scheduled(spec)]
         scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
-        least = amount(_counts(spec).get(_MINIMUM))
+        least = amount(_counts(spec, in_chart=False).get(_MINIMUM))
         if least is not UNKNOWN and scheduled is not UNKNOWN and numbers:
             least = max(least, min(each for each in numbers if each is not UNKNOWN))  # no entry sets fewer
         yield PodScaler(kind, declared.namespace, name, least, scheduled)
@@ -423,14 +423,15 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
-    for pod_at in _pods(body, (), {}):
-        gpus = gpus_of_kind(kind, pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
+    for pod_at in _pods(body, (), {}, in_chart=kind == _RELEASE):
+        own_kind = "DaemonSet" if pod_at.whole and "daemonSet" in pod_at.path else kind
+        gpus = gpus_of_kind(own_kind, pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
         placement = pod_at.pod if pod_at.whole else pod_at.placement
         missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
         yield Workload(
             name="/".join((declared.object_name, *pod_at.path)),
             namespace=declared.namespace,
-            kind=kind,
+            kind=own_kind,
             gpus=gpus,
             gpu_resource=gpu_resource_of(pod_at.pod if pod_at.whole else {"containers": [pod_at.pod]}),
             tolerations=tolerations_of(placement.get("tolerations", missing)),
@@ -445,7 +446,43 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
 
 
 _RELEASE: Final = "Release"
-_ENDING_PART: Final = re.compile(r"job|task|train|batch|workflow|cron|test|hook", re.IGNORECASE)
+# Parts of a chart whose pods end: words of a key, in camelCase too. Pods of a backend may start when a server asks.
+_ENDING_PART: Final = re.compile(
+    r"(?:jobs?|tasks?|train(?:ing|er)?|batch|workflows?|cron(?:jobs?)?|tests?|hooks?)$", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def _ends(key: str) -> bool:
+    return any(_ENDING_PART.match(word) for word in _WORD.findall(key))
+
+
+def _ray_groups(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without Ray's autoscaler a group of workers keeps its replicas, within its bounds; suspended, it has none.
+
+    https://github.com/ray-project/kuberay/blob/master/ray-operator/controllers/ray/utils/util.go
+    """
+    parts = {key: _ray_groups(part) if isinstance(part, Mapping) else part for key, part in body.items()}
+    groups = items(parts.get("workerGroupSpecs"))
+    if not groups:
+        return parts
+    scaled = flag(parts.get("enableInTreeAutoscaling"))
+    return {**parts, "workerGroupSpecs": [ray_group(each, scaled is True) for each in groups]}
+
+
+def ray_group(group: Any, scaled: bool) -> Any:
+    """A group of Ray's workers with the pods that it always has as its number; ``scaled``: by Ray's autoscaler."""
+    if not isinstance(group, Mapping) or (scaled and group.get("suspend") is not True):
+        return group
+    least, most, number = (amount(group.get(key)) for key in ("minReplicas", "maxReplicas", "replicas"))
+    kept: Maybe[int] = UNKNOWN if least is UNKNOWN or number is UNKNOWN else max(least, number)
+    if kept is not UNKNOWN and most is not UNKNOWN and most:
+        kept = min(kept, most)
+    bounds = ("minReplicas", "maxReplicas")
+    return {
+        **{key: part for key, part in group.items() if key not in bounds},
+        "replicas": 0 if flag(group.get("suspend")) is True else kept,
+    }
 
 
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -491,6 +528,7 @@ def _times(*numbers: Maybe[int]) -> Maybe[int]:
 
 
 _PODS_OF: Final = {
+    "Ray": _ray_groups,
     "LeaderWorkerSet": _leader_and_workers,
     "Spark": _spark_pods,
     "VirtualMachine": _virtual_machine,
@@ -503,8 +541,7 @@ def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     if kind in _PERMANENT or (pod_at.whole and never_ends(pod_at.pod)):
         each = (amount(pod_at.around.get(key), 1) for key in _PODS_OF_EACH)
         return _times(amount(coalesce(least, _PERMANENT.get(kind, 1))), *each)
-    ends = _ENDING.search(kind) or (kind == _RELEASE and any(_ENDING_PART.search(part) for part in pod_at.path))
-    return 0 if ends else amount(least)
+    return 0 if _ENDING.search(kind) else amount(least)
 
 
 @dataclass(frozen=True)
@@ -518,26 +555,33 @@ class _Observed:
     around: Mapping[str, Any]
 
 
-def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Iterator[_Observed]:
+def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any], *, in_chart: bool) -> Iterator[_Observed]:
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             # A list's elements mostly name themselves: workers of a RayCluster, tasks of a Volcano job.
             names = (at(part, key) for key in ("name", "groupName"))
             label = next((name for name in names if isinstance(name, str)), str(number))
-            yield from _pods(part, (*path, label), around)
+            yield from _pods(part, (*path, label), around, in_chart=in_chart)
     elif isinstance(value, Mapping):
         if _is_pod(value):
-            yield _Observed(value, True, _short(path), {}, {**around, **_counts(value)})
+            yield _Observed(value, True, _short(path), {}, _numbers(value, around, in_chart))
             return
         annotated = _of_knative(at(value, "metadata", "annotations"))
-        around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}, **_counts(value)}
+        placement = {key: value[key] for key in _PLACEMENT if key in value}
+        around = {**_numbers(value, around, in_chart), **placement}
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
         if (resources := _gpu_resources(value)) is not None:
             yield _Observed({"resources": resources}, False, _short(path), around, around)
             return
         for key, part in value.items():
-            yield from _pods(part, (*path, str(key)), around)
+            inner = dict(around)
+            for name in _NUMBERS if in_chart else ():  # the number of one part of a chart is none of those it starts
+                if name in inner and _ends(str(key)):
+                    del inner[name]
+                elif name in inner and str(key).lower() == "backend":
+                    inner[name] = UNKNOWN
+            yield from _pods(part, (*path, str(key)), inner, in_chart=in_chart)
 
 
 def _of_knative(annotations: Any) -> Any:
@@ -557,17 +601,38 @@ _MINIMUM: Final = "minimum"
 _REPLICAS: Final = "replicas"
 
 
-def _counts(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The least number of pods that stands at this place, and their number; a scaler that is off has none."""
+_NUMBERS: Final = (_MINIMUM, _MIN_SCALE, _REPLICAS)
+
+
+def _numbers(value: Mapping[str, Any], around: Mapping[str, Any], in_chart: bool) -> dict[str, Any]:
+    """What stands around this place with the numbers at it: where it has one of its own, a minimum further up is that
+    of something else."""
+    own = _counts(value, in_chart)
+    return {**{key: part for key, part in around.items() if key != _MINIMUM or _REPLICAS not in own}, **own}
+
+
+def _counts(value: Mapping[str, Any], in_chart: bool) -> dict[str, Any]:
+    """The least number of pods that stands at this place, and their number; a scaler that is off has none. In a chart
+    one is off unless it says that it is on: then only more pods than their number count."""
     counts: dict[str, Any] = {}
     for key, part in value.items():
-        if isinstance(part, Mapping):
-            if _SCALING.search(str(key)) and at(part, "enabled") is not False:
-                counts.update({name: each for name, each in _counts(part).items() if name == _MINIMUM})
-        elif _is_number(part):
+        if _is_number(part):
             counts |= {_REPLICAS: part} if _NUMBER.fullmatch(str(key)) else {}
             counts |= {_MINIMUM: part} if _LEAST.fullmatch(str(key)) else {}
+    for key, part in value.items():
+        if isinstance(part, Mapping) and _SCALING.search(str(key)) and (on := _is_on(part)) is not False:
+            least = _counts(part, in_chart).get(_MINIMUM)
+            number = amount(counts.get(_REPLICAS))
+            fewer = number is not UNKNOWN and (known := amount(least)) is not UNKNOWN and known < number
+            if least is not None and not (in_chart and on is None and fewer):
+                counts[_MINIMUM] = least
     return counts
+
+
+def _is_on(scaler: Mapping[str, Any]) -> bool | None:
+    """Whether a scaler is on, as far as it says so."""
+    said = [str(scaler[key]).lower() for key in ("enabled", "create") if scaler.get(key) is not None]
+    return False if "false" in said else True if "true" in said else None
 
 
 def _is_number(value: Any) -> bool:

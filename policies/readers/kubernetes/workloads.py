@@ -23,6 +23,7 @@ from facts.concepts.unknown import (
     at,
     coalesce,
     either,
+    flag,
     items,
     known_text,
     known_texts,
@@ -104,7 +105,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
-        always=_always(kind, declared.properties.get("spec"), pod),
+        always=0 if _is_suspended(declared) else _always(kind, declared.properties.get("spec"), pod),
         keeps_room=keeps_room(pod),
         priority_class=known_text(at(pod, "priorityClassName")),
         pod_labels=known_texts(at(template, "labels")),
@@ -119,6 +120,15 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if kind == "DaemonSet":
         yield from plugin_of_pod(pod)
+
+
+def _is_suspended(declared: Declared) -> bool:
+    """Whether it has no pods until somebody resumes it; a Job with a queue waits for Kueue, which does.
+
+    https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
+    """
+    queue = at(declared.properties, "metadata", "labels", "kueue.x-k8s.io/queue-name")
+    return flag(at(declared.properties, "spec", "suspend")) is True and queue is None
 
 
 def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
