@@ -145,10 +145,9 @@ READERS: Final[Mapping[str, Reader]] = {
     **{f"kubernetes:autoscaling/{version}:HorizontalPodAutoscaler": read_scaler for version in ("v1", "v2", "v2beta2")},
     "kubernetes:keda.sh/v1alpha1:ScaledObject": read_scaled_object,
     "kubernetes:http.keda.sh/v1alpha1:HTTPScaledObject": read_http_scaled_object,
-    "kubernetes:scheduling.k8s.io/v1:PriorityClass": read_priority_class,
+    "kubernetes:scheduling.k8s.io/*:PriorityClass": read_priority_class,
     "kubernetes:core/v1:ResourceQuota": read_quota,
-    "kubernetes:autoscaling.x-k8s.io/v1alpha1:CapacityBuffer": read_capacity_buffer,
-    "kubernetes:autoscaling.x-k8s.io/v1beta1:CapacityBuffer": read_capacity_buffer,
+    "kubernetes:autoscaling.x-k8s.io/*:CapacityBuffer": read_capacity_buffer,
 }
 
 

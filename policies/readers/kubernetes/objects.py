@@ -24,6 +24,7 @@ from policies.readers.kubernetes.workloads import (
     container_gpus,
     gpu_resource_of,
     gpus_of_kind,
+    is_suspended,
     keeps_room,
     tolerations_of,
 )
@@ -66,7 +67,8 @@ _ENDING: Final = re.compile(
 # Kinds whose pods run without work, and their number by default:
 # https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
 # https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/; jobs that run
-# permanently: https://keda.sh/docs/latest/reference/scaledjob-spec/#minreplicacount
+# permanently: https://keda.sh/docs/latest/reference/scaledjob-spec/#minreplicacount; an agent's machine:
+# https://github.com/kubernetes-sigs/agent-sandbox
 _PERMANENT: Final[Mapping[str, int]] = {
     "InferenceService": 1,
     "LeaderWorkerSet": 1,
@@ -76,6 +78,7 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "RayCluster": 1,
     "RayService": 1,
     "Rollout": 1,
+    "Sandbox": 1,
     "ScaledJob": 0,
     "Service": 0,
     "VirtualMachine": 0,
@@ -100,7 +103,7 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
         yield from _placed_anywhere(body, declared)
-        stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
+        stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None or is_suspended(declared)
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
@@ -424,7 +427,7 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     for pod_at in _pods(body, (), {}, in_chart=kind == _RELEASE):
-        own_kind = "DaemonSet" if pod_at.whole and "daemonSet" in pod_at.path else kind
+        own_kind = "DaemonSet" if pod_at.whole and _is_daemon_set(kind, pod_at) else kind
         gpus = gpus_of_kind(own_kind, pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
         placement = pod_at.pod if pod_at.whole else pod_at.placement
         missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
@@ -544,6 +547,17 @@ def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     return 0 if _ENDING.search(kind) else amount(least)
 
 
+def _is_daemon_set(kind: str, pod_at: _Observed) -> bool:
+    """Whether an operator makes a DaemonSet of these pods: by the kind, the key that they are under, or a word beside.
+
+    https://www.elastic.co/docs/deploy-manage/deploy/cloud-on-k8s/configuration-beats, https://falco.org/docs/setup/operator
+    """
+    if kind in _PERMANENT or _ENDING.search(kind):
+        return False
+    said = kind.endswith("DaemonSet") or _DAEMON_SET in pod_at.around
+    return said or any(part.lower() == "daemonset" for part in pod_at.path)
+
+
 @dataclass(frozen=True)
 class _Observed:
     """A pod's spec (``whole``) or one container's; ``around`` is what stands around it, ``placement`` the latter's."""
@@ -569,6 +583,8 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any], *, in_ch
         annotated = _of_knative(at(value, "metadata", "annotations"))
         placement = {key: value[key] for key in _PLACEMENT if key in value}
         around = {**_numbers(value, around, in_chart), **placement}
+        if any(str(value.get(key)).lower() == "daemonset" for key in ("kind", "mode", "type")):
+            around[_DAEMON_SET] = True
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
         if (resources := _gpu_resources(value)) is not None:
@@ -597,6 +613,7 @@ def _of_knative(annotations: Any) -> Any:
 # What each replica has several pods of: a job of a JobSet, a worker of a RayCluster on several hosts
 # (https://jobset.sigs.k8s.io/docs/reference/, https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem).
 _PODS_OF_EACH: Final = ("parallelism", "numOfHosts")
+_DAEMON_SET: Final = "daemonset"
 _MINIMUM: Final = "minimum"
 _REPLICAS: Final = "replicas"
 

@@ -105,7 +105,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
-        always=0 if _is_suspended(declared) else _always(kind, declared.properties.get("spec"), pod),
+        always=0 if is_suspended(declared) else _always(kind, declared.properties.get("spec"), pod),
         keeps_room=keeps_room(pod),
         priority_class=known_text(at(pod, "priorityClassName")),
         pod_labels=known_texts(at(template, "labels")),
@@ -122,7 +122,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         yield from plugin_of_pod(pod)
 
 
-def _is_suspended(declared: Declared) -> bool:
+def is_suspended(declared: Declared) -> bool:
     """Whether it has no pods until somebody resumes it; a Job with a queue waits for Kueue, which does.
 
     https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
