@@ -15,7 +15,7 @@ import pulumi
 from components.cluster import Cluster
 from components.settings.sections.teams import Priority, Team
 from components.user_admission import grows_for_claims
-from facts.concepts.kubernetes import DEVICE_CLASSES, GPU_RESOURCE, manifest
+from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
@@ -82,8 +82,9 @@ def manifests(
     team: Team, resources: Sequence[str] = (GPU_RESOURCE,), *, claims: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The objects in the team's namespace, whose quota holds for each of the stack's ``resources``, and for devices
-    that pods claim where pools grow for ``claims``. A team may have as many of both."""
+    that pods claim where pools grow for ``claims``. A team may have as many of both, and none of what counts apart."""
     hard: dict[str, str] = {f"requests.{resource}": str(team.gpus) for resource in resources}
+    hard |= {f"requests.{name}": "0" for resource in resources for name in COUNTED_APART.get(resource, ())}
     hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
     hard |= {f"{device_class}{_DEVICES}": str(team.gpus) for device_class in DEVICE_CLASSES if claims}
     limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}

@@ -1,8 +1,9 @@
 """What pods and Services of namespaces in which people run pods may not have, and how to list who has it.
 
 ``pod-rules.yaml`` keeps pods without GPUs off GPU nodes, in a stack's own cluster and in any other
-(``admission_manifests.py``). ``user-rules.yaml`` refuses priorities that end other teams' jobs, and Services that
-take over addresses. Running pods are not affected; those that replace them are.
+(``admission_manifests.py``). ``user-rules.yaml`` refuses priorities that end other teams' jobs, pods and DaemonSets
+that keep others from nodes or devices, and Services that take over addresses. Running pods are not affected; those
+that replace them are.
 
 ``kubectl get … -A -o json | python -m components.user_admission Pulumi.<stack>.yaml`` lists what would be
 refused, before the update that installs the policies (docs/operations.md).
@@ -22,8 +23,7 @@ from components.gpu_admission import templates
 from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
 from facts import catalog
-from facts.concepts.autoscaler import KARPENTERS
-from facts.concepts.kubernetes import DEVICE_CLASSES, RESOURCES, quantity
+from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, RESOURCES, quantity
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.parts import FABRIC_CLAIM
 
@@ -35,23 +35,22 @@ _CLUSTER_PRIORITY: Final = 1_000_000_000
 Kubernetes' own classes are above it:
 https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass"""
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
+_ALL_OR_GPUS: Final = ("", *RESOURCES.values())
+"""Keys of tolerations by which a pod gets access to GPU nodes; without a key it tolerates all taints."""
+_JOB_OF_A_SET: Final = "jobset.sigs.k8s.io/job-key"
+"""A label of the pods of JobSets."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
 
 
-def pod_rules(
-    namespaces: Sequence[str] | None = None, *, claims: bool = True, daemon_sets: bool = True
-) -> Iterator[Mapping[str, Any]]:
+def pod_rules(namespaces: Sequence[str] | None = None, *, claims: bool = True) -> Iterator[Mapping[str, Any]]:
     """The two policies that need no facts about the cluster's pools, each with its bindings: pods are refused in
     ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all. By
-    default pods may name their node. ``claims``: whether a claim may be a request for GPUs. ``daemon_sets``: whether
-    pods of DaemonSets may do all of this."""
+    default pods may name their node. ``claims``: whether a claim may be a request for GPUs. Pods of DaemonSets
+    may do all of this."""
     created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     pods = {**created, "operations": ["CREATE", "UPDATE"]}
-    exempt = templates()[2]["spec"]["matchConditions"][-1]
-    if not daemon_sets:
-        exempt = {**exempt, "expression": "true"}
-        workloads.append({**workloads[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]})
     names = "variables.pod.?resourceClaims.orValue([]).map(c, c.?resourceClaimTemplateName.orValue(''))"
     yield from documents(
         Path(__file__).with_name("pod-rules.yaml"),
@@ -59,7 +58,7 @@ def pod_rules(
         workloads=workloads,
         matched=[pods, *workloads],
         variables=_variables("template", "pod", "where", "tolerations"),
-        not_of_a_daemon_set=exempt,
+        not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
         claims=f"{names}.exists(n, !(n in ['', '{FABRIC_CLAIM}']))" if claims else "false",
         resources=json.dumps([*RESOURCES.values()]),
         namespaces={} if namespaces is None else _named(namespaces),
@@ -68,8 +67,8 @@ def pod_rules(
 
 
 def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The policies on priorities and addresses in ``namespaces``, with their bindings; ``high``: those of teams whose
-    priority is high."""
+    """The policies on priorities, on what keeps others from nodes and devices, and on addresses in ``namespaces``, with
+    their bindings; ``high``: those of teams whose priority is high."""
     pods, *others = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     daemon_sets = {**others[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]}
     yield from documents(
@@ -83,6 +82,11 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mappi
         most=str(_CLUSTER_PRIORITY),
         high=json.dumps(high),
         high_class=PRIORITY_CLASSES["high"],
+        jobs=_JOB_OF_A_SET,
+        taints=json.dumps(_ALL_OR_GPUS),
+        apart=json.dumps([name for names in COUNTED_APART.values() for name in names]),
+        listed=" and ".join(name for names in COUNTED_APART.values() for name in names),
+        whole=" or ".join(COUNTED_APART),
     )
 
 
@@ -101,7 +105,7 @@ def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
     claims = grows_for_claims(settings)
-    yield from pod_rules(settings.user_namespaces, claims=claims, daemon_sets=_may_have_daemon_sets(settings))
+    yield from pod_rules(settings.user_namespaces, claims=claims)
     yield from user_rules(settings.user_namespaces, _high(settings))
     if claims:
         yield from claim_rules(settings.user_namespaces)
@@ -113,24 +117,17 @@ def grows_for_claims(settings: Settings) -> bool:
     return bool(planned) and any(planned <= pool.nodes.labels.items() for pool in settings.pools)
 
 
-def _may_have_daemon_sets(settings: Settings) -> bool:
-    """Whether pods of users' DaemonSets keep no node. Karpenter keeps that of one with a PodDisruptionBudget or an
-    annotation: https://karpenter.sh/docs/concepts/disruption/#node-level-controls, ``ValidatePodsDisruptable`` in
-    https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/state/statenode.go"""
-    return settings.autoscaler not in KARPENTERS
-
-
 def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterator[str]:
     """What the policies refuse of these objects of a cluster, one line for each reason.
 
-    A workload is listed for its pods. Pods of DaemonSets may tolerate anything where no Karpenter scales. Whether their
+    A workload is listed for its pods, and a DaemonSet instead of its pods. Whether their
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
-    high, claims, daemon_sets = _high(settings), grows_for_claims(settings), _may_have_daemon_sets(settings)
+    high, claims = _high(settings), grows_for_claims(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:
-            for reason in _reasons(each, namespace in high, claims, daemon_sets):
+            for reason in _reasons(each, namespace in high, claims):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
 
 
@@ -138,8 +135,8 @@ def _high(settings: Settings) -> list[str]:
     return [team.name for team in settings.teams if team.priority == "high"]
 
 
-def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, daemon_sets: bool) -> Iterator[str]:
-    kind, spec = each["kind"], each.get("spec") or {}
+def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool) -> Iterator[str]:
+    kind, spec, own = each["kind"], each.get("spec") or {}, each["metadata"]
     if kind == "Service":
         if spec.get("externalIPs"):
             yield "has externalIPs"
@@ -151,12 +148,21 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, daemon_se
         yield f"has priorityClassName {name}"
     elif name == PRIORITY_CLASSES["high"] and not may_be_high:
         yield f"has priorityClassName {name}, and no team with that priority has the namespace"
-    owners = each["metadata"].get("ownerReferences") or ()
-    if daemon_sets and (kind == "DaemonSet" or any(owner["kind"] == "DaemonSet" for owner in owners)):
+    terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
+    if any(_reaches_others(term, own["namespace"]) for term in terms):
+        yield "keeps pods of other namespaces off its nodes"
+    apart = {name for names in COUNTED_APART.values() for name in names}
+    for name in sorted(apart & {key for key, _ in _limits(pod)}):
+        yield f"requests {name}, which no quota counts"
+    if kind == "DaemonSet":
+        if any(one.get("key", "") in _ALL_OR_GPUS for one in _tolerations(pod)):
+            yield "runs on every GPU node"
+        return
+    if any(owner["kind"] == "DaemonSet" for owner in own.get("ownerReferences") or ()):
         return
     if kind != "Pod" and pod.get("nodeName"):
         yield "names its node in nodeName"
-    tolerations = [one for one in pod.get("tolerations") or () if one.get("effect", "") in _ACCESS_TO_NODES]
+    tolerations = _tolerations(pod)
     if any(not one.get("key") and one.get("operator") == "Exists" for one in tolerations):
         yield "tolerates all taints"
     for resource in RESOURCES.values():
@@ -164,18 +170,31 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, daemon_se
             yield f"tolerates {resource} without a request for it"
 
 
+def _reaches_others(term: Mapping[str, Any], namespace: str) -> bool:
+    """Whether a term of a pod's anti-affinity keeps pods of other namespaces away, but those of JobSets."""
+    expressions = (term.get("labelSelector") or {}).get("matchExpressions") or ()
+    of_sets = any((each["key"], each["operator"]) == (_JOB_OF_A_SET, "Exists") for each in expressions)
+    others = {*(term.get("namespaces") or ())} - {namespace}
+    return not of_sets and (bool(others) or term.get("namespaceSelector") is not None)
+
+
 def _requests(pod: Mapping[str, Any], resource: str, claims: bool) -> bool:
     """Whether a container asks for such devices, under any name of their maker, or one of the ``claims`` that count."""
     prefix = resource.partition("/")[0] + "/"
-    limits = [
-        ((container.get("resources") or {}).get("limits") or {}).items()
-        for key in ("containers", "initContainers")
-        for container in pod.get(key) or ()
-    ]
-    asked = any(key.startswith(prefix) and quantity(str(amount)) > 0 for each in limits for key, amount in each)
+    asked = any(key.startswith(prefix) and quantity(str(amount)) > 0 for key, amount in _limits(pod))
     names = [claim.get("resourceClaimTemplateName") for claim in pod.get("resourceClaims") or ()]
     # A claim by its name may be one that was made for the network of another pod.
     return asked or (claims and any(name not in (None, FABRIC_CLAIM) for name in names))
+
+
+def _limits(pod: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+        yield from ((container.get("resources") or {}).get("limits") or {}).items()
+
+
+def _tolerations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those by which the pod gets access to nodes."""
+    return [one for one in pod.get("tolerations") or () if one.get("effect", "") in _ACCESS_TO_NODES]
 
 
 def _variables(*names: str) -> list[Mapping[str, Any]]:

@@ -30,6 +30,13 @@ A taint of that key keeps other pods away: admission adds the toleration for it 
 https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
 """
 
+COUNTED_APART: Final[Mapping[str, tuple[str, ...]]] = {
+    RESOURCES["aws"]: ("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
+}
+"""Resource → names under which its plugin offers the same devices once more, and counts them apart. Karpenter starts
+machines for cores: ``WellKnownResources`` in https://github.com/aws/karpenter-provider-aws/blob/main/pkg/apis/v1/labels.go
+"""
+
 RBAC: Final = "rbac.authorization.k8s.io"
 
 # Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.

@@ -37,10 +37,12 @@ DAEMON_SET_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller
 
 @dataclass(frozen=True)
 class Submit:
-    """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets."""
+    """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets, and
+    ``person`` somebody with the role `edit` in all namespaces."""
 
     api: Api
     controller: Submit | None = None
+    person: Api | None = None
 
     def __call__(self, manifest: Mapping[str, Any]) -> Answer:
         namespace = manifest["metadata"].get("namespace", "default")
@@ -67,14 +69,24 @@ def judging(
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     with ControlPlane(directory, tools=folder()) as control_plane:
         api = control_plane.api
-        controller = yaml.safe_load(control_plane.kubeconfig_for("admin").read_text())
-        controller["users"][0]["user"]["as"] = DAEMON_SET_CONTROLLER
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+        subject = {"kind": "User", "name": "person", "apiGroup": "rbac.authorization.k8s.io"}
+        api.create(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            {"metadata": {"name": "person"}, "roleRef": reference, "subjects": [subject]},
+        )
         for each in existing:
             api.create(PODS, dict(each))
         for made in policies:
             plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
             api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
-        yield Submit(api, Submit(Api(Kubeconfig.parse(controller))))
+        yield Submit(api, Submit(_as(control_plane, DAEMON_SET_CONTROLLER)), _as(control_plane, "person"))
+
+
+def _as(control_plane: ControlPlane, user: str) -> Api:
+    kubeconfig = yaml.safe_load(control_plane.kubeconfig_for("admin").read_text())
+    kubeconfig["users"][0]["user"]["as"] = user
+    return Api(Kubeconfig.parse(kubeconfig))
 
 
 def pod(

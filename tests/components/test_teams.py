@@ -92,6 +92,17 @@ def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
     assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
 
 
+def test_a_team_gets_no_device_by_a_name_that_counts_it_once_more() -> None:
+    """Karpenter starts machines for cores, beside the quota of devices."""
+    [hard] = [
+        one["spec"]["hard"]
+        for one in manifests(Team(**team(gpus=0)), ("nvidia.com/gpu", "aws.amazon.com/neuron"))
+        if one["metadata"]["name"] == "team"
+    ]
+    devices = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice")
+    assert hard == {GPUS: "0", **{f"requests.{name}": "0" for name in devices}}
+
+
 def test_devices_that_pods_claim_count_where_pools_grow_for_claims() -> None:
     driver = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
     pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "drivers": "none", "labels": driver}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from components.settings import Settings
 from components.teams import priority_classes
 from components.user_admission import claim_rules, main, pod_rules, refusals, user_policies, user_rules
 from packages.rehearsal.tests.simulated_cluster import eventually
+from rehearsal.cluster.api import ApiError
 from tests import one_stack
 from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
 from tests.components.settings.test_clouds import load_stack
@@ -85,8 +87,20 @@ def service(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec}
 
 
+def apart(when: str = "required", kind: str = "podAntiAffinity", **term: Any) -> dict[str, Any]:
+    term = {"topologyKey": "kubernetes.io/os", "labelSelector": {"matchLabels": {"app": "one"}}, **term}
+    if when == "preferred":
+        term = {"weight": 1, "podAffinityTerm": term}
+    return with_spec(affinity={kind: {f"{when}DuringSchedulingIgnoredDuringExecution": [term]}})
+
+
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 TPU = {"key": "google.com/tpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+OTHER_JOBSETS = [
+    {"key": "jobset.sigs.k8s.io/job-key", "operator": "Exists"},
+    {"key": "jobset.sigs.k8s.io/job-key", "operator": "NotIn", "values": ["one"]},
+]
+NEURON = {"key": "aws.amazon.com/neuron", "operator": "Exists"}
 ALL = {"operator": "Exists"}
 NO_GPU = {"nvidia.com/gpu": "0"}
 CLAIM = {"name": "gpu", "resourceClaimTemplateName": "one"}
@@ -103,12 +117,21 @@ REFUSED = {
     "the taint of TPUs": with_spec(tolerations=[TPU]),
     "the taint of TPUs with a GPU": with_spec(1, tolerations=[TPU]),
     "a limit of no GPU": with_spec(tolerations=[GPU], **with_limit(**NO_GPU)),
+    "cores of a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuroncore": 2})),
     "a claim where no pool grows for one": with_spec(tolerations=[GPU], resourceClaims=[CLAIM]),
     "an owner that anybody may write": {
         **with_spec(tolerations=[ALL]),
         "metadata": {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]},
     },
     "a node by name": with_spec(nodeName="gpu-1"),
+    "no other pods anywhere": apart(namespaceSelector={}),
+    "no pods but one's own JobSet": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS[1:]}),
+    "no other pods of a namespace": apart(namespaces=["research"]),
+    "cores beside a chip": with_spec(
+        **with_limit(**{"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}), tolerations=[NEURON]
+    ),
+    "a DaemonSet for all nodes": workload("DaemonSet", with_spec(tolerations=[ALL])),
+    "a DaemonSet for GPU nodes": workload("DaemonSet", with_spec(1, tolerations=[TPU])),
     "addresses of others": service(externalIPs=["10.0.0.2"]),
 }
 UNLISTED = {"a node by name", "an owner that anybody may write", "a class of the cloud"}
@@ -118,6 +141,7 @@ WARNED = {
     "a Job with a critical class": workload("Job", REFUSED["system-node-critical"]),
     "a CronJob with the class of others": workload("CronJob", REFUSED["the class of other teams"]),
     "a DaemonSet with a critical class": workload("DaemonSet", REFUSED["system-node-critical"]),
+    "a Job that no other pods are beside": workload("Job", REFUSED["no other pods anywhere"]),
     "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
     "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
 }
@@ -126,6 +150,7 @@ ADMITTED = {
     "a pod with a GPU": with_spec(1, tolerations=[GPU]),
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
+    "a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1})),
     "a claim and a GPU": with_spec(1, tolerations=[GPU], resourceClaims=[CLAIM]),
     "a claim without a toleration": with_spec(resourceClaims=[CLAIM]),
     "eviction alone": with_spec(tolerations=[{**ALL, "effect": "NoExecute"}]),
@@ -133,7 +158,12 @@ ADMITTED = {
     "a taint by name": with_spec(tolerations=[{"key": "team", "operator": "Exists"}]),
     "a Service": service(),
     "a load balancer": service(type="LoadBalancer"),
-    "a DaemonSet for all nodes": workload("DaemonSet", with_spec(tolerations=[ALL])),
+    "a DaemonSet for nodes with a taint": workload("DaemonSet", with_spec(tolerations=[{**ALL, "key": "team"}])),
+    "a DaemonSet that stays": workload("DaemonSet", with_spec(tolerations=[{**ALL, "effect": "NoExecute"}])),
+    "no other pods of its own": apart(),
+    "rather no other pods": apart("preferred", namespaceSelector={}),
+    "no other JobSets": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS}),
+    "near other pods": apart(kind="podAffinity", namespaceSelector={}),
     "a Job with a GPU": workload("Job", with_spec(1, tolerations=[GPU])),
 }
 
@@ -176,7 +206,7 @@ def test_a_high_team_has_its_priority_and_no_higher_one(submit: Submit) -> None:
 
 
 @real
-def test_pods_of_daemon_sets_run_on_every_node(submit: Submit) -> None:
+def test_pods_of_daemon_sets_that_are_there_run_on_every_node(submit: Submit) -> None:
     owned = {"ownerReferences": [controller("DaemonSet")]}
     made = written({**with_spec(tolerations=[ALL, GPU]), "metadata": {**pod(0)["metadata"], **owned}})
     assert submit.controller is not None
@@ -193,6 +223,63 @@ def test_what_runs_may_change_but_not_get_access_to_more_nodes(submit: Submit) -
     assert submit.change("one", {"spec": {"tolerations": [*_defaults(submit), named]}}).status == 200
     for one in (ALL, GPU):
         assert submit.change("one", {"spec": {"tolerations": [*_defaults(submit), named, one]}}).status == 403
+
+
+@real
+def test_a_daemon_set_that_was_there_may_go_but_not_change_its_pods(submit: Submit) -> None:
+    path = "/apis/apps/v1/namespaces/former/daemonsets"
+    submit.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "former"}})
+    submit.api.create(path, REFUSED["a DaemonSet for all nodes"])
+    rules = [each for each in user_rules(["former"], ()) if "user-daemon-sets" in each["metadata"]["name"]]
+    assert len(rules) == 2
+    with former(submit, rules):
+        submit.api.merge(f"{path}/one", {"metadata": {"labels": {"a": "b"}}})
+        with pytest.raises(ApiError, match="user-daemon-sets"):
+            submit.api.merge(f"{path}/one", {"spec": {"template": {"metadata": {"labels": {"app": "one", "a": "b"}}}}})
+        submit.api.delete(f"{path}/one")
+
+
+@contextmanager
+def former(submit: Submit, rules: list[Any]) -> Iterator[None]:
+    """``rules`` under names of their own, until they are in force."""
+    root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    for each in rules:
+        plural = "ybindings" if each["kind"].endswith("Binding") else "ies"
+        made = json.loads(json.dumps(each).replace("user-daemon-sets", "former-user-daemon-sets"))
+        submit.api.apply(f"{root}{plural}/{made['metadata']['name']}", made)
+    other = {**REFUSED["a DaemonSet for all nodes"], "metadata": {"name": "other", "namespace": "former"}}
+    eventually("the policy holds in that namespace", partial(_is_refused, submit, other))
+    yield
+
+
+@real
+@pytest.mark.parametrize("namespace", ["default", "research"])
+def test_only_the_api_server_writes_its_address(submit: Submit, namespace: str) -> None:
+    """`edit` in `default` includes every Service there. One of that name elsewhere is a Service like any other."""
+    path, refused = f"/api/v1/namespaces/{namespace}/services", namespace == "default"
+    assert submit.person is not None
+    one = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes"}, "spec": service()["spec"]}
+    own = {**one, "metadata": {"name": "own"}}
+    submit.person.create(path, own)
+    submit.person.merge(f"{path}/own", {"spec": {"selector": {"app": "two"}}})
+    changes = {
+        "selector": {"spec": {"selector": {"app": "one"}}},
+        "the label by which kube-proxy leaves it alone": {"metadata": {"labels": {"a": "b"}}},
+    }
+    calls = [partial(submit.person.merge, f"{path}/kubernetes", change) for change in changes.values()]
+    calls += [partial(submit.person.delete, f"{path}/kubernetes"), partial(submit.person.delete, path)]
+    if not refused:
+        submit.person.create(path, one)
+    for call in calls:
+        if refused:
+            with pytest.raises(ApiError, match="api-server-address"):
+                call()
+        else:
+            call()
+    if refused:
+        spec = submit.api.get(f"{path}/kubernetes")["spec"]
+        assert "selector" not in spec
+        submit.api.merge(f"{path}/kubernetes", {"metadata": {"annotations": {"by": "the API server's group"}}})
 
 
 def _defaults(submit: Submit) -> list[dict[str, Any]]:
@@ -227,8 +314,6 @@ def test_what_is_admitted_is_not_listed(title: str, namespace: str) -> None:
 
 DRIVER = {"cloud.google.com/gke-nvidia-gpu-dra-driver": "true"}
 CLAIMED = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "drivers": "none", "labels": DRIVER}]
-KARPENTER = load_stack("eks", autoscaling={"autoscaler": "karpenter"})
-DAEMON_SET = workload("DaemonSet", with_spec(tolerations=[ALL]))
 
 
 def claim(*classes: str, name: str = "one") -> dict[str, Any]:
@@ -243,13 +328,11 @@ def by_name(template: dict[str, Any]) -> dict[str, Any]:
 
 
 @real
-def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where pools grow for claims, and where Karpenter keeps nodes for pods of DaemonSets."""
-    rules = [*pod_rules(("default",), claims=True, daemon_sets=False), *claim_rules(("default",))]
+def test_claims_count_for_gpus_where_pools_grow_for_them(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rules = [*pod_rules(("default",), claims=True), *claim_rules(("default",))]
     with judging(tmp_path_factory.mktemp("claims"), rules) as submit:
         eventually("the policy on claims is in force", partial(_is_refused, submit, claim()))
         eventually("the policy on pods is in force", partial(_is_refused, submit, with_spec(tolerations=[ALL])))
-        eventually("the warning is in force", partial(_is_warned, submit, DAEMON_SET))
         alternatives = [{"name": "a", "deviceClassName": "nic"}, {"name": "b", "deviceClassName": "gpu.nvidia.com"}]
         either = claim()
         either["spec"]["spec"]["devices"] = {"requests": [{"name": "r", "firstAvailable": alternatives}]}
@@ -269,9 +352,6 @@ def test_claims_count_for_gpus_and_daemon_sets_for_pods(tmp_path_factory: pytest
         assert submit(with_spec(tolerations=[GPU], resourceClaims=[CLAIM])).silent
         network = {**CLAIM, "resourceClaimTemplateName": "gpu-fabric"}
         assert submit(with_spec(tolerations=[GPU], resourceClaims=[network])).status == 403
-        owned = {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]}
-        assert submit.controller is not None
-        assert submit.controller({**with_spec(tolerations=[GPU]), "metadata": owned}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -292,12 +372,6 @@ def test_claims_count_where_a_pool_grows_for_them() -> None:
     stacks = (load_stack("gke", gpuPools=CLAIMED), settings())
     names = [{each["metadata"]["name"] for each in user_policies(one)} for one in stacks]
     assert ["user-claims.gpucluster.dev" in each for each in names] == [True, False]
-
-
-def test_daemon_sets_of_users_are_pods_where_karpenter_scales() -> None:
-    shown = running(DAEMON_SET, "default")
-    assert [*refusals([shown], settings())] == []
-    assert [*refusals([shown], KARPENTER)] == ["default: DaemonSet one tolerates all taints"]
 
 
 def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:
@@ -346,6 +420,9 @@ def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> 
         "gpu-nodes-for-gpus.gpucluster.dev",
         "user-priority.gpucluster.dev",
         "no-external-ips.gpucluster.dev",
+        "user-pods.gpucluster.dev",
+        "user-daemon-sets.gpucluster.dev",
+        "api-server-address.gpucluster.dev",
     }
     for spec in denying:
         (named,) = spec["matchResources"]["namespaceSelector"]["matchExpressions"]
