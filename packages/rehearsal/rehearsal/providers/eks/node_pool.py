@@ -27,6 +27,8 @@ GROUPS_PER_CLUSTER: Final = 30
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
 _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _LAST_OF_AL2: Final = 32
+# https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+_NO_BLOCK: Final = "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id"
 # What a template of a managed node group must not have:
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
@@ -122,7 +124,7 @@ def _check_subnets(account: Account, inputs: Properties, cluster: Record) -> Non
             reason = f"The subnet {subnet['SubnetId']} is not in the VPC of cluster {cluster.id}"
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
     zones = zones_in(described)
-    for name in types_of(inputs):
+    for name in scaling_group.group_types(account, inputs):
         if not any(offered_in(account, name, zone) for zone in zones):
             reason = f"Your requested instance type ({name}) is not supported in {', '.join(zones)}"
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
@@ -133,6 +135,15 @@ def _check_quota(account: Account, cluster: str) -> None:
     if len(present) >= GROUPS_PER_CLUSTER:
         reason = f"Cluster {cluster} has reached its limit of {GROUPS_PER_CLUSTER} managed node groups"
         raise refused(NODE_GROUP, "ResourceLimitExceededException", reason)
+
+
+def _types(pending: Pending[Account]) -> list[str]:
+    """Those that EKS says; none where they are in the template:
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html."""
+    if pending.inputs.get("instanceTypes"):
+        return list(pending.inputs["instanceTypes"])
+    template = scaling_group.template_of(pending.cloud, pending.inputs)
+    return [] if at(template, "LaunchTemplateData.InstanceType") else list(types_of({}, template))
 
 
 def _ami_type(pending: Pending[Account]) -> str:
@@ -155,10 +166,13 @@ def _template(pending: Pending[Account]) -> Properties | None:
 
 
 def _check_template(account: Account, inputs: Properties) -> None:
-    if not inputs.get("launchTemplate"):
-        return
-    data = scaling_group.template_of(account, inputs)["LaunchTemplateData"]
     block = inputs.get("capacityType") == "CAPACITY_BLOCK"
+    if not inputs.get("launchTemplate"):
+        if block:
+            raise refused(NODE_GROUP, "InvalidParameterException", _NO_BLOCK)
+        return
+    template = scaling_group.template_of(account, inputs)
+    data = template["LaunchTemplateData"]
     market = at(data, "InstanceMarketOptions.MarketType")
     target = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
     wrong = {
@@ -168,9 +182,9 @@ def _check_template(account: Account, inputs: Properties) -> None:
         "Instance types are in the launch template and in the request: give them in one place": (
             data.get("InstanceType") and inputs.get("instanceTypes")
         ),
-        # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
-        "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id": (
-            block and (market != "capacity-block" or not target)
+        _NO_BLOCK: block and (market != "capacity-block" or not target),
+        "A node group of capacity type CAPACITY_BLOCK has one instance type": (
+            block and not inputs.get("instanceTypes") and not data.get("InstanceType")
         ),
         "Launch template must not have instance market options: set capacityType": (
             market and not (market == "capacity-block" and block)
@@ -182,7 +196,8 @@ def _check_template(account: Account, inputs: Properties) -> None:
     for reason, applies in wrong.items():
         if applies:
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
-    if not data.get("ImageId") and (problem := image_problem(inputs, account)) is not None:
+    typed = {**inputs, "instanceTypes": types_of(inputs, template)}
+    if not data.get("ImageId") and (problem := image_problem(typed, account)) is not None:
         raise refused(NODE_GROUP, *problem.split(": ", 1))
     _check_disk_keys(account, inputs, data)
 
@@ -240,7 +255,7 @@ ROWS: Final = (
         outputs={
             "amiType": _ami_type,
             "diskSize": lambda pending: 0 if pending.inputs.get("launchTemplate") else pending.answer.get("diskSize"),
-            "instanceTypes": lambda pending: list(types_of(pending.inputs)),
+            "instanceTypes": _types,
             "launchTemplate": _template,
             "releaseVersion": lambda pending: (
                 pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"

@@ -39,9 +39,10 @@ def node_group(
     A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
     ``template`` is the version of its launch template, empty without one.
     """
-    machine = instance_type(account, types_of(inputs)[0])
+    types = types_of(inputs, template)
+    machine = instance_type(account, types[0])
     if machine is None:
-        raise ValueError(f"node group {inputs['nodeGroupName']}: no machine for {types_of(inputs)}")
+        raise ValueError(f"node group {inputs['nodeGroupName']}: no machine for {types}")
     ami, data = inputs.get("amiType") or DEFAULT_AMI_TYPE, template.get("LaunchTemplateData") or {}
     disk = disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", _disk_gb(inputs, data))
     spot = inputs.get("capacityType") == "SPOT"
@@ -70,7 +71,7 @@ def node_group(
             reservation=reserved or None,
         ),
         gpus_advertised_by=advertiser(ami, machine.gpus),
-        offered_gpus=_offered(account, inputs, ami, machine, str(data.get("UserData") or "")),
+        offered_gpus=_offered(account, types if spot else types[:1], ami, machine, str(data.get("UserData") or "")),
     )
 
 
@@ -111,9 +112,9 @@ def efa_devices(template: Mapping[str, Any]) -> int:
     return sum(each.get("InterfaceType") in ("efa", "efa-only") for each in template.get("NetworkInterfaces") or ())
 
 
-def _offered(account: Account, inputs: Properties, ami: str, planned: Machine, user_data: str) -> int | None:
-    """The GPUs that a node offers, before a device plugin pod shares them; ``None``: those of the first type."""
-    types = types_of(inputs) if inputs.get("capacityType") == "SPOT" else types_of(inputs)[:1]
+def _offered(account: Account, types: Sequence[str], ami: str, planned: Machine, user_data: str) -> int | None:
+    """The GPUs that a node of one of the types offers, before a device plugin pod shares them; ``None``: those of the
+    first type."""
     fewest = min(machine.gpus for name in types if (machine := instance_type(account, name)) is not None)
     if user_data and advertiser(ami, planned.gpus) == "cloud":
         fewest *= parts(planned.gpu or "", user_data)

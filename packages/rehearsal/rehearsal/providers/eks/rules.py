@@ -129,8 +129,8 @@ def _alike(inputs: Properties, account: Account) -> str | None:
 
 @TABLE.check("node-group", "ami-fits-type")
 def _image(inputs: Properties, account: Account) -> str | None:
-    # A template may have an image of its own: node_pool.py.
-    own = inputs.get("launchTemplate") and not inputs.get("amiType")
+    # A template may have an image or a type of its own: node_pool.py.
+    own = inputs.get("launchTemplate") and not (inputs.get("amiType") and inputs.get("instanceTypes"))
     return None if own else image_problem(inputs, account)
 
 

@@ -52,9 +52,18 @@ _OWN_TAG: Final = "eks:nodegroup-name"
 """On every group that EKS makes, and no other resource type here makes one."""
 
 
-def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
-    """A group's instance types, the first first."""
-    return inputs.get("instanceTypes") or [DEFAULT_TYPE]
+def types_of(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> Sequence[str]:
+    """A group's instance types, the first first; ``template`` is the version of its launch template, empty without one.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+    """
+    of_template = (template.get("LaunchTemplateData") or {}).get("InstanceType")
+    return inputs.get("instanceTypes") or [of_template or DEFAULT_TYPE]
+
+
+def group_types(account: Account, inputs: Properties) -> Sequence[str]:
+    """``types_of`` with the template that the group names."""
+    return inputs.get("instanceTypes") or types_of(inputs, template_of(account, inputs))
 
 
 def make(account: Account, inputs: Properties) -> None:
@@ -65,7 +74,7 @@ def make(account: Account, inputs: Properties) -> None:
     cluster, name = inputs["clusterName"], inputs["nodeGroupName"]
     group = f"eks-{name}-{uuid.uuid4()}"
     own_template = f"eks-{uuid.uuid4()}"
-    data = {"ImageId": image_id(inputs), "InstanceType": types_of(inputs)[0]}
+    data = {"ImageId": image_id(inputs), "InstanceType": group_types(account, inputs)[0]}
     account.call("ec2", "CreateLaunchTemplate", LaunchTemplateName=own_template, LaunchTemplateData=data)
     sizes = inputs["scalingConfig"]
     tags = {

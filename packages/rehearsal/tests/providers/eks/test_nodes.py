@@ -224,6 +224,37 @@ def test_a_group_of_a_block_names_it_in_its_template(amazon: eks.Amazon) -> None
     block = {**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}
     made = amazon.create(eks.TEMPLATE, {"name": "gpu", **block})
     assert amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **BLOCK).id
+    # As https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html makes one.
+    typed = amazon.create(eks.TEMPLATE, {"name": "typed", "instanceType": "p5.48xlarge", **block}, "typed")
+    by_template = {"launchTemplate": {"id": typed.id, "version": "1"}, "instanceTypes": None}
+    assert amazon.node_group(nodeGroupName="typed", capacityType="CAPACITY_BLOCK", **by_template).id
+    assert amazon.fleet.groups["typed"].machine.gpus == 8
+    nothing = {"launchTemplate": {"id": made.id, "version": "1"}, "instanceTypes": None}
+    with pytest.raises(ProviderError, match="has one instance type"):
+        amazon.node_group(nodeGroupName="none", capacityType="CAPACITY_BLOCK", **nothing)
+    with pytest.raises(ProviderError, match="needs a launch template"):
+        amazon.node_group(nodeGroupName="none", **BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("ami", "type", "cpus", "gpus"),
+    [
+        ("AL2023_x86_64_NVIDIA", "g5.2xlarge", 8, 1),
+        ("AL2023_x86_64_STANDARD", "m6i.4xlarge", 16, 0),
+        ("AL2023_x86_64_STANDARD", None, 2, 0),
+    ],
+)
+def test_a_group_has_the_type_of_its_template(
+    amazon: eks.Amazon, ami: str, type: str | None, cpus: int, gpus: int
+) -> None:
+    amazon.cluster()
+    made = amazon.create(eks.TEMPLATE, {"name": "nodes", "instanceType": type})
+    group = amazon.node_group(amiType=ami, instanceTypes=None, launchTemplate={"id": made.id, "version": "1"})
+    machine = amazon.fleet.groups["t4-1"].machine
+    assert (machine.cpu, machine.gpus) == (cpus, gpus)
+    # "If the node group was deployed with a launch template, then this is null":
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+    assert group.state["instanceTypes"] == ([] if type else ["t3.medium"])
 
 
 @cases
