@@ -7,7 +7,7 @@ type checkers. Both are generated from the vendors' packages, which nothing else
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,10 @@ class Property:
     string, list or map are inclusive. ``format`` is one of Google's (``int64``, ``google-duration``, …) or what AWS
     makes of it: of text a ``boolean`` or an ``integer``, of a block a ``list`` of one, of a map a list of ``pairs``.
     ``sent`` is its name in AWS's request, if it is part of it. ``refused`` says why an input is not simulated.
+
+    What the provider does with it, where its own source says so: ``replaces``, any ``change`` of it or the ``presence``
+    of the block (adding or removing it), the resource; ``computed``: left out, it stays as the cloud has it; else it is
+    the ``default``; ``unordered``: a list whose order means nothing.
     """
 
     type: Type
@@ -42,6 +46,10 @@ class Property:
     longest: int | None = None
     sent: str = ""
     refused: str = ""
+    replaces: Literal["", "change", "presence"] = ""
+    computed: bool = False
+    default: Any = None
+    unordered: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +86,18 @@ class Schema:
     def inputs(self, token: str) -> Object:
         """The inputs of a resource type; ``KeyError`` if the schema does not describe it."""
         return self.objects[self.resources[token].object]
+
+    def every(self, token: str) -> Iterator[tuple[str, Property]]:
+        """All inputs of a resource type with their dotted paths, those in blocks and lists of blocks included."""
+        yield from self._below(self.resources[token].object, "", ())
+
+    def _below(self, name: str, above: str, inside: tuple[str, ...]) -> Iterator[tuple[str, Property]]:
+        for key, each in self.objects[name].properties.items():
+            yield above + key, each
+            while each.type == "list" and each.items:
+                each = each.items
+            if each.object and each.object not in inside:
+                yield from self._below(each.object, f"{above}{key}.", (*inside, name))
 
     def find(self, token: str, path: str) -> Property | None:
         """The input at a dotted path, through lists, maps and blocks; ``None`` if there is none."""

@@ -1,6 +1,6 @@
 """Makes the schemas; ``--check`` only says whether they are what this would make.
 
-python -m schemas.generate [--check] [CLOUD …]
+python -m schemas.generate [--check] [--provider REPOSITORY] [CLOUD …]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from facts.catalog.plugins import PLUGINS
 from schemas import FOLDER
 from schemas.sources import sdk
 from schemas.sources.collecting import SourceError, explained
+from schemas.sources.google import provider
 from schemas.stubs import stub
 from schemas.used import SOURCES, USED
 
@@ -46,7 +47,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Make the schemas of the clouds' providers.")
     parser.add_argument("--check", action="store_true", help="write nothing, fail if a file is stale")
     parser.add_argument("clouds", nargs="*", default=list(USED), help=f"some of {', '.join(USED)}; all by default")
+    parser.add_argument("--provider", type=Path, help="read a newer terraform-provider-google-beta: its git directory")
     options = parser.parse_args(arguments)
+    if options.provider is not None:
+        provider.extract(options.provider)
     try:
         made = [plugins(), *(file for cloud in options.clouds for file in files(cloud))]
     except SourceError as error:

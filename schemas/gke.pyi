@@ -119,7 +119,7 @@ class AutoprovisioningNodePoolDefaults(TypedDict, total=False):
     minCpuPlatform: Input[str]
     oauthScopes: Input[Sequence[Input[str]]]
     serviceAccount: Input[str]
-    shieldedInstanceConfig: Input[ShieldedInstanceConfig]
+    shieldedInstanceConfig: Input[ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfig]
     upgradeSettings: Input[ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettings]
 
 class AutoscaledRolloutPolicy(TypedDict, total=False):
@@ -324,7 +324,7 @@ class Cluster(TypedDict, total=False):
     clusterAutoscaling: Input[ClusterAutoscaling]
     clusterIpv4Cidr: Input[str]
     clusterTelemetry: Input[ClusterTelemetry]
-    confidentialNodes: Input[ConfidentialNodes]
+    confidentialNodes: Input[ClusterConfidentialNodes]
     controlPlaneEndpointsConfig: Input[ControlPlaneEndpointsConfig]
     costManagementConfig: Input[CostManagementConfig]
     databaseEncryption: Input[DatabaseEncryption]
@@ -420,6 +420,10 @@ class ClusterClusterAutoscalingAutoProvisioningDefaultsManagement(TypedDict, tot
     autoUpgrade: Input[bool]
     upgradeOptions: Input[Sequence[Input[AutoUpgradeOptions]]]
 
+class ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfig(TypedDict, total=False):
+    enableIntegrityMonitoring: Input[bool]
+    enableSecureBoot: Input[bool]
+
 class ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettings(TypedDict, total=False):
     blueGreenSettings: Input[ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsBlueGreenSettings]
     maxSurge: Input[int]
@@ -428,7 +432,16 @@ class ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettings(TypedDict
 
 class ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsBlueGreenSettings(TypedDict, total=False):
     nodePoolSoakDuration: Input[str]
-    standardRolloutPolicy: Input[StandardRolloutPolicy]
+    standardRolloutPolicy: Input[ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsBlueGreenSettingsStandardRolloutPolicy]
+
+class ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsBlueGreenSettingsStandardRolloutPolicy(TypedDict, total=False):
+    batchNodeCount: Input[int]
+    batchPercentage: Input[float]
+    batchSoakDuration: Input[str]
+
+class ClusterConfidentialNodes(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+    confidentialInstanceType: Input[str]
 
 class ClusterNetworkPerformanceConfig(TypedDict, total=False):
     totalEgressBandwidthTier: Required[Input[str]]
@@ -437,7 +450,7 @@ class ClusterNodeConfig(TypedDict, total=False):
     advancedMachineFeatures: Input[AdvancedMachineFeatures]
     bootDisk: Input[BootDisk]
     bootDiskKmsKey: Input[str]
-    confidentialNodes: Input[ConfidentialNodes]
+    confidentialNodes: Input[ClusterNodeConfigConfidentialNodes]
     containerdConfig: Input[ContainerdConfig]
     diskSizeGb: Input[int]
     diskType: Input[str]
@@ -474,7 +487,7 @@ class ClusterNodeConfig(TypedDict, total=False):
     sandboxConfig: Input[SandboxConfig]
     secondaryBootDisks: Input[Sequence[Input[SecondaryBootDisk]]]
     serviceAccount: Input[str]
-    shieldedInstanceConfig: Input[ShieldedInstanceConfig]
+    shieldedInstanceConfig: Input[ClusterNodeConfigShieldedInstanceConfig]
     soleTenantConfig: Input[SoleTenantConfig]
     spot: Input[bool]
     storagePools: Input[Sequence[Input[str]]]
@@ -483,6 +496,10 @@ class ClusterNodeConfig(TypedDict, total=False):
     taints: Input[Sequence[Input[NodeTaint]]]
     windowsNodeConfig: Input[WindowsNodeConfig]
     workloadMetadataConfig: Input[WorkloadMetadataConfig]
+
+class ClusterNodeConfigConfidentialNodes(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+    confidentialInstanceType: Input[str]
 
 class ClusterNodeConfigEffectiveTaint(TypedDict, total=False):
     effect: Input[str]
@@ -513,6 +530,10 @@ class ClusterNodeConfigKubeletConfig(TypedDict, total=False):
     shutdownGracePeriodSeconds: Input[int]
     singleProcessOomKill: Input[bool]
     topologyManager: Input[TopologyManager]
+
+class ClusterNodeConfigShieldedInstanceConfig(TypedDict, total=False):
+    enableIntegrityMonitoring: Input[bool]
+    enableSecureBoot: Input[bool]
 
 class ClusterNodePool(TypedDict, total=False):
     autoscaling: Input[NodePoolAutoscaling]
@@ -547,7 +568,7 @@ class ClusterNodePoolNodeConfig(TypedDict, total=False):
     advancedMachineFeatures: Input[AdvancedMachineFeatures]
     bootDisk: Input[BootDisk]
     bootDiskKmsKey: Input[str]
-    confidentialNodes: Input[ConfidentialNodes]
+    confidentialNodes: Input[ClusterNodeConfigConfidentialNodes]
     containerdConfig: Input[ContainerdConfig]
     diskSizeGb: Input[int]
     diskType: Input[str]
@@ -584,7 +605,7 @@ class ClusterNodePoolNodeConfig(TypedDict, total=False):
     sandboxConfig: Input[SandboxConfig]
     secondaryBootDisks: Input[Sequence[Input[SecondaryBootDisk]]]
     serviceAccount: Input[str]
-    shieldedInstanceConfig: Input[ShieldedInstanceConfig]
+    shieldedInstanceConfig: Input[ClusterNodeConfigShieldedInstanceConfig]
     soleTenantConfig: Input[SoleTenantConfig]
     spot: Input[bool]
     storagePools: Input[Sequence[Input[str]]]
@@ -608,7 +629,12 @@ class ClusterNodePoolUpgradeSettings(TypedDict, total=False):
 class ClusterNodePoolUpgradeSettingsBlueGreenSettings(TypedDict, total=False):
     autoscaledRolloutPolicy: Input[AutoscaledRolloutPolicy]
     nodePoolSoakDuration: Input[str]
-    standardRolloutPolicy: Input[StandardRolloutPolicy]
+    standardRolloutPolicy: Input[ClusterNodePoolUpgradeSettingsBlueGreenSettingsStandardRolloutPolicy]
+
+class ClusterNodePoolUpgradeSettingsBlueGreenSettingsStandardRolloutPolicy(TypedDict, total=False):
+    batchNodeCount: Input[int]
+    batchPercentage: Input[float]
+    batchSoakDuration: Input[str]
 
 class ClusterPolicyConfig(TypedDict, total=False):
     noStandardNodePools: Input[bool]
@@ -621,10 +647,6 @@ class ClusterTelemetry(TypedDict, total=False):
 
 class CommonRemoteRepository(TypedDict, total=False):
     uri: Required[Input[str]]
-
-class ConfidentialNodes(TypedDict, total=False):
-    enabled: Required[Input[bool]]
-    confidentialInstanceType: Input[str]
 
 class ConfigConnectorConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
@@ -1192,7 +1214,7 @@ class NodePoolNodeConfig(TypedDict, total=False):
     advancedMachineFeatures: Input[AdvancedMachineFeatures]
     bootDisk: Input[BootDisk]
     bootDiskKmsKey: Input[str]
-    confidentialNodes: Input[ConfidentialNodes]
+    confidentialNodes: Input[ClusterNodeConfigConfidentialNodes]
     containerdConfig: Input[ContainerdConfig]
     diskSizeGb: Input[int]
     diskType: Input[str]
@@ -1229,7 +1251,7 @@ class NodePoolNodeConfig(TypedDict, total=False):
     sandboxConfig: Input[SandboxConfig]
     secondaryBootDisks: Input[Sequence[Input[SecondaryBootDisk]]]
     serviceAccount: Input[str]
-    shieldedInstanceConfig: Input[ShieldedInstanceConfig]
+    shieldedInstanceConfig: Input[ClusterNodeConfigShieldedInstanceConfig]
     soleTenantConfig: Input[SoleTenantConfig]
     spot: Input[bool]
     storagePools: Input[Sequence[Input[str]]]
@@ -1555,10 +1577,6 @@ class SecurityPostureConfig(TypedDict, total=False):
 class ServiceExternalIPsConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
-class ShieldedInstanceConfig(TypedDict, total=False):
-    enableIntegrityMonitoring: Input[bool]
-    enableSecureBoot: Input[bool]
-
 class SliceControllerConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
@@ -1568,11 +1586,6 @@ class SlurmOperatorConfig(TypedDict, total=False):
 class SoleTenantConfig(TypedDict, total=False):
     nodeAffinities: Required[Input[Sequence[Input[NodeAffinity]]]]
     minNodeCpus: Input[int]
-
-class StandardRolloutPolicy(TypedDict, total=False):
-    batchNodeCount: Input[int]
-    batchPercentage: Input[float]
-    batchSoakDuration: Input[str]
 
 class StatefulHAConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]

@@ -51,6 +51,11 @@ class Collection:
             fill(self.objects[key])
         return "/".join(key)
 
+    @property
+    def named(self) -> dict[str, dict[str, Any]]:
+        """The objects by the references to them."""
+        return {"/".join(key): each for key, each in self.objects.items()}
+
     def plain(self, declared: Any) -> Raw:
         """A property as the SDK alone has it."""
         inner = sdk.elements(declared)
@@ -72,7 +77,7 @@ class Collection:
     def result(self, resources: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The resources and objects under their final names: the vendor's where one object has it, else the SDK's, else
         both."""
-        objects = {"/".join(key): each for key, each in self.objects.items()}
+        objects = self.named
         while True:
             first: dict[str, str] = {}
             same = {key: first.setdefault(json.dumps(each, sort_keys=True), key) for key, each in objects.items()}

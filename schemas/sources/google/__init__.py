@@ -1,4 +1,5 @@
-"""Google's discovery documents, as ``google-api-python-client`` ships them, over what pulumi-gcp declares."""
+"""Google's discovery documents, as ``google-api-python-client`` ships them, over what pulumi-gcp declares, and what its
+provider does with each input (``provider.csv``)."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import googleapiclient
 
 from schemas.sources import sdk
 from schemas.sources.collecting import Collection, SourceError, explained, required, table
+from schemas.sources.google import provider
 from schemas.sources.sdk import Raw
 
 NAMES: Final = "schemas/sources/google/names.yaml"
@@ -34,6 +36,7 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """
     collection, resources = Collection(), {}
     revisions = {}
+    commit, facts = provider.recorded()
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
@@ -43,9 +46,11 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
             merging = _Merging(collection, token, _document(api), request["table"])
             revisions[api] = f"revision {_document(api)['revision']}"
             root = merging.object(sdk.inputs_of(token), merging.schema(schema), schema)
+        provider.mark(collection.named, root, [each for each in facts if each.resource == token])
         resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
     packages = {each: importlib.metadata.version(each) for each in ("pulumi-gcp", "google-api-python-client")}
     resources, objects = collection.result(resources)
+    packages[provider.REPOSITORY] = f"commit {commit}"
     return {"sources": {**packages, **revisions}, "resources": resources, "objects": objects}
 
 

@@ -99,7 +99,8 @@ def differences(old: Any, new: Any, path: Path = ()) -> list[Path]:
 class Comparison:
     """How the inputs of one resource type are compared.
 
-    ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements). In
+    ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements, or the
+    block). In
     ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
     mean the same as an input left open; empty blocks and lists always do.
     """
@@ -118,7 +119,7 @@ def diff(shape: Comparison, old: Properties, new: Properties, ignored: tuple[str
     """
     patterns = [parse_path(path) for path in ignored]
     changes = [path for path in _changes(old, new, (), shape) if not any(covers(pattern, path) for pattern in patterns)]
-    replaces = (format_path(path) for path in changes if _replaces(shape, path))
+    replaces = (format_path(path) for path in changes if _replaces(shape, path) or _appears(shape, path, old, new))
     return Diff(changes=tuple(map(format_path, changes)), replaces=tuple(replaces))
 
 
@@ -134,6 +135,17 @@ def _replaces(shape: Comparison, path: Path) -> bool:
         steps = candidate.removesuffix("[]").split(".")
         if named == steps or (not candidate.endswith("[]") and named[: len(steps)] == steps):
             return True
+    return False
+
+
+def _appears(shape: Comparison, path: Path, old: Properties, new: Properties) -> bool:
+    """Whether the change is a part of adding or removing a block that cannot come or go in place."""
+    blocks = {candidate.removesuffix("[]") for candidate in shape.replaces if candidate.endswith("[]")}
+    for end in range(1, len(path)):
+        if ".".join(_names(path[:end])) in blocks:
+            before, after = (_empty(lookup(each, path[:end]), shape) for each in (old, new))
+            if before is not after:
+                return True
     return False
 
 
@@ -174,7 +186,7 @@ def _same(old: Any, new: Any, path: Path, shape: Comparison) -> bool:
 
 
 def _empty(value: Any, shape: Comparison) -> bool:
-    if value is None or (isinstance(value, (dict, list)) and not value):
+    if value is None or value is MISSING or (isinstance(value, (dict, list)) and not value):
         return True
     # False equals 0 in Python, so the type counts too.
     return any(type(value) is type(each) and value == each for each in shape.absent)

@@ -19,6 +19,7 @@ import yaml
 from rehearsal.providers.base import Properties, at, merged
 from rehearsal.providers.cloud import Record, SimulatedCloud
 from rehearsal.providers.rules import Check, ServerRule, declared_rule, no_check
+from schemas import schema
 
 CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
@@ -105,7 +106,8 @@ class SimulatedResource(Generic[CloudT]):
         nested: the resources that are declared inside this one.
         idempotent: whether these inputs may describe a resource that exists, which is then taken as it is.
         require_deletable: raises the cloud's error if the resource must not be deleted.
-        replaces: further input paths that cannot be updated in place (``x[]``: only adding or removing elements).
+        replaces: further input paths that cannot be updated in place (``x[]``: only adding or removing elements, or the
+            block).
         replaces_if: input paths of which only some changes, from one value to another, cannot be made in place.
         immutable: input paths that the cloud refuses to change, with the default of an omitted one.
         links: inputs in which a resource's name and its URL mean the same.
@@ -219,6 +221,7 @@ class Table(Generic[CloudT]):
 
     def __init__(self, folder: Path) -> None:
         self._resources, self.declared_rules = _read(folder / "resources.yaml"), _read(folder / "rules.yaml")
+        self._cloud_name = folder.name
         self._rules: dict[str, dict[str, ServerRule[CloudT]]] = {
             name: {id: declared_rule(id, row) for id, row in rules.items()}
             for name, rules in self.declared_rules.items()
@@ -255,7 +258,8 @@ class Table(Generic[CloudT]):
     def row(self, token: str, **code: Any) -> SimulatedResource[CloudT]:
         """A resource type: its entry in the table, and what is code.
 
-        An entry has the fields of ``SimulatedResource``, and:
+        An entry has the fields of ``SimulatedResource``. Its ``replaces``, ``computed``, ``defaults`` and ``unordered``
+        come on top of those that the schema has of the provider's source. And:
 
         - ``outputs`` that are not text are constants; those of ``code`` come on top;
         - ``answers``: outputs that are the input, or this value if it is omitted; a block completes the input's;
@@ -291,7 +295,20 @@ class Table(Generic[CloudT]):
         for other in ("rules", "recreates", "recorded", "sent"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
+        for key, value in self._of_provider(token).items():
+            entry[key] = {**value, **entry.get(key, {})} if isinstance(value, dict) else (*value, *lists.pop(key, ()))
         return {**entry, **lists, **code}
+
+    def _of_provider(self, token: str) -> dict[str, Any]:
+        """What the schema says that the provider does with the inputs."""
+        every = [*schema(self._cloud_name).every(token)]
+        suffix = {"change": "", "presence": "[]"}
+        return {
+            "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces),
+            "computed": tuple(path for path, each in every if each.computed),
+            "defaults": {path: each.default for path, each in every if each.default is not None},
+            "unordered": tuple(path for path, each in every if each.unordered),
+        }
 
     def output(self, declared: Any) -> str | Callable[[Pending[CloudT]], Any]:
         """A template or a constant."""

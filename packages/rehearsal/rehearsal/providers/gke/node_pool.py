@@ -373,8 +373,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         derive_inputs=_completed,
         requires=_require,
         imported=_imported,
-        # The block itself cannot be added or taken away.
-        replaces_if={"placementPolicy.type": lambda old, new: old is None or new is None},
         lifecycle=Lifecycle("NodePool", start, _stop),
     ),
 )

@@ -1,0 +1,106 @@
+"""What the schemas say of Google's provider is what its source says."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas import schema
+from schemas.sources.collecting import SourceError
+from schemas.sources.golang import FunctionCall, Name, Sources
+from schemas.sources.google import provider
+from schemas.sources.google.provider import Fact, extracted, mark
+
+SOURCE = Sources(
+    {
+        "pools": """
+const limit = "4" + "2"
+
+var shared = map[string]*schema.Schema{
+	"zone": {Type: schema.TypeString, Optional: true, Computed: true, ForceNew: true},
+	// "lost": {Type: schema.TypeString, Optional: true, ForceNew: true},
+	"link": {Type: schema.TypeString, Computed: true},
+}
+
+func schemaTags(forceNew bool) *schema.Schema {
+	return &schema.Schema{
+		Type:     schema.TypeSet,
+		Optional: true,
+		ForceNew: forceNew,
+		Set:      func(v interface{}) int { return schema.HashString(v.(string)) },
+		Elem:     &schema.Schema{Type: schema.TypeString},
+	}
+}
+
+func ResourcePool() *schema.Resource {
+	return &schema.Resource{
+		CustomizeDiff: customdiff.All(
+			tpgresource.DefaultProviderDeletionPolicy("DELETE"),
+			tpgresource.DefaultProviderZone,
+		),
+		Timeouts: &schema.ResourceTimeout{Create: schema.DefaultTimeout(2 * time.Hour)},
+		Schema: tpgresource.MergeSchemas(shared, map[string]*schema.Schema{
+			"deletion_policy": {Type: schema.TypeString, Optional: true, Computed: true},
+			"tags": schemaTags(false),
+			"policy": {
+				Type: schema.TypeList, Optional: true, MaxItems: 1, ForceNew: true,
+				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+					"size": {Type: schema.TypeInt, Optional: true, Default: 3, Description: `A "size" {`},
+					"secure": {Type: schema.TypeBool, Optional: true, Default: false},
+					"name": {Type: schema.TypeString, Required: true},
+				}},
+			},
+		}),
+	}
+}
+"""
+    },
+    provider.CALLS,
+)
+
+
+def test_the_source_is_read_through_its_functions() -> None:
+    assert list(extracted(SOURCE, {"pool": "pools.ResourcePool"})) == [
+        Fact("pool", "zone", replaces="change"),
+        Fact("pool", "deletion_policy", default="DELETE"),
+        Fact("pool", "tags", unordered="yes"),
+        Fact("pool", "policy", replaces="presence"),
+        Fact("pool", "policy.size", default="3"),
+    ]
+
+
+def test_names_of_other_packages_and_calls_stay_what_they_are() -> None:
+    assert SOURCE.value("limit", "pools") == "42"
+    assert SOURCE.resolved(Name("schema.TypeSet"), "pools") == Name("schema.TypeSet")
+    assert SOURCE.resolved(FunctionCall("time.Duration", [2]), "pools") == FunctionCall("time.Duration", [2])
+
+
+def test_a_property_that_the_sdk_does_not_know_stops_the_generator() -> None:
+    objects = {
+        "Pool": {
+            "properties": {"diskTypes": {"type": "list", "items": {"type": "string"}}, "size": {"type": "integer"}}
+        }
+    }
+    mark(objects, "Pool", [Fact("pool", "disk_type", unordered="yes"), Fact("pool", "size", default="3")])
+    assert objects["Pool"]["properties"]["diskTypes"]["unordered"] is True
+    assert objects["Pool"]["properties"]["size"]["default"] == 3
+    with pytest.raises(SourceError, match="pulumi-gcp has no disk_kind"):
+        mark(objects, "Pool", [Fact("pool", "disk_kind", unordered="yes")])
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "replaces", "computed", "default", "unordered"),
+    [
+        ("gcp:container/nodePool:NodePool", "placementPolicy", "presence", False, None, False),
+        ("gcp:container/nodePool:NodePool", "nodeConfig.guestAccelerators.count", "change", False, None, False),
+        ("gcp:container/nodePool:NodePool", "nodeLocations", "", True, None, True),
+        ("gcp:compute/network:Network", "autoCreateSubnetworks", "change", False, True, False),
+        ("gcp:compute/routerNat:RouterNat", "udpIdleTimeoutSec", "", False, 30, False),
+        ("gcp:storage/bucket:Bucket", "deletionPolicy", "", False, "DELETE", False),
+    ],
+)
+def test_the_schema_has_it(
+    token: str, path: str, replaces: str, computed: bool, default: object, unordered: bool
+) -> None:
+    found = schema("gke").find(token, path)
+    assert found is not None
+    assert (found.replaces, found.computed, found.default, found.unordered) == (replaces, computed, default, unordered)
