@@ -66,6 +66,8 @@ class NodeGroup(Item):
     region: Maybe[str | None] = None
     accelerators: str | None = None
     """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
+    part_of: str = ""
+    """The pool with GPUs of whose machines these are the others; which of both start, pods decide."""
     sold_by: str | None = None
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
     limited_by_gpus: bool = False

@@ -35,8 +35,9 @@ _THRESHOLDS: Final = ("scale-down-gpu-utilization-threshold", "scale-down-utiliz
 # Nodes that it may delete at a time: with 0 it deletes none.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/core/scaledown/budgets/budgets.go
 _AT_A_TIME: Final = ("max-empty-bulk-delete", "max-scale-down-parallelism")
-# GPUs of a type below which it deletes no node: TYPE:MIN:MAX, once for each type.
-_TOTAL: Final = "gpu-total"
+# What all nodes together keep, below which it deletes none: MIN:MAX, and of GPUs TYPE:MIN:MAX, once for each type.
+# https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/config/flags/flags.go
+_TOTALS: Final = ("gpu-total", "cores-total", "memory-total")
 # The options of one group, by tags of its own: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
 _OPTIONS: Final = re.compile(r"k8s\.io[/_]cluster-autoscaler[/_]node-template[/_]autoscaling-options[/_](.+)")
 _BY_OPTION: Final = {name.replace("-", ""): name for name in ("scale-down-unneeded-time", *_THRESHOLDS)}
@@ -67,12 +68,13 @@ def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | No
     for name in (*_THRESHOLDS, *_AT_A_TIME):
         if _is_none(flags.get(name)):
             return IdleTime(math.inf, prefix + name)
-    totals = flags.get(_TOTAL)
-    if any(least.strip("0") for least in re.findall(r":(\d+):", "" if totals is UNKNOWN else str(totals))):
-        return IdleTime(math.inf, prefix + _TOTAL)
+    for name in _TOTALS:
+        said = "" if flags.get(name) is UNKNOWN else str(flags.get(name))
+        if any(least.strip("0") for least in re.findall(r"(?<![^\s:])(\d+):\d", said)):
+            return IdleTime(math.inf, prefix + name)
     delays = [(name, minutes_of(flags.get(name))) for name in _DELAYS]
     known = [(minutes, name) for name, minutes in delays if minutes is not UNKNOWN and minutes is not None]
-    unknown = [name for name in (_ENABLED, *_THRESHOLDS, *_AT_A_TIME, _TOTAL) if flags.get(name) is UNKNOWN]
+    unknown = [name for name in (_ENABLED, *_THRESHOLDS, *_AT_A_TIME, *_TOTALS) if flags.get(name) is UNKNOWN]
     unknown += [name for name, minutes in delays if minutes is UNKNOWN]
     if unknown:
         return IdleTime(UNKNOWN, prefix + unknown[0])

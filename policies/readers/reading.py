@@ -469,7 +469,7 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
         return max(prices)
     if group.limited_vcpus is not None and isinstance(nodes, int):
         known = [catalog.of(cloud).machines.get(one) for one in types]
-        counts = [group.limited_vcpus // machine.vcpus if machine else nodes for machine in known]
+        counts = [min(group.limited_vcpus // machine.vcpus, nodes) if machine else nodes for machine in known]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)

@@ -28,7 +28,7 @@ def not_alone(stack: Stack) -> Iterator[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
     for cluster, groups in clusters_with_gpus(stack):
         others = cluster.other_groups
-        if any(group.gpus.per_node == 0 for group in (*groups, *(() if others is UNKNOWN else others))):
+        if any(_without_gpus(group) is True for group in (*groups, *(() if others is UNKNOWN else others))):
             continue
         message = f"{cluster.title} has no node group without GPUs: its system pods need a GPU node."
         not_evaluated = others is UNKNOWN or any(group.gpus.per_node is UNKNOWN for group in (*groups, *others))
@@ -67,11 +67,18 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
 
 def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
     """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place."""
-    cpus = [(group, UNKNOWN if group.gpus.per_node is UNKNOWN else group.gpus.per_node == 0) for group in groups]
+    cpus = [(group, _without_gpus(group)) for group in groups]
     own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
     always = either(both((cpu, _always_on(group))) for group, cpu in cpus)
     added = either(both((cpu, _grows(group), _open(group))) for group, cpu in cpus)
     return either((own, both((always, added))))
+
+
+def _without_gpus(group: NodeGroup) -> Maybe[bool]:
+    """Whether it certainly starts no nodes with GPUs; the other machines of a pool with GPUs are no group beside it."""
+    if group.part_of:
+        return False
+    return UNKNOWN if group.gpus.per_node is UNKNOWN else group.gpus.per_node == 0
 
 
 def _grows(group: NodeGroup) -> Maybe[bool]:

@@ -265,7 +265,7 @@ def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
 
 
 def _only_gpu_groups(workload: Workload, stack: Stack) -> bool:
-    others = [group for group in stack.groups if not has_gpus(group)]
+    others = [group for group in stack.groups if not has_gpus(group) and not group.part_of]
     return all(selects(workload, group) is False for group in others) and any(
         selects(workload, group) is not False for group in _possible(stack)(workload)
     )

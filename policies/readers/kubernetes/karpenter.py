@@ -110,7 +110,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=sizes != () and isinstance(_gpu_limit(limits, resource), int),
-        limited_vcpus=_all_vcpus(limits) if sizes == () else None,
+        limited_vcpus=_all_vcpus(limits, types) if sizes == () else None,
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"), gpus)
         | _limit_unknown_reasons(limits, resource),
@@ -141,7 +141,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             nodes=replace(pool.nodes, machine_types=others),
             sold_by=_seller(template),
             limited_by_gpus=False,
-            limited_vcpus=_all_vcpus(limits),
+            part_of=pool.name,
+            limited_vcpus=_all_vcpus(limits, others),
             unknown_reasons={},
         )
     yield from shared_by_boot_data(declared)
@@ -444,34 +445,50 @@ def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[
         nodes = whole(at(limits, "nodes"))
         return sizes[-1], allowed if nodes is None else nodes
     fitting = [size for size in sizes if size <= allowed]
-    return (fitting[-1], allowed // fitting[-1]) if fitting else (sizes[0], 0)
+    if not fitting:
+        return sizes[0], 0
+    nodes = whole(at(limits, "nodes"))
+    return fitting[-1], allowed // fitting[-1] if not isinstance(nodes, int) else min(nodes, allowed // fitting[-1])
 
 
 def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) -> Maybe[int | None]:
-    """How many nodes the limits allow: their own limit, or as many of the smallest type as the vCPUs suffice for."""
-    nodes, vcpus = whole(at(limits, "nodes")), _vcpus(limits)
-    if nodes is not None:
-        return nodes
-    if vcpus is None or vcpus is UNKNOWN:
-        return vcpus
+    """How many nodes the limits allow, all of which hold: their own limit, and as many of the smallest type as the
+    vCPUs and the memory suffice for."""
     known = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else None
-    sizes = [machine.vcpus for type in types if known and isinstance(type, str) and (machine := known.get(type))]
-    return int(vcpus) // (min(sizes) if sizes and len(sizes) == len(types) else 1)
+    named = [machine for type in types if known and isinstance(type, str) and (machine := known.get(type))]
+    all_known = bool(named) and len(named) == len(types)
+    nodes, vcpus, memory = whole(at(limits, "nodes")), _vcpus(limits), _limit(limits, "memory")
+    bounds: list[Maybe[int | None]] = [nodes]
+    if nodes is None or all_known:
+        smallest = min(machine.vcpus for machine in named) if all_known else 1
+        bounds.append(int(vcpus) // smallest if isinstance(vcpus, Decimal) else vcpus)
+    if all_known:
+        least = min(int(machine.memory_gib * 2**30 * _KEPT) for machine in named)
+        bounds.append(int(memory) // least if isinstance(memory, Decimal) else memory)
+    numbers = [each for each in bounds if isinstance(each, int)]
+    return min(numbers) if numbers else UNKNOWN if UNKNOWN in bounds else None
 
 
-def _all_vcpus(limits: Any) -> int | None:
-    vcpus = None if whole(at(limits, "nodes")) is not None else _vcpus(limits)
+# https://karpenter.sh/docs/reference/settings/: the part of a machine's memory that Karpenter counts
+_KEPT: Final = 0.925
+
+
+def _all_vcpus(limits: Any, types: Sequence[Any]) -> int | None:
+    """The limit in vCPUs; ``None`` where one of nodes holds for machines that are not known."""
+    named = [each for each in types if isinstance(each, str)]
+    vcpus = _vcpus(limits) if whole(at(limits, "nodes")) is None or named else None
     return None if vcpus is None or vcpus is UNKNOWN else int(vcpus)
 
 
 def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
-    """Most GPUs that the limits allow: their own limit, or as many as the vCPUs or the memory suffice for; ``None``: no
-    limit."""
-    own = at(limits, resource)
-    if own is not None:
-        return whole(own)
+    """Most GPUs that the limits allow, all of which hold: their own limit, and as many as the vCPUs and the memory
+    suffice for; ``None``: no limit."""
+    own = whole(at(limits, resource))
+    if own is UNKNOWN:
+        return UNKNOWN
     bounds = [(_vcpus(limits), _MIN_VCPUS_PER_GPU), (_limit(limits, "memory"), _MIN_BYTES_PER_GPU)]
     known = [int(most // each) for most, each in bounds if most is not None and most is not UNKNOWN]
+    known += [] if own is None else [own]
     return min(known) if known else UNKNOWN if UNKNOWN in (most for most, _ in bounds) else None
 
 
