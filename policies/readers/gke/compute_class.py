@@ -5,10 +5,10 @@ https://cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from facts.concepts.declared import IdleTime, NodeGroup, UnknownReason
+from facts.concepts.declared import IdleTime, Minimum, NodeGroup, UnknownReason
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
@@ -33,6 +33,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     the toleration for that, so this taint decides nothing here.
     """
     spec = declared.properties.get("spec")
+    yield from _buffers(declared)
     as_autopilot = flag(at(spec, "autopilot", "enabled"))
     if as_autopilot is False and flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
         return
@@ -56,6 +57,28 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},
             resource=declared.urn,
         )
+
+
+def _buffers(declared: Declared) -> Iterator[Minimum]:
+    """Nodes that active buffers of the class keep: for pods of 2 vCPUs without GPUs, whatever the nodes have.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/configure-capacity-buffers-compute-classes
+    """
+    spec = declared.properties.get("spec")
+    priorities = items(at(spec, "priorities"))
+    pools = [name for each in priorities for name in items(at(each, "nodepools"))]
+    made = [f"compute class {declared.object_name}"] if len(priorities) > len(pools) or not pools else []
+    # Which of several priorities a node is of, the cloud decides; the first that has machines.
+    certain = len(priorities) == 1 and len(pools) <= 1
+    for number, buffer in enumerate(items(at(spec, "buffers"))):
+        strategy = text(at(buffer, "provisioningStrategy"))
+        if strategy is not UNKNOWN and strategy is not None and not strategy.endswith("active-capacity"):
+            continue
+        for group in (*made, *pools):
+            least: Maybe[int] = 1 if certain and strategy is not UNKNOWN else UNKNOWN
+            where = f"spec.buffers[{number}]"
+            what = f"buffer of ComputeClass '{declared.object_name}'"
+            yield Minimum(what, least, text(group), where=where, resource=declared.urn)
 
 
 def _has_limits(cluster: Declared) -> bool:

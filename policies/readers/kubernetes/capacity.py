@@ -148,6 +148,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:scheduling.k8s.io/*:PriorityClass": read_priority_class,
     "kubernetes:core/v1:ResourceQuota": read_quota,
     "kubernetes:autoscaling.x-k8s.io/*:CapacityBuffer": read_capacity_buffer,
+    "kubernetes:buffer.x-k8s.io/*:CapacityBuffer": read_capacity_buffer,
 }
 
 
