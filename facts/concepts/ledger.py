@@ -49,7 +49,8 @@ _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _EVENTS = "/api/v1/events"
 _CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _POOL_LABEL = "gpucluster.dev/pool"
-_PAGE = 500
+# Objects of people have up to 1.5 MiB, a multiple of that in memory: https://etcd.io/docs/v3.6/dev-guide/limit/
+_PAGE = 20
 _TRIES = 5
 # Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.
 _ACCOUNT = os.environ.get("SERVICE_ACCOUNT_FOLDER", "/var/run/secrets/kubernetes.io/serviceaccount")
@@ -236,6 +237,46 @@ def _with_gpus(objects: Iterable[Any]) -> Iterator[Any]:
                 yield each
 
 
+class _Job(NamedTuple):
+    """What is kept of a Job with GPUs, whose object may be large: its times (Unix time), how many of its pods ended,
+    and the published pools that its pods may use."""
+
+    namespace: str
+    name: str
+    uid: str
+    user: str
+    gpus: int
+    pools: tuple[str, ...]
+    at_once: int
+    indexed: bool
+    start: int | None
+    end: int | None
+    ended: int
+
+    @property
+    def owner(self) -> str:
+        """In the entries of its pods."""
+        return self.uid[:8]
+
+
+def _job(job: Any, pools: Mapping[str, Any]) -> _Job:
+    metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
+    template = spec["template"]["spec"]
+    return _Job(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        user=_user_of(job),
+        gpus=_gpus(template),
+        pools=tuple(name for name in dict.fromkeys(_allowed(template)) if name in pools),
+        at_once=max(1, spec.get("parallelism", 1)),
+        indexed=spec.get("completionMode") == "Indexed",
+        start=_time(status.get("startTime")),
+        end=_end_of(job),
+        ended=(status.get("succeeded") or 0) + (status.get("failed") or 0),
+    )
+
+
 def _with_karpenter() -> bool:
     return os.environ.get("KARPENTER") == "yes"
 
@@ -294,7 +335,7 @@ def _pod(pod: Any, nodes: Mapping[str, tuple[str, NodeEntry]], pools: Mapping[st
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     ended, gpus = status.get("phase") in ("Succeeded", "Failed"), _gpus(spec)
     uid, node = nodes.get(spec.get("nodeName") or "", ("", None))
-    pool = pools.get(node.pool) if node is not None else _dearest(spec, pools) if ended else None
+    pool = pools.get(node.pool) if node is not None else _dearest(_allowed(spec), pools) if ended else None
     if not spec.get("nodeName") or pool is None:
         return None
     states = [each.get("state") or {} for each in status.get("containerStatuses") or ()]
@@ -332,7 +373,7 @@ def _share(gpus: int, pool: Mapping[str, Any]) -> float | None:
 
 
 def _of_jobs(
-    jobs: Iterable[Any], counted: Mapping[str, PodEntry], pools: Mapping[str, Any], since: int
+    jobs: Iterable[_Job], counted: Mapping[str, PodEntry], pools: Mapping[str, Any], since: int
 ) -> tuple[dict[str, PodEntry], dict[str, int]]:
     """The pods of Jobs that ended after ``since`` and that are not among those ``counted``, by the times of their Job:
     of each Job as many as may run at once, at the price of the dearest pool that they may use. And by Job how many have
@@ -340,33 +381,29 @@ def _of_jobs(
     found: dict[str, PodEntry] = {}
     missing: dict[str, int] = {}
     for job in jobs:
-        metadata, spec, status = job["metadata"], job["spec"], job.get("status") or {}
-        template = spec["template"]
-        gpus, start, end = _gpus(template["spec"]), _time(status.get("startTime")), _end_of(job)
-        if end is None or end < since:
+        if job.end is None or job.end < since:
             continue
-        owner, uid = metadata["uid"][:8], metadata["uid"]
-        seen = {**(_of_days(start, since) if start is not None and _day(start) < _day(since) else {}), **counted}
-        lost = (status.get("succeeded") or 0) + (status.get("failed") or 0) - _of_owner(owner, seen)
-        pool = _dearest(template["spec"], pools)
-        usd = None if pool is None else _share(gpus, pool)
+        before = _of_days(job.start, since) if job.start is not None and _day(job.start) < _day(since) else {}
+        lost = job.ended - _of_owner(job.owner, {**before, **counted})
+        pool = _dearest(job.pools, pools)
+        usd = None if pool is None else _share(job.gpus, pool)
         if lost <= 0:
             continue
-        if start is None or usd is None:
-            missing[uid] = lost
+        if job.start is None or usd is None:
+            missing[job.uid] = lost
         else:
-            at_once = min(lost, max(1, spec.get("parallelism", 1)))
-            found[uid] = PodEntry(
-                namespace=metadata["namespace"],
-                job=metadata["name"][:63],
-                owner=owner,
-                user=_user_of(job),
+            at_once = min(lost, job.at_once)
+            found[job.uid] = PodEntry(
+                namespace=job.namespace,
+                job=job.name[:63],
+                owner=job.owner,
+                user=job.user,
                 node="",
-                gpus=gpus * at_once,
+                gpus=job.gpus * at_once,
                 usd=usd * at_once,
-                start=start,
-                running=start,
-                end=end,
+                start=job.start,
+                running=job.start,
+                end=job.end,
                 final=True,
                 estimated=True,
             )
@@ -396,9 +433,9 @@ def _of_days(start: int, end: int) -> dict[str, PodEntry]:
     return merged(entries(each) for each in _days(f"{DAY_LABEL} in ({','.join(days)})")).pods
 
 
-def _dearest(spec: Mapping[str, Any], pools: Mapping[str, Any]) -> Any:
-    """The pool with the highest price of those that a pod selects; ``None`` without one."""
-    priced = [pools[name] for name in _allowed(spec) if pools.get(name, {}).get("hourly_usd") is not None]
+def _dearest(allowed: Iterable[str], pools: Mapping[str, Any]) -> Any:
+    """The pool with the highest price of those ``allowed``; ``None`` without one."""
+    priced = [pools[name] for name in allowed if pools.get(name, {}).get("hourly_usd") is not None]
     return max(priced, key=lambda pool: pool["hourly_usd"], default=None)
 
 
@@ -583,7 +620,7 @@ def record(now: int | None = None) -> None:
         of_day = merged(entries(each) for each in _days(f"{DAY_LABEL}={day}"))
         before = Day({**before.nodes, **of_day.nodes}, {**before.pods, **of_day.pods}, {})
     nodes = _nodes(_list(_NODES, f"&labelSelector={quote(_POOL_LABEL)}"), before.nodes, pools, now)
-    jobs = list(_with_gpus(_list(_JOBS)))
+    jobs = [_job(each, pools) for each in _with_gpus(_list(_JOBS))]
     late = last + 2 * 60 * EVERY_MINUTES < now
     gone, unknown_ends = _gone_nodes(before.nodes, nodes, now, None if late else last)
     nodes = {**gone, **nodes}
@@ -645,14 +682,14 @@ def _gone_pods(
     before: Mapping[str, PodEntry],
     pods: Mapping[str, PodEntry],
     nodes: Mapping[str, NodeEntry],
-    jobs: Iterable[Any],
+    jobs: Iterable[_Job],
     waiting: Collection[str],
 ) -> dict[str, PodEntry]:
     """Pods that are no longer there, with their end: that of their node, or of their Job if it is among ``jobs``, or
     else when they were last seen. ``waiting``: nodes that are gone, and whose end is not final; nor is their pods'."""
     gone = {uid: pod for uid, pod in before.items() if not pod.final and uid not in pods}
     ends = {uid: node.end for uid, node in nodes.items() if node.final}
-    of_jobs = {job["metadata"]["uid"][:8]: end for job in jobs if (end := _end_of(job)) is not None}
+    of_jobs = {job.owner: job.end for job in jobs if job.end is not None}
     return {
         uid: pod._replace(
             end=max(ends.get(pod.node, pod.end), of_jobs.get(pod.owner, 0)), final=pod.node not in waiting
@@ -680,13 +717,13 @@ class _Scheduled(NamedTuple):
     uid: str
     stem: tuple[str, str]
     """What the pod that replaces it has as well: the Job, and its index."""
-    job: Any
+    job: _Job
     node: str
     when: int
 
 
 def _came_and_went(
-    jobs: Iterable[Any], before: Day, nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any], last: int, late: bool
+    jobs: Iterable[_Job], before: Day, nodes: Mapping[str, NodeEntry], pools: Mapping[str, Any], last: int, late: bool
 ) -> tuple[dict[str, NodeEntry], dict[str, PodEntry]]:
     """Nodes and pods of which there are only events, of the hour for which Kubernetes keeps them. ``late``: pods of
     nodes that are there, too.
@@ -706,9 +743,8 @@ def _came_and_went(
     unseen: dict[str, NodeEntry] = {}
     for uid, name, end in removed:
         start = starts.get(uid, last)
-        specs = [pod.job["spec"]["template"]["spec"] for pod in pods if pod.node == name and start <= pod.when <= end]
-        allowed = [{*_allowed(spec)} for spec in specs]
-        both = {pool: pools[pool] for pool in set.intersection(*allowed) if pool in pools} if allowed else {}
+        allowed = [{*pod.job.pools} for pod in pods if pod.node == name and start <= pod.when <= end]
+        both = {pool: pools[pool] for pool in set.intersection(*allowed)} if allowed else {}
         pool = max(both.values(), key=lambda each: each.get("hourly_usd") or 0.0, default={})
         usd = pool.get("hourly_usd") if uid in starts else None
         unseen[uid] = NodeEntry(
@@ -734,20 +770,19 @@ def _of_scheduled(
             (uid, node) for uid, node in nodes.items() if node.name == pod.node and node.start <= pod.when <= node.end
         ]
         uid, node = there[0] if there else ("", None)
-        ends = [_end_of(pod.job), latest.get(pod.stem), node.end if node is not None else None]
-        if pod.job["spec"].get("completionMode") == "Indexed" or pod.job["spec"].get("parallelism", 1) == 1:
+        ends = [pod.job.end, latest.get(pod.stem), node.end if node is not None else None]
+        if pod.job.indexed or pod.job.at_once == 1:
             latest[pod.stem] = pod.when
         if node is None or node.pool not in pools:
             continue
-        gpus = _gpus(pod.job["spec"]["template"]["spec"])
         entry = PodEntry(
-            namespace=pod.job["metadata"]["namespace"],
-            job=pod.job["metadata"]["name"][:63],
-            owner=pod.job["metadata"]["uid"][:8],
-            user=_user_of(pod.job),
+            namespace=pod.job.namespace,
+            job=pod.job.name[:63],
+            owner=pod.job.owner,
+            user=pod.job.user,
             node=uid,
-            gpus=gpus,
-            usd=_share(gpus, pools[node.pool]),
+            gpus=pod.job.gpus,
+            usd=_share(pod.job.gpus, pools[node.pool]),
             start=pod.when,
             running=pod.when,
             end=max(pod.when, min(end for end in ends if end is not None)),
@@ -757,26 +792,33 @@ def _of_scheduled(
         yield pod.uid, entry
 
 
-def _scheduled(jobs: Iterable[Any]) -> Iterator[_Scheduled]:
+def _scheduled(jobs: Iterable[_Job]) -> Iterator[_Scheduled]:
     """The pods of Jobs with GPUs that the scheduler's events name.
     https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/schedule_one.go"""
-    with_gpus = {(job["metadata"]["namespace"], job["metadata"]["name"]): job for job in jobs}
-    for event in _list(_EVENTS, f"&fieldSelector={quote('reason=Scheduled')}") if with_gpus else ():
-        about = event["involvedObject"]
+    with_gpus = {(job.namespace, job.name): job for job in jobs}
+    for about, event in _events("reason=Scheduled") if with_gpus else ():
         stem = about["name"].rpartition("-")[0]
         names = (stem, stem.rpartition("-")[0])
-        job = next((with_gpus[key] for name in names if (key := (about["namespace"], name)) in with_gpus), None)
+        namespace = event["metadata"]["namespace"]
+        job = next((with_gpus[key] for name in names if (key := (namespace, name)) in with_gpus), None)
         assigned = (event.get("message") or "").rpartition(" to ")
         if job is not None and assigned[1]:
-            yield _Scheduled(about["uid"], (job["metadata"]["uid"], stem), job, assigned[2], _moment(event))
+            yield _Scheduled(about["uid"], (job.uid, stem), job, assigned[2], _moment(event))
 
 
 def _node_events(reason: str) -> list[tuple[str, str, int]]:
     """UID and name of nodes, and when. Such events are in the namespace ``default``, whatever other users write."""
-    selected = f"reason={reason},involvedObject.kind=Node,metadata.namespace=default"
-    events = _list(_EVENTS, f"&fieldSelector={quote(selected)}")
-    found = ((event["involvedObject"], _moment(event)) for event in events)
-    return [(about["uid"], about["name"], when) for about, when in found if about.get("uid")]
+    found = _events(f"reason={reason},involvedObject.kind=Node,metadata.namespace=default")
+    return [(about["uid"], about["name"], _moment(event)) for about, event in found]
+
+
+def _events(selected: str) -> Iterator[tuple[Any, Any]]:
+    """What they are about, and the events that match. People write events, too: those without a name and UID are none
+    of Kubernetes'."""
+    for event in _list(_EVENTS, f"&fieldSelector={quote(selected)}"):
+        about = event.get("involvedObject") or {}
+        if about.get("name") and about.get("uid"):
+            yield about, event
 
 
 def _moment(event: Any) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable
+from copy import deepcopy
 from datetime import datetime, timezone
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -219,6 +222,59 @@ def test_times_that_a_user_has_written_into_an_event_count_for_nothing(written: 
     (node,) = day.nodes.values()
     assert (node.end - node.start, node.final) == (10 * MINUTE, True)
     assert len(there.config_maps) == 2
+
+
+@pytest.mark.parametrize("without", [("name",), ("uid",), ("namespace",), ("name", "uid", "namespace", "kind")])
+@pytest.mark.parametrize("reason", ["Scheduled", "RegisteredNode", "RemovingNode"])
+def test_an_event_that_a_user_has_left_incomplete_ends_no_run(reason: str, without: tuple[str, ...]) -> None:
+    """The API server takes events without a name and UID of what they are about."""
+    there = cluster()
+    there.run()
+    for number in range(2):
+        there.add_job(f"j{number}", there.now, "l4", end=False)
+        there.add_node(f"n{number}", "l4")
+        there.add_pod(f"j{number}-a1b2c", f"n{number}", job=f"j{number}")
+        there.run_pod(f"j{number}-a1b2c")
+    there.now += HOUR
+    for number in range(2):
+        there.remove_node(f"n{number}")
+    odd = next(each for each in there.events if each["reason"] == reason)
+    odd["involvedObject"] = {key: value for key, value in odd["involvedObject"].items() if key not in without}
+    there.run()
+    names = {node.name for day in there.days().values() for node in day.nodes.values()}
+    assert "n1" in names, "what is complete counts"
+
+
+class Text(dict[str, str]):
+    """A large part of an object."""
+
+
+def test_jobs_of_any_size_fit_into_the_memory_of_the_program() -> None:
+    """An object of 1.5 MiB takes nine times that while a page is read (4 bytes for a character of its text, and of its
+    parts), and 4 times in the page before: 390 MiB of 512 for 20 objects each."""
+    there = cluster()
+    for number in range(150):
+        there.add_job(f"j{number}", NOON, "l4", end=False, succeeded=0)
+    texts: list[weakref.ref[Text]] = []
+    alive: list[int] = []
+    answer_to = there.request
+
+    def request(method: str, path: str, body: Any = None) -> Any:
+        answer = answer_to(method, path, body)
+        if path.startswith("/apis/batch/v1/jobs"):
+            answer = deepcopy(answer)
+            for each in answer["items"]:
+                text = Text(name="TEXT")
+                each["spec"]["template"]["spec"]["containers"][0]["env"] = [text]
+                each["metadata"]["annotations"] = text
+                texts.append(weakref.ref(text))
+        alive.append(sum(each() is not None for each in texts))
+        return answer
+
+    with mock.patch.object(there, "request", request):
+        there.run()
+    assert len(texts) == 150
+    assert max(alive) <= 40
 
 
 @pytest.mark.parametrize(("namespace", "known"), [("default", True), ("team-a", False)])
