@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from components.clouds.base import load_cloud
 from components.gpu_admission import templates
 from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
@@ -66,9 +67,10 @@ def pod_rules(namespaces: Sequence[str] | None = None, *, claims: bool = True) -
     )
 
 
-def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+def user_rules(namespaces: Sequence[str], high: Sequence[str], share: str | None = None) -> Iterator[Mapping[str, Any]]:
     """The policies on priorities, on what keeps others from nodes and devices, and on addresses in ``namespaces``, with
-    their bindings; ``high``: those of teams whose priority is high."""
+    their bindings; ``high``: those of teams whose priority is high; ``share``: the CSI driver of a shared volume
+    that is open to the network."""
     pods, *others = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     daemon_sets = {**others[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]}
     yield from documents(
@@ -83,6 +85,7 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str]) -> Iterator[Mappi
         high=json.dumps(high),
         high_class=PRIORITY_CLASSES["high"],
         jobs=_JOB_OF_A_SET,
+        share=share or "",
         taints=json.dumps(_ALL_OR_GPUS),
         apart=json.dumps([name for names in COUNTED_APART.values() for name in names]),
         listed=" and ".join(name for names in COUNTED_APART.values() for name in names),
@@ -106,7 +109,7 @@ def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
     claims = grows_for_claims(settings)
     yield from pod_rules(settings.user_namespaces, claims=claims)
-    yield from user_rules(settings.user_namespaces, _high(settings))
+    yield from user_rules(settings.user_namespaces, _high(settings), _open_share(settings))
     if claims:
         yield from claim_rules(settings.user_namespaces)
 
@@ -117,17 +120,22 @@ def grows_for_claims(settings: Settings) -> bool:
     return bool(planned) and any(planned <= pool.nodes.labels.items() for pool in settings.pools)
 
 
+def _open_share(settings: Settings) -> str | None:
+    """The CSI driver of the stack's shared volume, if every client of the network may mount that."""
+    return None if settings.workloads.shared_volume is None else load_cloud(settings.cloud).open_share
+
+
 def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterator[str]:
     """What the policies refuse of these objects of a cluster, one line for each reason.
 
     A workload is listed for its pods, and a DaemonSet instead of its pods. Whether their
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
-    high, claims = _high(settings), grows_for_claims(settings)
+    high, claims, share = _high(settings), grows_for_claims(settings), _open_share(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:
-            for reason in _reasons(each, namespace in high, claims):
+            for reason in _reasons(each, namespace in high, claims, share):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
 
 
@@ -135,7 +143,7 @@ def _high(settings: Settings) -> list[str]:
     return [team.name for team in settings.teams if team.priority == "high"]
 
 
-def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool) -> Iterator[str]:
+def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: str | None) -> Iterator[str]:
     kind, spec, own = each["kind"], each.get("spec") or {}, each["metadata"]
     if kind == "Service":
         if spec.get("externalIPs"):
@@ -151,6 +159,9 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool) -> Iterat
     terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
     if any(_reaches_others(term, own["namespace"]) for term in terms):
         yield "keeps pods of other namespaces off its nodes"
+    volumes = pod.get("volumes") or () if share is not None else ()
+    if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in volumes):
+        yield "mounts a file server by its address"
     apart = {name for names in COUNTED_APART.values() for name in names}
     for name in sorted(apart & {key for key, _ in _limits(pod)}):
         yield f"requests {name}, which no quota counts"

@@ -375,6 +375,8 @@ class Cloud:
     - ``admits_strangers``: whether the group ``system:authenticated`` is more than the cluster's users: any account of
       the cloud
     - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node of which at most half is in use
+    - ``open_share``: the CSI driver of shared volumes that every NFS client of the network may mount; ``None`` where a
+      mount needs a right, or there are none
     - ``cluster``: declares network, identity of the nodes and control plane as children of the last argument
     - ``gpu_daemons``: DaemonSets that make the GPUs of pools usable; none where the cloud does it
     - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus
@@ -387,6 +389,7 @@ class Cloud:
     adds_gpu_toleration: bool
     admits_strangers: bool = False
     ends_running_pods: bool = False
+    open_share: str | None = None
     cluster: Callable[[str, Settings, pulumi.Resource], CloudCluster]
     gpu_daemons: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
     gpu_exporters: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]

@@ -32,7 +32,7 @@ ELSEWHERE = ("monitoring", "operators", "kube-system")
 
 
 def settings() -> Settings:
-    return load_stack("gke", teams=TEAMS, access=ACCESS)
+    return load_stack("gke", teams=TEAMS, access=ACCESS, workloads={"sharedVolume": {}})
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,11 @@ def apart(when: str = "required", kind: str = "podAntiAffinity", **term: Any) ->
 
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 TPU = {"key": "google.com/tpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+NFS = {"name": "s", "nfs": {"server": "10.0.0.2", "path": "/shared"}}
+FILESTORE = {"name": "s", "csi": {"driver": "filestore.csi.storage.gke.io"}}
+CLAIMED_VOLUME = {"name": "s", "persistentVolumeClaim": {"claimName": "shared"}}
+BUCKET = {"name": "s", "csi": {"driver": "gcsfuse.csi.storage.gke.io"}}
+AZURE_FILES = {"name": "s", "csi": {"driver": "file.csi.azure.com"}}
 OTHER_JOBSETS = [
     {"key": "jobset.sigs.k8s.io/job-key", "operator": "Exists"},
     {"key": "jobset.sigs.k8s.io/job-key", "operator": "NotIn", "values": ["one"]},
@@ -124,6 +129,8 @@ REFUSED = {
         "metadata": {**pod(0)["metadata"], "ownerReferences": [controller("DaemonSet")]},
     },
     "a node by name": with_spec(nodeName="gpu-1"),
+    "a file server by its address": with_spec(volumes=[NFS]),
+    "the shared volume without its claim": with_spec(volumes=[FILESTORE]),
     "no other pods anywhere": apart(namespaceSelector={}),
     "no pods but one's own JobSet": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS[1:]}),
     "no other pods of a namespace": apart(namespaces=["research"]),
@@ -160,6 +167,8 @@ ADMITTED = {
     "a load balancer": service(type="LoadBalancer"),
     "a DaemonSet for nodes with a taint": workload("DaemonSet", with_spec(tolerations=[{**ALL, "key": "team"}])),
     "a DaemonSet that stays": workload("DaemonSet", with_spec(tolerations=[{**ALL, "effect": "NoExecute"}])),
+    "the claim of the shared volume": with_spec(volumes=[CLAIMED_VOLUME]),
+    "a bucket": with_spec(volumes=[BUCKET]),
     "no other pods of its own": apart(),
     "rather no other pods": apart("preferred", namespaceSelector={}),
     "no other JobSets": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS}),
@@ -372,6 +381,29 @@ def test_claims_count_where_a_pool_grows_for_them() -> None:
     stacks = (load_stack("gke", gpuPools=CLAIMED), settings())
     names = [{each["metadata"]["name"] for each in user_policies(one)} for one in stacks]
     assert ["user-claims.gpucluster.dev" in each for each in names] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "shared", "volumes", "listed"),
+    [
+        ("gke", True, [FILESTORE, AZURE_FILES], [True, False]),
+        ("aks", True, [NFS, AZURE_FILES, FILESTORE], [True, True, False]),
+        ("eks", True, [NFS], [False]),
+        ("gke", False, [NFS], [False]),
+        ("aks", False, [NFS, AZURE_FILES], [False, False]),
+    ],
+)
+def test_file_servers_are_mounted_by_address_where_no_shared_volume_is_open_to_the_network(
+    cloud: str, shared: bool, volumes: list[Any], listed: list[bool]
+) -> None:
+    """On EKS a mount needs a right. The policy has the same condition as the list."""
+    stack = load_stack(cloud, workloads={"sharedVolume": {}} if shared else {})
+    pods = [running(with_spec(volumes=[each]), "default") for each in volumes]
+    line = "default: Pod one mounts a file server by its address"
+    assert [[*refusals([each], stack)] == [line] for each in pods] == listed
+    (policy,) = (each for each in user_policies(stack) if each["metadata"]["name"] == "user-pods.gpucluster.dev")
+    expressions = [each["expression"] for each in policy["spec"]["validations"] if "nfs" in each["expression"]]
+    assert [each.startswith("'' == ''") for each in expressions] == [not any(listed)]
 
 
 def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:

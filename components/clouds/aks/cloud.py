@@ -8,6 +8,7 @@ from typing import Final
 
 from components.clouds.aks import access, autoscaling, joined
 from components.clouds.aks.cluster import AksCluster
+from components.clouds.aks.workloads.share import DRIVER
 from components.clouds.base import Cloud, GpuDaemon
 from components.clouds.device_plugin import managed_device_plugin, plugin_of_maker
 from components.clouds.gpu_exporter import gpu_exporter
@@ -33,6 +34,9 @@ CLOUD: Final = Cloud(
     # The profile has no threshold for GPUs, so it is the autoscaler's own half:
     # https://learn.microsoft.com/azure/aks/cluster-autoscaler
     ends_running_pods=True,
+    # Shares by NFS are open to the network in which their endpoint is:
+    # https://learn.microsoft.com/azure/storage/files/storage-files-networking-overview
+    open_share=DRIVER,
     cluster=AksCluster,
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs.

@@ -10,6 +10,7 @@ from components.clouds.gke import access, drivers
 from components.clouds.gke.cluster import GkeCluster
 from components.clouds.gke.joined import JOINING
 from components.clouds.gke.pools import location_policy
+from components.clouds.gke.workloads.share import DRIVER
 from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
 from facts.concepts.pool import Pool
@@ -66,6 +67,9 @@ CLOUD: Final = Cloud(
     # A node of which at most half is in use is drained if its pods fit elsewhere:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
     ends_running_pods=True,
+    # By default all clients of the network have root's rights:
+    # https://github.com/openshift/openshift-docs/blob/main/modules/persistent-storage-csi-gcp-filestore-nfs-export-options.adoc
+    open_share=DRIVER,
     cluster=GkeCluster,
     # The installer that Google preloads on its node images, for pools whose driver GKE does not install.
     gpu_daemons=drivers.gpu_daemons,

@@ -20,6 +20,7 @@ from components.clouds.retained import retained
 from components.settings.sections.workloads import SharedVolume
 from facts.catalog.aks.cloud import CATALOG
 
+DRIVER: Final = "file.csi.azure.com"
 _SHARE: Final = "shared"
 _INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
@@ -101,7 +102,7 @@ def share(
         "server": _address(endpoint.outputs["networkInterfaces"], parent),
     }
     return Share(
-        driver="file.csi.azure.com",
+        driver=DRIVER,
         # Any text that is this volume's alone: https://learn.microsoft.com/azure/aks/azure-csi-files-storage-provision
         handle=pulumi.Output.concat(group.name, "#", account.outputs["accountName"], "#", files.outputs["shareName"]),
         attributes=attributes,

@@ -16,6 +16,7 @@ from components.clouds.retained import retained
 from components.settings.sections.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
+DRIVER: Final = "filestore.csi.storage.gke.io"
 _SHARE: Final = "shared"
 # The cheapest by far; a zonal one, near the pools of the first zone: https://cloud.google.com/filestore/docs/service-tiers
 _TIER: Final = "BASIC_HDD"
@@ -54,7 +55,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     )
     address = instance.outputs["networks"].apply(lambda networks: networks[0]["ipAddresses"][0])
     return Share(
-        driver="filestore.csi.storage.gke.io",
+        driver=DRIVER,
         handle=pulumi.Output.concat("modeInstance/", zone, "/", instance.outputs["name"], "/", _SHARE),
         attributes={"ip": address, "volume": _SHARE},
         size_gib=size,
