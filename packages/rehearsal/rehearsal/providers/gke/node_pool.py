@@ -81,6 +81,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     )
     if wrong:
         raise bad_request(wrong)
+    _require_one_zone(pending)
     _require_gpus_there(pending)
     _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
     _require_disk_key(pending, cluster)
@@ -94,6 +95,18 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     account = _config(pending).get("serviceAccount")
     if account and account != "default":
         require_account(pending.cloud, account)
+
+
+def _require_one_zone(pending: Pending[SimulatedCloud]) -> None:
+    """400 for a compact pool or a slice of TPUs that gets several zones from its cluster, as for one that names them:
+    https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf."""
+    placement = pending.inputs.get("placementPolicy") or {}
+    if len(_zones(pending)) == 1:
+        return
+    if placement.get("type") == "COMPACT":
+        raise bad_request("Compact placement is only available for node pools in a single zone.")
+    if placement.get("tpuTopology"):
+        raise bad_request("Multi-host TPU node pools must be zonal.")
 
 
 def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Record) -> None:

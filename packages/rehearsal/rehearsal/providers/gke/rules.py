@@ -17,7 +17,11 @@ from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.gke.nodes import CLASS_LABEL, EFFECTS, PARTITIONS, TPU_MACHINE, gpu_called, slice_nodes
 from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
 
-MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
+_DAY: Final = 24 * 3600
+LIFETIME_SECONDS: Final = (30, 120 * _DAY)
+"""https://cloud.google.com/compute/docs/instances/limit-vm-runtime"""
+LENT_SECONDS: Final = 7 * _DAY
+"""The longest of flex-start: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/dws"""
 MAX_LABEL_CHARACTERS: Final = 1024
 WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|ct6e|g4|n4|n4a|n4d|tpu7x)-.*")
 WITHOUT_HYPERDISK_BALANCED: Final = re.compile(r"(a2|c2|c2d|custom|e2|f1|g1|g2|n1|n2|n2d|t2a|t2d)-.*")
@@ -153,10 +157,14 @@ def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
 
 @TABLE.check("node-pool", "max-run-duration")
 def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    text = at(pool, "nodeConfig.maxRunDuration")
-    if text is None or 0 < float(str(text).removesuffix("s")) <= MAX_LIFETIME_SECONDS:
+    text, lent = at(pool, "nodeConfig.maxRunDuration"), at(pool, "nodeConfig.flexStart")
+    least, most = (
+        LIFETIME_SECONDS[0],
+        LENT_SECONDS if lent or at(pool, "queuedProvisioning.enabled") else LIFETIME_SECONDS[1],
+    )
+    if text is None or least <= float(str(text).removesuffix("s")) <= most:
         return None
-    return f"max_run_duration {text} must be more than 0 and at most {MAX_LIFETIME_SECONDS}s (7 days)."
+    return f"max_run_duration {text} must be at least {least}s and at most {most}s ({most // _DAY} days)."
 
 
 @TABLE.check("node-pool", "disk-fits-machine")

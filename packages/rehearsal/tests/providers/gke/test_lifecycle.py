@@ -47,6 +47,32 @@ def test_ranges_accounts_and_zones_that_are_named_must_exist(google: gke.Google)
 
 
 @pytest.mark.parametrize(
+    ("machine", "placement", "words"),
+    [
+        ({"machineType": "a2-highgpu-1g"}, {"type": "COMPACT"}, "in a single zone"),
+        (
+            {"machineType": "ct6e-standard-4t", "diskType": "hyperdisk-balanced"},
+            {"type": "COMPACT", "tpuTopology": "4x4"},
+            "in a single zone",
+        ),
+    ],
+)
+def test_a_pool_of_a_regional_cluster_that_has_to_be_in_one_zone_names_it(
+    google: gke.Google, machine: Properties, placement: Properties, words: str
+) -> None:
+    google.network()
+    region = google.create(gke.CLUSTER, gke.cluster(location="us-central1"))
+    pool = gke.gpu_pool(
+        cluster=region.id,
+        nodeConfig={"guestAccelerators": [], **machine},
+        placementPolicy=placement,
+        autoscaling={"minNodeCount": 0, "maxNodeCount": 4},
+    )
+    google.refuses(gke.POOL, pool, words)
+    google.create(gke.POOL, {**pool, "nodeLocations": ["us-central1-b"]})
+
+
+@pytest.mark.parametrize(
     ("further", "recreated"), [(["us-central1-b"], ["t4-1"]), (["us-central1-c", "us-central1-f"], [])]
 )
 def test_another_zone_of_a_cluster_moves_all_its_pools(
