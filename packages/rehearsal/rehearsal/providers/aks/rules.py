@@ -68,7 +68,27 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
 @TABLE.check("pool", "labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
     labels = pool.get("nodeLabels") or {}
-    return bad_labels(labels) or _reserved("Label", labels.items())
+    return bad_labels(labels) or _reserved("Label", labels.items()) or _of_kubernetes(labels)
+
+
+# https://github.com/Azure/AKS/issues/1937, and node-role since https://github.com/Azure/AKS/issues/4628
+_KUBERNETES: Final = re.compile(r"(?:.*\.)?(?:kubernetes|k8s)\.io")
+_OPEN: Final = re.compile(r"(?:.*\.)?(?:kubelet|node|node-role)\.kubernetes\.io/.*")
+_NAMED: Final = re.compile(
+    r"(?:beta\.)?kubernetes\.io/(?:arch|os|instance-type)|kubernetes\.io/hostname"
+    r"|failure-domain\.(?:beta\.)?kubernetes\.io/(?:region|zone)"
+)
+
+
+def _of_kubernetes(labels: Iterable[str]) -> str | None:
+    for key in labels:
+        if _KUBERNETES.fullmatch(key.rpartition("/")[0]) and not (_OPEN.fullmatch(key) or _NAMED.fullmatch(key)):
+            return (
+                "For Kubernetes version greater than or equal to 1.16, node label keys in the 'kubernetes.io' or "
+                "'k8s.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io): "
+                f"{key}"
+            )
+    return None
 
 
 @TABLE.check("pool", "taints-valid")

@@ -131,6 +131,11 @@ def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, ab
     assert absent not in {each["metadata"]["name"] for each in system_objects(aks.cluster(**changes))}
 
 
+def test_a_cluster_that_names_no_network_has_azures_own_pods() -> None:
+    names = {each["metadata"]["name"] for each in system_objects(aks.cluster(networkProfile=None))}
+    assert {"azure-cns", "azure-ip-masq-agent"} <= names
+
+
 def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
     for each in system_objects(aks.cluster()):
         if each["kind"] == "Deployment":

@@ -12,7 +12,8 @@ from rehearsal.providers.resource import manifests
 def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     """Every object of the new cluster's system, in the order in which they can be applied."""
     files = ["deployments", "nodes"]
-    if at(cluster, "networkProfile.networkPlugin") == "azure":
+    # Azure's own is the default: tests/providers/aks/recorded.
+    if at(cluster, "networkProfile.networkPlugin") in (None, "azure"):
         files.append("azure_cni")
     if at(cluster, "securityProfile.workloadIdentity.enabled"):
         files.append("workload_identity")
