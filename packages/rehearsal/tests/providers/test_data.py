@@ -59,6 +59,8 @@ def test_what_a_cloud_refuses(case: dict[str, Any], tmp_path: Path) -> None:
         ),
         (data.IMAGES_EXPIRE, {"policy": expiring(countUnit="hours")}, "countUnit"),
         (data.IMAGES_EXPIRE, {"policy": expiring(tagStatus="old")}, "tagStatus"),
+        (data.IMAGES_EXPIRE, {"policy": expiring(tagStatus="tagged")}, "tagStatus tagged with no list of tags"),
+        (data.IMAGES_EXPIRE, {"policy": expiring(tagPrefixList=["v"])}, "tagStatus untagged with tagPrefixList"),
         (data.BUCKET_POLICY, {"policy": "{}"}, "MalformedPolicy"),
         (data.BUCKET_LIFECYCLE, {"rules": []}, "MalformedXML"),
         (data.BUCKET_LIFECYCLE, {"rules": [{"id": "x", "status": "Enabled"}]}, "At least one action"),

@@ -15,9 +15,10 @@ from rehearsal.providers.eks.iam import require_role
 from rehearsal.providers.eks.network import CLUSTER, subnets
 from rehearsal.providers.eks.request import parameters
 from rehearsal.providers.eks.row import TABLE, refused
-from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_too_old, support_lasts, version_step
+from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_apart, support_lasts, version_step
 from rehearsal.providers.eks.system import BOOTSTRAPPED, cluster_storage, workloads
 from rehearsal.providers.resource import Lifecycle, Pending
+from rehearsal.providers.rules import minors_up
 from rehearsal.simulation import Balancing
 
 ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
@@ -99,8 +100,9 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
 def upgrade(account: Account, name: str, version: str) -> None:
     """Make the control plane run another version, at the request of a program, a user or EKS itself."""
     live = _live(account, name)
+    # A rollback is no upgrade, after which another one could follow.
+    vars(live)[_UPGRADED] = datetime.now(timezone.utc) if minors_up(live.version, version) > 0 else None
     live.version = version
-    vars(live)[_UPGRADED] = datetime.now(timezone.utc)
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
@@ -170,7 +172,7 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
     problem = version_step(live.version, version, since)
     for group in account.call("eks", "ListNodegroups", clusterName=id)["nodegroups"]:
         nodes = account.call("eks", "DescribeNodegroup", clusterName=id, nodegroupName=group)["nodegroup"]["version"]
-        problem = problem or nodes_too_old(group, nodes, version)
+        problem = problem or nodes_apart(group, nodes, version)
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 

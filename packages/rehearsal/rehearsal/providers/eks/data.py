@@ -12,6 +12,7 @@ from rehearsal.providers.eks.row import TABLE, document_problem, named_roles, re
 from rehearsal.providers.resource import Pending
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
+_COUNTED: Final = ("imageCountMoreThan", "sinceImagePulled", "sinceImagePushed", "sinceImageTransitioned")
 
 
 @TABLE.check("lifecycle-policy", "lifecycle-rules")
@@ -29,12 +30,19 @@ def _problem(text: str) -> str | None:
         return f"a rule lacks what it needs: {error}"
     if len({priority for priority, _, _ in selections}) < len(selections):
         return "rulePriority must be unique"
-    for (status, kind, count), (_, selection, action) in zip(selected, selections, strict=True):
-        if status not in ("any", "tagged", "untagged") or kind not in ("imageCountMoreThan", "sinceImagePushed"):
+    last = max((priority for priority, _, _ in selections), default=0)
+    for (status, kind, count), (priority, selection, action) in zip(selected, selections, strict=True):
+        if status not in ("any", "tagged", "untagged") or kind not in _COUNTED:
             return f"tagStatus {status}, countType {kind}"
-        if (kind == "sinceImagePushed") != (selection.get("countUnit") == "days") or count < 1:
+        if (kind != "imageCountMoreThan") != (selection.get("countUnit") == "days") or count < 1:
             return f"countType {kind} with countUnit {selection.get('countUnit')}, countNumber {count}"
-        if action != "expire":
+        tags = [key for key in ("tagPrefixList", "tagPatternList") if selection.get(key)]
+        if status != "any" and (status == "tagged") != bool(tags):
+            return f"tagStatus {status} with {' and '.join(tags) or 'no list of tags'}"
+        # One for each class of storage: of an archive's images nothing is compared.
+        if status == "any" and priority < last and not selection.get("storageClass"):
+            return "a rule with tagStatus any must have the highest rulePriority"
+        if action not in ("expire", "transition"):
             return f"action {action}"
     return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
+from email import message_from_bytes
 from typing import Final
 
 from rehearsal.providers.base import Properties, ProviderError, at
@@ -189,6 +191,10 @@ def _check_template(account: Account, inputs: Properties) -> None:
         "Launch template must not have instance market options: set capacityType": (
             market and not (market == "capacity-block" and block)
         ),
+        # https://github.com/aws-ia/terraform-aws-eks-blueprints/issues/843; with an own image EKS merges nothing.
+        "User data was not in the MIME multipart format": (
+            data.get("UserData") and not data.get("ImageId") and not _is_merged(inputs, data["UserData"])
+        ),
         "AMI type must not be given with a launch template that has an image": (
             data.get("ImageId") and inputs.get("amiType") not in (None, "CUSTOM")
         ),
@@ -200,6 +206,14 @@ def _check_template(account: Account, inputs: Properties) -> None:
     if not data.get("ImageId") and (problem := image_problem(typed, account)) is not None:
         raise refused(NODE_GROUP, *problem.split(": ", 1))
     _check_disk_keys(account, inputs, data)
+
+
+def _is_merged(inputs: Properties, user_data: str) -> bool:
+    """Whether EKS can merge a template's user data into its own: an archive for Amazon Linux; Bottlerocket's TOML and
+    Windows' scripts are not judged."""
+    if not (inputs.get("amiType") or DEFAULT_AMI_TYPE).startswith("AL2"):
+        return True
+    return message_from_bytes(base64.b64decode(user_data)).is_multipart()
 
 
 def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> None:

@@ -54,6 +54,8 @@ def _allowed(inputs: Properties, account: Account) -> str | None:
             return (
                 f"InvalidParameterException: The following CIDRs are invalid in publicAccessCidrs: [{text}] ({error})"
             )
+        if block.version == 6 and at(inputs, "kubernetesNetworkConfig.ipFamily") != "ipv6":
+            return f"InvalidParameterException: The following CIDRs are invalid in publicAccessCidrs: [{text}]"
         if block.prefixlen and any(block.version == 4 and block.subnet_of(known) for known in _PRIVATE):  # type: ignore[arg-type]
             return f"InvalidParameterException: The following CIDRs are not allowed in publicAccessCidrs: [{text}]"
     return None
@@ -94,9 +96,12 @@ def support_lasts(support: Support | None, old: str, new: str, day: date) -> str
     return f"The cluster is in extended support since {support.extended}, which it leaves with a newer version only"
 
 
-def nodes_too_old(group: str, nodes: str, new: str) -> str | None:
+def nodes_apart(group: str, nodes: str, new: str) -> str | None:
     """Why a control plane cannot become ``new`` while a group has ``nodes`` of a minor version: three behind at most
-    (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html)."""
+    (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), and none newer, which go back first
+    (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html)."""
+    if minors_up(nodes, new) < 0:
+        return f"Nodegroup {group} is of version {nodes}, newer than {new}: roll it back first"
     if minors_up(nodes, new) <= _MOST_BEHIND:
         return None
     return f"Nodegroup {group} is of version {nodes}, more than {_MOST_BEHIND} minor versions behind {new}"

@@ -282,6 +282,19 @@ def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place
     assert amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
 
 
+def test_a_control_plane_goes_back_once_and_never_under_newer_nodes(amazon: eks.Amazon) -> None:
+    created = amazon.cluster(version="1.33")
+    back = {**(created.inputs or {}), "version": "1.33"}
+    amazon.update(eks.CLUSTER, created, {**back, "version": "1.34"})
+    group = amazon.node_group(version="1.34")
+    with pytest.raises(ProviderError, match=r"Nodegroup t4-1 is of version 1\.34, newer than 1\.33"):
+        amazon.update(eks.CLUSTER, created, back)
+    amazon.delete(eks.NODE_GROUP, group)
+    amazon.update(eks.CLUSTER, created, back)
+    with pytest.raises(ProviderError, match=r"update from 1\.33 to 1\.32"):
+        amazon.update(eks.CLUSTER, created, {**back, "version": "1.32"})
+
+
 @pytest.mark.parametrize(
     ("days", "refused"), [(timedelta(days=7), False), (timedelta(days=7, seconds=1), True), (None, True)]
 )

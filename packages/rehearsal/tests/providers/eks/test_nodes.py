@@ -89,7 +89,10 @@ def test_a_node_has_the_slices_that_bottlerockets_settings_make(amazon: eks.Amaz
     data = base64.b64encode(divided_gpus(gpus).encode()).decode()
     made = amazon.create(eks.TEMPLATE, {"name": "gpu", "userData": data})
     of_template = {"instanceTypes": ["p4d.24xlarge"], "launchTemplate": {"id": made.id, "version": "1"}}
-    amazon.node_group(nodeGroupName="other-image", amiType="AL2023_x86_64_NVIDIA", **of_template)
+    archive = b'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n--//\n\nx\n--//--\n'
+    mime = amazon.create(eks.TEMPLATE, {"name": "mime", "userData": base64.b64encode(archive).decode()}, "mime")
+    merged = {**of_template, "launchTemplate": {"id": mime.id, "version": "1"}}
+    amazon.node_group(nodeGroupName="other-image", amiType="AL2023_x86_64_NVIDIA", **merged)
     amazon.node_group(amiType="BOTTLEROCKET_x86_64_NVIDIA", **of_template)
     offered = {group.base.name: group.base.gpus for group in declared_groups(amazon.account)}
     assert offered == {"other-image": 8, "t4-1": 56}
