@@ -239,16 +239,31 @@ def _network(account: Account, cluster: Record, groups: list[Properties]) -> Ite
         account.call("ec2", "DescribeRouteTables", Filters=mine)["RouteTables"],
         {each["NatGatewayId"]: each for each in nats if each["VpcId"] == vpc_id and each["State"] in _EXIST},
     )
-    security_groups = (str(at(cluster.outputs, "vpcConfig.clusterSecurityGroupId")),)
-    for place in (vpc.subnets[each] for each in sorted({id for group in groups for id in group["subnetIds"]})):
+    admitted: dict[str, set[tuple[str, ...]]] = {}
+    for group in groups:
+        its = _security_groups(account, group) or (str(at(cluster.outputs, "vpcConfig.clusterSecurityGroupId")),)
+        for id in group["subnetIds"]:
+            admitted.setdefault(id, set()).add(its)
+    for place in (vpc.subnets[each] for each in sorted(admitted)):
         id, zone = place["SubnetId"], place["AvailabilityZone"]
         public = "198.51.100.1" if place.get("MapPublicIpOnLaunch") else ""
-        if problem := way(account, cluster, Instance("a node", "", "", zone, "", id, security_groups, "", public, "")):
-            yield f"nodes in {id} cannot join the cluster: {problem}"
+        for its in sorted(admitted[id]):
+            if problem := way(account, cluster, Instance("a node", "", "", zone, "", id, its, "", public, "")):
+                yield f"nodes in {id} cannot join the cluster: {problem}"
         if problem := _internet(vpc, id, public=bool(public)):
             yield f"nodes in {id} pull no images: {problem}"
         if account.pod_identity(cluster.id, *_BALANCER.split("/")):
             yield from _balancing(vpc, zone)
+
+
+def _security_groups(account: Account, group: Properties) -> tuple[str, ...]:
+    """Those of a group's launch template, to which EKS adds none: none if it names none.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+    """
+    data = scaling_group.template_of(account, group).get("LaunchTemplateData") or {}
+    first = next(iter(data.get("NetworkInterfaces") or ()), {})
+    return tuple(sorted(data.get("SecurityGroupIds") or first.get("Groups") or ()))
 
 
 def _internet(vpc: _Vpc, id: str, *, public: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,11 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
         rights = ["Encrypt", "Decrypt", "ReEncryptFrom", "ReEncryptTo", "GenerateDataKey", "DescribeKey", "CreateGrant"]
         rights.append("GenerateDataKeyWithoutPlaintext")
         create(eks.GRANT, "grant", keyId=key, granteePrincipal=AUTO_SCALING, operations=rights)
-    template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[disk])
+    own = {}
+    if "group of nodes" in changes:
+        created = aws.create(eks.SECURITY_GROUP, {"name": "own", "vpcId": vpc.id}, "group of nodes")
+        own = changes["group of nodes"]["template"](created.id)
+    template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[disk], **own)
     launch = {"id": template.id, "version": str(int(template.state["latestVersion"]))}
     group = aws.create(eks.NODE_GROUP, eks.cpu_group([each.id for each in private], launchTemplate=launch), "admin")
     its = [{"serviceAccount": "ebs-csi-controller-sa", "roleArn": volumes.state["arn"]}]
@@ -98,6 +103,21 @@ def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
 
 def test_an_account_in_which_all_works(tmp_path: Path) -> None:
     assert made(tmp_path, {}) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        lambda group: {"vpcSecurityGroupIds": [group]},
+        lambda group: {"networkInterfaces": [{"deviceIndex": 0, "securityGroups": [group]}]},
+    ],
+)
+def test_nodes_have_the_security_groups_of_their_template_alone(tmp_path: Path, template: Any) -> None:
+    """https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html"""
+    reported = made(tmp_path, {"group of nodes": {"template": template}})
+    words = r"nodes in subnet-\w+ cannot join the cluster: no security group of the control plane .* admits"
+    assert len(reported) == 2
+    assert all(re.match(words, each) for each in reported)
 
 
 def test_without_any_tag_load_balancers_find_subnets_by_their_routes(tmp_path: Path) -> None:
