@@ -188,6 +188,19 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     yield Reservation(what, held, gpus_of_size(size), size, declared.urn, cloud=CLOUD, region=region)
 
 
+def read_dedicated_host(declared: Declared) -> Iterable[Item]:
+    """``azure-native:compute:DedicatedHost``, a whole host of a series (``NDamsrA100v4-Type1``), billed as such.
+
+    https://learn.microsoft.com/azure/virtual-machines/dedicated-hosts#pricing
+    """
+    inputs = declared.properties
+    kind = text(coalesce(inputs.get("skuName"), at(inputs, "sku", "name")))
+    series = str(kind).lower()
+    gpus = most_gpus(CLOUD) if series.startswith(("nc", "nd", "nv")) and not series.startswith("nvasv4") else 0
+    what, region = f"dedicated host '{declared.name}'", region_of(inputs.get("location"))
+    yield Reservation(what, 1, UNKNOWN if kind is UNKNOWN else gpus, kind, declared.urn, cloud=CLOUD, region=region)
+
+
 def read_setting(declared: Declared) -> Iterable[Item]:
     """``azure-native:monitor:AutoscaleSetting`` and ``azure:monitoring/autoscaleSetting:AutoscaleSetting``.
 
@@ -255,6 +268,7 @@ _GENERIC: Final[Mapping[str, Reader]] = {
     "microsoft.containerservice/managedclusters/agentpools": read_agent_pool,
     "microsoft.containerservice/agentpools": read_agent_pool,
     "microsoft.compute/capacityreservationgroups/capacityreservations": read_capacity_reservation,
+    "microsoft.compute/hostgroups/hosts": read_dedicated_host,
     "microsoft.compute/virtualmachines": read_virtual_machine,
     "microsoft.compute/virtualmachinescalesets": read_scale_set,
     "microsoft.insights/autoscalesettings": read_setting,
@@ -285,6 +299,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:containerservice*:ManagedCluster": read_cluster,
     "azure-native*:containerservice*:AgentPool": read_agent_pool,
     "azure-native*:compute*:CapacityReservation": read_capacity_reservation,
+    "azure-native*:compute*:DedicatedHost": read_dedicated_host,
     "azure-native*:compute*:VirtualMachine": read_virtual_machine,
     "azure-native*:compute*:VirtualMachineScaleSet": read_scale_set,
     "azure-native*:insights*:AutoscaleSetting": read_setting,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Minimum, NodeGroup, Reservation
 from facts.concepts.parts import Gpus, Nodes
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, either, items, negation, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, items, negation, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.node_registration import decoded
@@ -30,6 +30,7 @@ _REQUESTS: Final = (
     "gcp:compute/resizeRequest:ResizeRequest",
     "gcp:compute/regionResizeRequest:RegionResizeRequest",
 )
+_NODE_TEMPLATE: Final = "gcp:compute/nodeTemplate:NodeTemplate"
 _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
     "gcp:compute/regionAutoscaler:RegionAutoscaler",
@@ -155,18 +156,44 @@ def read_tpu(declared: Declared) -> Iterable[Item]:
 
 
 def read_reservation(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/reservation:Reservation``, billed like its machines, used or not.
+    """``gcp:compute/reservation:Reservation`` and ``futureReservation``, billed like their machines, used or not; an
+    aggregate one is of accelerators.
 
-    https://cloud.google.com/compute/docs/instances/reservations-overview#how-billing-works
+    https://cloud.google.com/compute/docs/instances/reservations-overview#how-billing-works,
+    https://docs.cloud.google.com/compute/docs/instances/future-reservations-overview
     """
-    specific = declared.properties.get("specificReservation")
-    machine = at(specific, "instanceProperties")
-    kind, held = text(at(machine, "machineType")), amount(at(specific, "count"))
+    inputs = declared.properties
+    specific = coalesce(inputs.get("specificReservation"), inputs.get("specificSkuProperties"))
+    machine, aggregate = at(specific, "instanceProperties"), inputs.get("aggregateReservation")
+    kind = text(coalesce(at(machine, "machineType"), at(aggregate, "vmFamily")))
+    held = amount(coalesce(at(specific, "count"), at(specific, "totalCount")))
+    for each in items(at(aggregate, "reservedResources")):
+        more = amount(at(each, "accelerator", "acceleratorCount"))
+        held = UNKNOWN if held is UNKNOWN or more is UNKNOWN else held + more
     attached = [whole(at(entry, "acceleratorCount"), default=0) for entry in items(at(machine, "guestAccelerators"))]
     known = sum(gpus for gpus in attached if gpus is not UNKNOWN and gpus is not None)
     gpus: Maybe[int] = known or (UNKNOWN if UNKNOWN in attached else whole_machine_gpus(kind))
-    what, region = f"reservation '{declared.name}'", region_of(declared.properties.get("zone"))
+    what, region = f"reservation '{declared.name}'", region_of(inputs.get("zone"))
     yield Reservation(what, held, gpus, kind, declared.urn, cloud=CLOUD, region=region)
+
+
+def read_sole_tenants(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/nodeGroup:NodeGroup``: whole hosts of its template's type, billed whether machines run or not.
+
+    https://docs.cloud.google.com/compute/docs/nodes/sole-tenant-nodes
+    """
+    inputs = declared.properties
+    first, least = amount(inputs.get("initialSize")), amount(at(inputs, "autoscalingPolicy", "minNodes"))
+    count = UNKNOWN if first is UNKNOWN or least is UNKNOWN else max(first, least)
+    named = (each.properties for each in declared.references if each.type == _NODE_TEMPLATE)
+    template: Mapping[str, Any] = next(named, {"nodeType": UNKNOWN})
+    kind, attached = text(template.get("nodeType")), items(template.get("accelerators"))
+    counts = [amount(at(each, "acceleratorCount")) for each in attached]
+    gpus = (
+        UNKNOWN if UNKNOWN in counts else sum(one for one in counts if one is not UNKNOWN) or whole_machine_gpus(kind)
+    )
+    what, region = f"sole-tenant node group '{declared.name}'", region_of(inputs.get("zone"))
+    yield Reservation(what, count, gpus, kind, declared.urn, cloud=CLOUD, region=region)
 
 
 # The name of a pool, or of a group of machines, in the address of a call that changes its size:
@@ -220,7 +247,7 @@ def read_job(declared: Declared) -> Iterable[Item]:
 
 
 # Their machines are those of the template, which is read by itself.
-PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS)
+PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS, _NODE_TEMPLATE)
 
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instance:Instance": read_instance,
@@ -229,6 +256,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:cloudscheduler/job:Job": read_job,
+    "gcp:compute/futureReservation:FutureReservation": read_reservation,
+    "gcp:compute/nodeGroup:NodeGroup": read_sole_tenants,
     "gcp:compute/reservation:Reservation": read_reservation,
     "gcp:tpu/node:Node": read_tpu,
     "gcp:tpu/v2QueuedResource:V2QueuedResource": read_tpu,
@@ -247,6 +276,14 @@ def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield from _resizing(other, everything)
 
 
+def _node_templates(group: Declared, everything: Program) -> Iterable[Declared]:
+    """The templates of a group of sole tenants, by the engine's word or by the name."""
+    link, sources = text(group.properties.get("nodeTemplate")), group.dependencies.get("nodeTemplate", ())
+    for each in everything.of(_NODE_TEMPLATE):
+        if each.urn in sources or (isinstance(link, str) and link.rpartition("/")[2] == each.named("name")):
+            yield each
+
+
 def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
     """Requests and autoscalers that change the size of a group."""
     for each in everything.of(*_REQUESTS, *_AUTOSCALERS):
@@ -260,4 +297,5 @@ def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
 REFERRERS: Final[Mapping[str, Referrer]] = {
     **dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups)),
     **dict.fromkeys(_MANAGERS, Referrer(refers=lambda _: True, finds=_resizing)),
+    "gcp:compute/nodeGroup:NodeGroup": Referrer(refers=lambda _: True, finds=_node_templates),
 }
