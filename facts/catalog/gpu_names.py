@@ -15,11 +15,12 @@ MACHINE: Final = re.compile(
 ACCELERATOR: Final = re.compile(r"(?<![\w/.-])nvidia-(?:tesla-)?[a-z]{0,3}\d{1,4}[\w-]*", re.IGNORECASE)
 """A type of attached accelerator: https://cloud.google.com/compute/docs/gpus."""
 MODEL: Final = re.compile(
-    r"(?<![a-z0-9])(?:gpu)?(?:[abh][1-3]00|gb[23]00|l4|l40s?|a10g?|a16|a[34]0|t4|v100|p100|rtx[\w-]*)(?![a-z0-9])",
+    r"(?<![a-z0-9])(?:\d+x)?(?:gpu)?(?:g?[abh][1-3]00|l4|l40s?|a10g?|a16|a[34]0|t4|v100|p100|rtx[\w-]*)(?:ib)?(?![a-z0-9])",
     re.IGNORECASE,
 )
 """A GPU model in the size of a machine, as clouds spell it that no table of ours lists: ``vcg-a100-1c-6g-4vram``,
-``gpua30.medium``, ``l40s-90``, ``H100-1-80G``. Elsewhere in a text such a word may mean anything."""
+``gpua30.medium``, ``l40s-90``, ``gd-8xh100ib-i128``, ``H100-1-80G``. Elsewhere in a text such a word may mean
+anything."""
 
 # Labels of clouds, of Karpenter and of NVIDIA's detectors, and values by which they say that there are none.
 _LABEL: Final = re.compile(

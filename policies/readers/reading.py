@@ -468,12 +468,13 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     if nodes == 0:
         return max(prices)
     if group.limited_vcpus is not None and isinstance(nodes, int):
-        known = [catalog.of(cloud).machines.get(one) for one in types]
+        known = [_listed(cloud, one) for one in types]
         counts = [min(group.limited_vcpus // machine.vcpus, nodes) if machine else nodes for machine in known]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)
-    counts = [known.gpus if (known := gpu_machines(cloud).get(one)) else gpus for one in types]
+    listed = {name.lower(): machine.gpus for name, machine in gpu_machines(cloud).items()}
+    counts = [listed.get(one.lower(), gpus) for one in types]
     totals = [usd * (nodes * gpus // max(count, 1)) for usd, count in zip(prices, counts, strict=True)]
     return max(totals) / nodes
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts import catalog
@@ -63,10 +64,25 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     cluster = text(pool.get("cluster"))
     if isinstance(cluster, str):
         cluster = cluster.rpartition("/")[2]  # also given as projects/P/locations/L/clusters/NAME
-    places = [_place_of(declared, each.properties) for each in declared.references] or [_place_of(declared, {})]
-    # Of several clusters that may be meant, the one with the most zones.
-    located = max(places, key=lambda place: _zone_count(pool, place))
-    yield _group(pool, declared.named("name"), cluster, located, declared.urn)
+    yield _group(pool, declared.named("name"), cluster, _located(declared), declared.urn)
+
+
+def _located(pool: Declared) -> Mapping[str, Any]:
+    """Where the pool is; of several clusters that may be meant, in the one with the most zones."""
+    places = [_place_of(pool, each.properties) for each in pool.references] or [_place_of(pool, {})]
+    return max(places, key=lambda place: _zone_count(pool.properties, place))
+
+
+def zones_of(pool: Declared) -> int:
+    """In how many zones the pool has nodes; at most, where that is not known."""
+    return _zone_count(pool.properties, _located(pool))
+
+
+def pools_named(name: str, everything: Program) -> Iterable[Declared]:
+    """The pools of this name, each with its cluster."""
+    for each in everything.of("gcp:container/nodePool:NodePool"):
+        if each.named("name") == name:
+            yield replace(each, references=tuple(_clusters_of(each, everything)))
 
 
 def _place_of(declared: Declared, cluster: Mapping[str, Any]) -> Mapping[str, Any]:

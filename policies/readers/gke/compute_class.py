@@ -50,7 +50,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             cloud=CLOUD,
             kind="auto-provisioned",
             gpus=Gpus(per_node=gpus),
-            scaling=Scaling(max_nodes=UNKNOWN if limited else None),
+            scaling=Scaling(min_nodes=_kept(spec), max_nodes=UNKNOWN if limited else None),
             nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
@@ -95,8 +95,24 @@ def _is_autopilot(cluster: Declared) -> bool:
 def _gpus(priority: object) -> Maybe[int]:
     count = whole(at(priority, "gpu", "count"), default=0 if at(priority, "gpu") is None else 1)
     if count is None or count == 0:
-        return whole_machine_gpus(text(at(priority, "machineType")))
+        machine, family = text(at(priority, "machineType")), text(at(priority, "machineFamily"))
+        # GKE may take any machine of a series, and those of g2 and a3 all have GPUs.
+        return whole_machine_gpus(f"{family}-" if machine is None and isinstance(family, str) else machine)
     return count
+
+
+def _kept(spec: object) -> Maybe[int]:
+    """The least nodes: an active buffer, which is the default, keeps one for pods that do not exist.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/configure-capacity-buffer
+    """
+    kinds = [at(buffer, "provisioningStrategy") for buffer in items(at(spec, "buffers"))]
+    if any(kind in (None, "", _ACTIVE) for kind in kinds):
+        return 1
+    return UNKNOWN if UNKNOWN in kinds else 0
+
+
+_ACTIVE: Final = "buffer.x-k8s.io/active-capacity"
 
 
 CLASS: Final = "kubernetes:cloud.google.com/v1:ComputeClass"

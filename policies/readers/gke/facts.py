@@ -64,7 +64,10 @@ def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Pri
     if not isinstance(machine, str):
         return None
     cloud = catalog.of(CLOUD)
-    accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
+    accelerators = items(at(config, "guestAccelerators"))
+    if len(accelerators) > 1:
+        return None  # no machine takes two kinds
+    accelerator = next(iter(accelerators), None)
     kind, count = text(at(accelerator, "type")), whole(at(accelerator, "count"), default=0)
     gpu = next((known.gpu for known in cloud.machines.accelerators.values() if known.name == kind), None)
     if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):

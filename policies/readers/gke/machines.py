@@ -10,7 +10,7 @@ from typing import Any, Final
 from facts.concepts.declared import Minimum, NodeGroup, Reservation
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, items, negation, text, whole
-from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
+from policies.readers.gke.clusters import gpus_of, pools_named, region_of, unknown_reasons_of, zones_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -200,8 +200,9 @@ def read_sole_tenants(declared: Declared) -> Iterable[Item]:
 # https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/setSize,
 # https://docs.cloud.google.com/compute/docs/reference/rest/v1/instanceGroupManagers/resize
 _RESIZED: Final = re.compile(r"/(?:nodePools|instanceGroupManagers)/([^/:?]+)(?:[:/]|$)(?:[^?]*\?(?:.*&)?size=(\d+))?")
-# How many nodes a maximum may stand for: one is of each zone, of which a region's cluster uses three by default.
-_MAXIMUMS: Final = {("autoscaling", "maxNodeCount"): 3, ("autoscaling", "totalMaxNodeCount"): 1}
+# Whether a maximum is of each zone: of a pool that nothing declares, a region's cluster uses three by default.
+_MAXIMUMS: Final = {("autoscaling", "maxNodeCount"): True, ("autoscaling", "totalMaxNodeCount"): False}
+_ZONES_OF_A_REGION: Final = 3
 _SIZES: Final = (("nodeCount",), ("autoscaling", "minNodeCount"), ("autoscaling", "totalMinNodeCount"))
 
 
@@ -239,7 +240,8 @@ def read_job(declared: Declared) -> Iterable[Item]:
     body = at(target, "body")
     values = parsed(decoded(body) if isinstance(body, str) else body)
     numbers = {f"httpTarget.body.{'.'.join(path)}": at(values, *path) for path in _SIZES} | {"httpTarget.uri": match[2]}
-    maximums = [(amount(at(values, *path)), times) for path, times in _MAXIMUMS.items()]
+    zones = max(map(zones_of, declared.references), default=_ZONES_OF_A_REGION)
+    maximums = [(amount(at(values, *path)), zones if each_zone else 1) for path, each_zone in _MAXIMUMS.items()]
     known = [number * times for number, times in maximums if number is not UNKNOWN]
     most = max(known) if len(known) == len(maximums) else UNKNOWN
     for where, number in numbers.items():
@@ -276,6 +278,11 @@ def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield from _resizing(other, everything)
 
 
+def _resized_pools(job: Declared, everything: Program) -> Iterable[Declared]:
+    match = _RESIZED.search(str(at(job.properties, "httpTarget", "uri")))
+    return pools_named(match[1], everything) if match else ()
+
+
 def _node_templates(group: Declared, everything: Program) -> Iterable[Declared]:
     """The templates of a group of sole tenants, by the engine's word or by the name."""
     link, sources = text(group.properties.get("nodeTemplate")), group.dependencies.get("nodeTemplate", ())
@@ -297,5 +304,7 @@ def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
 REFERRERS: Final[Mapping[str, Referrer]] = {
     **dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups)),
     **dict.fromkeys(_MANAGERS, Referrer(refers=lambda _: True, finds=_resizing)),
+    # Only how many zones the pool has that it resizes depends on others.
+    "gcp:cloudscheduler/job:Job": Referrer(refers=lambda _: False, finds=_resized_pools),
     "gcp:compute/nodeGroup:NodeGroup": Referrer(refers=lambda _: True, finds=_node_templates),
 }
