@@ -18,7 +18,7 @@ from facts.catalog.plugins import PLUGINS
 from schemas import FOLDER
 from schemas.sources import sdk
 from schemas.sources.collecting import SourceError, explained
-from schemas.sources.google import provider
+from schemas.sources.google import terraform
 from schemas.stubs import stub
 from schemas.used import SOURCES, USED
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--provider", type=Path, help="read a newer terraform-provider-google-beta: its git directory")
     options = parser.parse_args(arguments)
     if options.provider is not None:
-        provider.extract(options.provider)
+        terraform.extract(options.provider)
     try:
         made = [plugins(), *(file for cloud in options.clouds for file in files(cloud))]
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""What the schemas say of Google's provider is what its source says."""
+"""What the schemas say of a provider is what its source says."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from schemas import schema
 from schemas.sources.collecting import SourceError
 from schemas.sources.golang import FunctionCall, Name, Sources
-from schemas.sources.google import provider
-from schemas.sources.google.provider import Fact, extracted, mark
+from schemas.sources.google import terraform
+from schemas.sources.google.terraform import extracted
+from schemas.sources.provider import Fact, mark
 
 SOURCE = Sources(
     {
@@ -54,7 +55,7 @@ func ResourcePool() *schema.Resource {
 }
 """
     },
-    provider.CALLS,
+    terraform.CALLS,
 )
 
 
@@ -83,7 +84,7 @@ def test_a_property_that_the_sdk_does_not_know_stops_the_generator() -> None:
     mark(objects, "Pool", [Fact("pool", "disk_type", unordered="yes"), Fact("pool", "size", default="3")])
     assert objects["Pool"]["properties"]["diskTypes"]["unordered"] is True
     assert objects["Pool"]["properties"]["size"]["default"] == 3
-    with pytest.raises(SourceError, match="pulumi-gcp has no disk_kind"):
+    with pytest.raises(SourceError, match="the SDK has no disk_kind"):
         mark(objects, "Pool", [Fact("pool", "disk_kind", unordered="yes")])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from schemas.sources import sdk
+from schemas.sources import provider, sdk
 from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, model
 from schemas.sources.collecting import Collection, SourceError, explained, required, table
 from schemas.sources.sdk import Raw
@@ -40,9 +40,12 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
         token: {"api": sdk.api_version(token), "object": _root(collection, token), "outputs": sdk.outputs_of(token)}
         for token in tokens
     }
+    commit, facts = provider.recorded(Path(__file__).parent)
+    for token, each in resources.items():
+        provider.mark(collection.named, each["object"], [fact for fact in facts if fact.resource == token])
     resources, objects = collection.result(resources)
     _require_limited(objects)
-    sources = {each: importlib.metadata.version(each) for each in _PACKAGES}
+    sources = {each: importlib.metadata.version(each) for each in _PACKAGES} | {"replacement.go": f"commit {commit}"}
     return {"sources": sources, "resources": resources, "objects": objects}
 
 

@@ -1,8 +1,8 @@
 """What Google's provider does with each input, by its own source: Terraform's, which pulumi-gcp wraps.
 
-``provider.csv`` is an extract of https://github.com/hashicorp/terraform-provider-google-beta, so that schemas are made
-without a network: ``python -m schemas.generate --provider REPOSITORY gke``. The types are those of ``names.yaml``; a
-property is listed if there is something to say.
+``provider.csv`` is an extract of https://github.com/hashicorp/terraform-provider-google-beta, made by ``python -m
+schemas.generate --provider REPOSITORY gke``. The types are those of ``names.yaml``; a property is listed if there is
+something to say.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import re
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from schemas.sources.collecting import SourceError, table
+from schemas.sources.collecting import table
 from schemas.sources.golang import FunctionCall, Name, Sources
-from schemas.sources.sdk import Raw
+from schemas.sources.provider import EXTRACT, Fact
 
-EXTRACT: Final = Path(__file__).with_name("provider.csv")
+FOLDER: Final = Path(__file__).parent
 REPOSITORY: Final = "terraform-provider-google-beta"
 _FOLDERS: Final = ("google-beta/services/{}", "google-beta/{}")
 _SHARED: Final = ("tpgresource", "tpgiamresource")
@@ -33,34 +33,6 @@ _CONFIGURED: Final = {
     "tpgresource.DefaultProviderZone": "zone",
 }
 """What the provider takes from its own configuration where it seems to be the cloud's to say."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A property of a resource: Terraform's names, with dots into blocks.
-
-    Args:
-        resource: the type token of Pulumi.
-        property: its path.
-        replaces: ``change``: any change of it replaces the resource; ``presence``: adding the block or taking it away.
-        computed: ``yes``: left out, it is as the cloud has it.
-        default: what the provider takes if it is left out, as JSON has it.
-        unordered: ``yes``: a list whose order means nothing.
-    """
-
-    resource: str
-    property: str
-    replaces: str = ""
-    computed: str = ""
-    default: str = ""
-    unordered: str = ""
-
-
-def recorded() -> tuple[str, list[Fact]]:
-    """The commit of the provider, and what ``provider.csv`` says."""
-    with EXTRACT.open(newline="", encoding="utf-8") as file:
-        commit = file.readline().rpartition(" ")[2].strip()
-        return commit, [Fact(**row) for row in csv.DictReader(file)]
 
 
 def extracted(sources: Sources, types: Mapping[str, str]) -> Iterator[Fact]:
@@ -110,58 +82,6 @@ def _facts(sources: Sources, token: str, package: str, properties: Mapping[str, 
             yield from _facts(sources, token, package, sources.resolved(block, package), f"{above}{name}.")
 
 
-def mark(objects: Mapping[str, Mapping[str, Any]], root: str, facts: list[Fact]) -> None:
-    """Put the facts of a type into the properties below the object ``root``.
-
-    Raises:
-        SourceError: the SDK knows no input of that name.
-    """
-    for fact in facts:
-        found = _property(objects, root, fact.property.split("."))
-        if found is None:
-            raise SourceError(f"{fact.resource}: pulumi-gcp has no {fact.property}: correct {EXTRACT.name}")
-        if "refused" in found:
-            continue
-        found |= {
-            **({"replaces": fact.replaces} if fact.replaces else {}),
-            **({"computed": True} if fact.computed else {}),
-            **({"default": _value(fact.default, found["type"])} if fact.default else {}),
-            **({"unordered": True} if fact.unordered else {}),
-        }
-
-
-def _property(objects: Mapping[str, Mapping[str, Any]], root: str, path: list[str]) -> Raw | None:
-    """The property at a path; an empty one below an input that is not simulated."""
-    properties, found = objects[root]["properties"], None
-    for name in path:
-        if properties is None:
-            return {"type": "any"}
-        found = next((properties[each] for each in _names(name) if each in properties), None)
-        if found is None:
-            return None
-        block = found
-        while block["type"] == "list":
-            block = block["items"]
-        properties = objects[block["object"]]["properties"] if "object" in block else None
-    return found
-
-
-def _names(name: str) -> Iterator[str]:
-    """What Pulumi may call a property of Terraform: a list has its plural.
-
-    https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tfbridge/names.go
-    """
-    first, *rest = name.split("_")
-    camel = first + "".join(each.capitalize() for each in rest)
-    yield from (camel, f"{camel}s", f"{camel}es", re.sub("y$", "ies", camel), re.sub("s$", "", camel))
-
-
-def _value(text: str, type: str) -> Any:
-    return {"boolean": lambda: text == "true", "integer": lambda: int(text), "number": lambda: float(text)}.get(
-        type, lambda: text
-    )()
-
-
 def _package(repository: Path, folder: str) -> str:
     command = ["git", "-C", str(repository), "archive", "HEAD", folder]
     archive = subprocess.run(command, capture_output=True, check=True).stdout
@@ -184,12 +104,12 @@ CALLS: Final = {"tpgresource.MergeSchemas": _both, "tpgresource.DeletionPolicySc
 
 def extract(repository: Path) -> None:
     """Write ``provider.csv`` from the provider's repository (its git directory, at HEAD)."""
-    types = {token: each["provider"] for token, each in table(Path(__file__).with_name("names.yaml")).items()}
+    types = {token: each["provider"] for token, each in table(FOLDER / "names.yaml").items()}
     packages = {place.partition(".")[0]: _FOLDERS[0] for place in types.values()} | dict.fromkeys(_SHARED, _FOLDERS[1])
     texts = {name: _package(repository, folder.format(name)) for name, folder in packages.items()}
     head = ["git", "-C", str(repository), "rev-parse", "HEAD"]
     commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
-    with EXTRACT.open("w", newline="", encoding="utf-8") as file:
+    with (FOLDER / EXTRACT).open("w", newline="", encoding="utf-8") as file:
         file.write(f"# https://github.com/hashicorp/{REPOSITORY} at {commit}\n")
         writer = csv.DictWriter(file, [each.name for each in fields(Fact)], lineterminator="\n")
         writer.writeheader()
