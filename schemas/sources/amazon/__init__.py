@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import botocore.session
 
-from schemas.sources import sdk
+from schemas.sources import provider, sdk
 from schemas.sources.collecting import Collection, SourceError, explained, name_of, required, table
 from schemas.sources.sdk import Raw
 
@@ -55,8 +55,12 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
             shape = model.shape_for(request.get("body") or model.operation_model(operation).input_shape.name)
             root = _Merging(collection, token, model, request.get("names", {})).root(sdk.inputs_of(token), shape)
         resources[token] = {"api": f"{service}:{operation}", "object": root, "outputs": sdk.outputs_of(token)}
+    commit, facts = provider.recorded(Path(__file__).parent)
+    for token, each in resources.items():
+        provider.mark(collection.named, each["object"], [fact for fact in facts if fact.resource == token])
     resources, objects = collection.result(resources)
     sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")}
+    sources["node_group.go"] = f"commit {commit}"
     return {"sources": sources, "resources": resources, "objects": objects}
 
 
