@@ -31,7 +31,13 @@ def read_tenant(declared: Declared) -> Iterable[Declared]:
         binding("RoleBinding", str(number), at(each, "clusterRoleName"), items(at(each, "subjects")))
         for number, each in enumerate(bindings)
     ]
-    return apart(declared, bound, declared.properties)
+    # https://projectcapsule.dev/docs/tenants/permissions/#ownership
+    owners = [
+        binding("RoleBinding", f"owner-{number}", role, [{"kind": at(each, "kind"), "name": at(each, "name")}])
+        for number, each in enumerate(items(at(declared.properties, "spec", "owners")))
+        for role in items(at(each, "clusterRoles")) or ["admin"]
+    ]
+    return apart(declared, [*bound, *owners], declared.properties)
 
 
 def read_service_version(declared: Declared) -> Iterable[Declared]:
