@@ -60,25 +60,16 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
 
 
 def _buffers(declared: Declared) -> Iterator[Minimum]:
-    """Nodes that active buffers of the class keep: for pods of 2 vCPUs without GPUs, whatever the nodes have.
-
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/configure-capacity-buffers-compute-classes
-    """
+    """Nodes of other pools, which the class names, that an active buffer of the class keeps; see ``_kept``."""
     spec = declared.properties.get("spec")
     priorities = items(at(spec, "priorities"))
     pools = [name for each in priorities for name in items(at(each, "nodepools"))]
-    made = [f"compute class {declared.object_name}"] if len(priorities) > len(pools) or not pools else []
-    # Which of several priorities a node is of, the cloud decides; the first that has machines.
-    certain = len(priorities) == 1 and len(pools) <= 1
-    for number, buffer in enumerate(items(at(spec, "buffers"))):
-        strategy = text(at(buffer, "provisioningStrategy"))
-        if strategy is not UNKNOWN and strategy is not None and not strategy.endswith("active-capacity"):
-            continue
-        for group in (*made, *pools):
-            least: Maybe[int] = 1 if certain and strategy is not UNKNOWN else UNKNOWN
-            where = f"spec.buffers[{number}]"
-            what = f"buffer of ComputeClass '{declared.object_name}'"
-            yield Minimum(what, least, text(group), where=where, resource=declared.urn)
+    least = _kept(spec)
+    # Of several priorities or pools the cloud decides which gets the nodes.
+    kept: Maybe[int] = least if least is UNKNOWN or least == 0 or len([*priorities, *pools]) == 2 else UNKNOWN
+    for pool in pools:
+        what = f"buffer of ComputeClass '{declared.object_name}'"
+        yield Minimum(what, kept, text(pool), where="spec.buffers", resource=declared.urn)
 
 
 def _has_limits(cluster: Declared) -> bool:
