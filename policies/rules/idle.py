@@ -156,7 +156,8 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
     example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
 )
 def placeholders(stack: Stack) -> Iterator[Violation]:
-    """No GPUs for pods of negative priority or whose command only waits (``sleep infinity``), or for buffers."""
+    """No GPUs for pods of negative priority, with the image ``pause`` or whose command only waits, as it is commonly
+    written (``sleep infinity``), or for buffers."""
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":

@@ -43,7 +43,7 @@ from policies.readers.spelling import Spelling, filled_in, manifests
 from policies.readers.tables import rows
 
 # Places where a pod's placement is declared next to the resources of one container.
-_PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
+_PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity", "priorityClassName")
 # https://github.com/knative/serving/blob/main/pkg/apis/autoscaling/register.go: in today's words and the first ones'
 _MIN_SCALES: Final = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
 _CLASS: Final = "autoscaling.knative.dev/class"
@@ -58,7 +58,7 @@ _LEAST: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?", re.IGNORECASE)
-_SCALING: Final = re.compile(r"scal|keda|hpa", re.IGNORECASE)
+_SCALING: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
 # Kinds whose pods end with their work; of any other kind, those that it has a number of are there without work.
 _ENDING: Final = re.compile(
     r"(?:Jobs?|JobSet|JobTemplate|Workflow\w*|Tasks?\w*|Runs?|Pipeline\w*|Experiment|Trial|Build|Test|SparkApplication|Appwrapper)$"
@@ -70,6 +70,7 @@ _ENDING: Final = re.compile(
 # permanently: https://keda.sh/docs/latest/reference/scaledjob-spec/#minreplicacount; an agent's machine:
 # https://github.com/kubernetes-sigs/agent-sandbox
 _PERMANENT: Final[Mapping[str, int]] = {
+    "CloneSet": 1,
     "InferenceService": 1,
     "LeaderWorkerSet": 1,
     "LLMInferenceService": 1,
@@ -89,6 +90,11 @@ _PERMANENT: Final[Mapping[str, int]] = {
 _SCALED_BY_DEFAULT: Final = {"HorizontalRunnerAutoscaler": "RunnerDeployment"}
 # https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller
 _STOPPED: Final = "kubeflow-resource-stopped"
+_NOTEBOOK: Final = "Notebook"
+# Kinds whose ``suspend`` is their operator's: jobs, workflows, Ray's.
+_SUSPENDED: Final = re.compile(r"^Ray|(?:Job|JobSet|Workflow|SparkApplication)$")
+# Kinds of Knative's, and those whose pods it runs.
+_OF_KNATIVE: Final = ("Configuration", "InferenceGraph", "InferenceService", "Service")
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
@@ -99,17 +105,30 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
-        kind = declared.kind
+        # KubeRay keeps the cluster of a job that has ended, unless it is told otherwise.
+        kind = "RayCluster" if _keeps_its_cluster(declared) else declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
         yield from _placed_anywhere(body, declared)
-        stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None or is_suspended(declared)
+        annotations = at(declared.properties, "metadata", "annotations")
+        stopped = (kind == _NOTEBOOK and at(annotations, _STOPPED) is not None) or (
+            _SUSPENDED.search(kind) is not None and is_suspended(declared)
+        )
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
             always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
             yield replace(workload, always=always)
         yield from _scaler(declared)
+
+
+def _keeps_its_cluster(declared: Declared) -> bool:
+    """Whether a RayJob's cluster is there after the job: https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem,
+    ``ShutdownAfterJobFinishes`` in https://github.com/ray-project/kuberay/blob/master/ray-operator/apis/ray/v1/rayjob_types.go
+    """
+    spec = declared.properties.get("spec")
+    ends = flag(at(spec, "shutdownAfterJobFinishes")) is not False or at(spec, "deletionStrategy") is not None
+    return declared.kind == "RayJob" and not ends and at(spec, "clusterSelector") is None
 
 
 def _least_by_annotation(declared: Declared) -> int:
@@ -442,7 +461,10 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
-            keeps_room=keeps_room(placement, for_others=kind not in _PERMANENT) if pod_at.whole else False,
+            keeps_room=keeps_room(
+                placement if pod_at.whole else {"containers": [pod_at.pod]},
+                for_others=kind not in (*_PERMANENT, _RELEASE),
+            ),
             priority_class=known_text(placement.get("priorityClassName")),
             resource=declared.urn,
         )
@@ -475,10 +497,12 @@ def _ray_groups(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def ray_group(group: Any, scaled: bool) -> Any:
     """A group of Ray's workers with the pods that it always has as its number; ``scaled``: by Ray's autoscaler."""
-    if not isinstance(group, Mapping) or (scaled and group.get("suspend") is not True):
+    if not isinstance(group, Mapping):
         return group
     least, most, number = (amount(group.get(key)) for key in ("minReplicas", "maxReplicas", "replicas"))
-    kept: Maybe[int] = UNKNOWN if least is UNKNOWN or number is UNKNOWN else max(least, number)
+    kept: Maybe[int] = least
+    if not scaled:
+        kept = UNKNOWN if least is UNKNOWN or number is UNKNOWN else max(least, number)
     if kept is not UNKNOWN and most is not UNKNOWN and most:
         kept = min(kept, most)
     bounds = ("minReplicas", "maxReplicas")
@@ -540,7 +564,10 @@ _PODS_OF: Final = {
 
 def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     """Number of pods that run without work: the minimum of the object, or the default of its kind."""
-    least = coalesce(*(pod_at.around.get(key) for key in (_MINIMUM, _MIN_SCALE, _REPLICAS)))
+    numbers = (_MINIMUM, _MIN_SCALE, _REPLICAS) if kind in _OF_KNATIVE else (_MINIMUM, _REPLICAS)
+    least = coalesce(*(pod_at.around.get(key) for key in numbers))
+    if _OFF in pod_at.around:
+        return UNKNOWN
     if kind in _PERMANENT or (pod_at.whole and never_ends(pod_at.pod)):
         each = (amount(pod_at.around.get(key), 1) for key in _PODS_OF_EACH)
         return _times(amount(coalesce(least, _PERMANENT.get(kind, 1))), *each)
@@ -548,14 +575,14 @@ def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
 
 
 def _is_daemon_set(kind: str, pod_at: _Observed) -> bool:
-    """Whether an operator makes a DaemonSet of these pods: by the kind, the key that they are under, or a word beside.
+    """Whether an operator makes a DaemonSet of these pods: by the kind, the key that they are under, or a word beside;
+    what has a number of replicas is none.
 
     https://www.elastic.co/docs/deploy-manage/deploy/cloud-on-k8s/configuration-beats, https://falco.org/docs/setup/operator
     """
     if kind in _PERMANENT or _ENDING.search(kind):
         return False
-    said = kind.endswith("DaemonSet") or _DAEMON_SET in pod_at.around
-    return said or any(part.lower() == "daemonset" for part in pod_at.path)
+    return kind.endswith("DaemonSet") or _DAEMON_SET in pod_at.around
 
 
 @dataclass(frozen=True)
@@ -588,10 +615,13 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any], *, in_ch
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
         if (resources := _gpu_resources(value)) is not None:
-            yield _Observed({"resources": resources}, False, _short(path), around, around)
+            container = {**{key: value[key] for key in ("command", "args") if key in value}, "resources": resources}
+            image = value.get("image")
+            container["image"] = at(image, "repository") if isinstance(image, Mapping) else image
+            yield _Observed(container, False, _short(path), around, around)
             return
         for key, part in value.items():
-            inner = dict(around)
+            inner = dict(around) | ({_DAEMON_SET: True} if str(key).lower() == _DAEMON_SET else {})
             for name in _NUMBERS if in_chart else ():  # the number of one part of a chart is none of those it starts
                 if name in inner and _ends(str(key)):
                     del inner[name]
@@ -614,6 +644,8 @@ def _of_knative(annotations: Any) -> Any:
 # (https://jobset.sigs.k8s.io/docs/reference/, https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem).
 _PODS_OF_EACH: Final = ("parallelism", "numOfHosts")
 _DAEMON_SET: Final = "daemonset"
+_OFF: Final = "off"
+"""A part of a chart that says that it is off: whether the chart asks for that word, the gate does not know."""
 _MINIMUM: Final = "minimum"
 _REPLICAS: Final = "replicas"
 
@@ -625,31 +657,57 @@ def _numbers(value: Mapping[str, Any], around: Mapping[str, Any], in_chart: bool
     """What stands around this place with the numbers at it: where it has one of its own, a minimum further up is that
     of something else."""
     own = _counts(value, in_chart)
-    return {**{key: part for key, part in around.items() if key != _MINIMUM or _REPLICAS not in own}, **own}
+    ended = (_MINIMUM, _DAEMON_SET) if _REPLICAS in own else ()
+    off = {_OFF: True} if in_chart and _is_off(value) else {}
+    return {**{key: part for key, part in around.items() if key not in ended}, **own, **off}
 
 
 def _counts(value: Mapping[str, Any], in_chart: bool) -> dict[str, Any]:
     """The least number of pods that stands at this place, and their number; a scaler that is off has none. In a chart
     one is off unless it says that it is on: then only more pods than their number count."""
+    counts = _counts_beside(value)
+    number, beside = amount(counts.get(_REPLICAS)), amount(counts.get(_MINIMUM))
+    if in_chart and {_REPLICAS, _MINIMUM} <= counts.keys() and number is not UNKNOWN and beside is not UNKNOWN:
+        counts[_MINIMUM] = max(number, beside)  # a chart may not know the word of its values
+    found = [one for key, part in value.items() if _SCALING.fullmatch(str(key)) for one in _scalers(part, None)]
+    leasts = [least for on, least in found if not (in_chart and on is None and _fewer(least, number))]
+    if leasts:
+        counts[_MINIMUM] = UNKNOWN if UNKNOWN in leasts else max(least for least in leasts if least is not UNKNOWN)
+    return counts
+
+
+def _fewer(least: Maybe[int], number: Maybe[int]) -> bool:
+    return least is not UNKNOWN and number is not UNKNOWN and least < number
+
+
+def _counts_beside(value: Mapping[str, Any]) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     for key, part in value.items():
         if _is_number(part):
             counts |= {_REPLICAS: part} if _NUMBER.fullmatch(str(key)) else {}
             counts |= {_MINIMUM: part} if _LEAST.fullmatch(str(key)) else {}
-    for key, part in value.items():
-        if isinstance(part, Mapping) and _SCALING.search(str(key)) and (on := _is_on(part)) is not False:
-            least = _counts(part, in_chart).get(_MINIMUM)
-            number = amount(counts.get(_REPLICAS))
-            fewer = number is not UNKNOWN and (known := amount(least)) is not UNKNOWN and known < number
-            if least is not None and not (in_chart and on is None and fewer):
-                counts[_MINIMUM] = least
     return counts
 
 
-def _is_on(scaler: Mapping[str, Any]) -> bool | None:
-    """Whether a scaler is on, as far as it says so."""
-    said = [str(scaler[key]).lower() for key in ("enabled", "create") if scaler.get(key) is not None]
+def _scalers(scaler: Any, on: bool | None) -> Iterator[tuple[bool | None, Maybe[int]]]:
+    """The least numbers of pods in a scaler's settings, each with whether it is on, as far as it says so."""
+    if not isinstance(scaler, Mapping) or (on := coalesce(_is_on(scaler), on)) is False:
+        return
+    if (least := _counts_beside(scaler).get(_MINIMUM)) is not None:
+        yield on, amount(least)
+    for key, part in scaler.items():
+        if _SCALING.fullmatch(str(key)):
+            yield from _scalers(part, on)
+
+
+def _is_on(part: Mapping[str, Any]) -> bool | None:
+    """Whether a part is on, as far as it says so."""
+    said = [str(part[key]).lower() for key in ("enabled", "enable", "create", "active") if part.get(key) is not None]
     return False if "false" in said else True if "true" in said else None
+
+
+def _is_off(part: Mapping[str, Any]) -> bool:
+    return _is_on(part) is False or str(part.get("disabled")).lower() == "true"
 
 
 def _is_number(value: Any) -> bool:

@@ -34,13 +34,15 @@ _STARTS: Final = re.compile(
     r"(?: (?:-\S+|\w+=\S*|\d+\w?))* )*"
 )
 _STANDS: Final = re.compile(
-    r"(?:sleep|Start-Sleep|wait|tail -[fF]|watch)\b[^|`$]*|(?:\S*/)?pause|kill -STOP \S+"
-    r"|nvidia-smi (?:dmon|pmon|-l)\b.*|(?:time\.)?sleep\(.*\)|signal\.pause\(\)"
-    r"|(?:threading\.)?Event\(\)\.wait\(\)|setInterval\(\(\) ?=> ?\{\}.*"
+    r"(?:\S*/)?(?:sleep|Start-Sleep)(?: [\w.]+)+|wait(?: -?\w+)?|(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
+    r"|(?:\S*/)?pause|kill -STOP \S+"
+    r"|(?:\S*/)?watch (?:-\S+ |\d+ )*nvidia-smi|nvidia-smi (?:dmon|pmon|-l)\b.*|(?:time\.)?sleep\(.*\)"
+    r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\)|setInterval\(\(\) ?=> ?\{\}.*"
 )
+# Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
-    r"(?:trap|echo|set)\b[^|`$]*|date|true|:|nvidia-smi|done|(?:while|until) [^|`$]*|for \w+ in [^|`]*"
-    r"|(?:import|from) [\w ,.]*"
+    r"(?:trap|echo|set|cd|mkdir|export|exit)\b[^|`$]*|date|true|:|nvidia-smi|do|done|#.*|for \w+ in [^|`]*"
+    r"|(?:while|until) (?:true|True|false|:|\d+|\[ [^|`$]*\]|test [^|`$]*|sleep [\w.]+)|(?:import|from) [\w ,.]*"
 )
 _AGAIN: Final = re.compile(r"\b(?:while|until|for|watch|setInterval|dmon|pmon|pause|tail -[fF]|kill -STOP)\b")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
@@ -92,10 +94,16 @@ def _has_device(container: Any) -> bool:
 
 
 def _does_nothing(command: str) -> bool:
-    parts = [_STARTS.sub("", part.strip(), count=1) for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", command)]
+    parts = [_bare(_STARTS.sub("", part.strip(), count=1)) for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", command)]
     said = [part for part in parts if part]
     waits = [_STANDS.fullmatch(part) is not None for part in said]
     return any(waits) and all(wait or _NO_WORK.fullmatch(part) for part, wait in zip(said, waits, strict=True))
+
+
+def _bare(part: str) -> str:
+    """Without the brackets of a group of commands."""
+    part = part.lstrip("({ ").rstrip("} ")
+    return part if "(" in part else part.rstrip(") ")
 
 
 def only_pauses(pod: Any) -> bool:

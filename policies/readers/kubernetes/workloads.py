@@ -105,7 +105,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
-        always=0 if is_suspended(declared) else _always(kind, declared.properties.get("spec"), pod),
+        always=_always(declared, kind, pod),
         keeps_room=keeps_room(pod),
         priority_class=known_text(at(pod, "priorityClassName")),
         pod_labels=known_texts(at(template, "labels")),
@@ -122,6 +122,10 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         yield from plugin_of_pod(pod)
 
 
+_SUSPENDED: Final = ("CronJob", "Job")
+"""Kinds of Kubernetes itself that have ``suspend``."""
+
+
 def is_suspended(declared: Declared) -> bool:
     """Whether it has no pods until somebody resumes it; a Job with a queue waits for Kueue, which does.
 
@@ -131,7 +135,10 @@ def is_suspended(declared: Declared) -> bool:
     return flag(at(declared.properties, "spec", "suspend")) is True and queue is None
 
 
-def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
+def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
+    spec = declared.properties.get("spec")
+    if kind in _SUSPENDED and is_suspended(declared):
+        return 0
     if kind in _REPLICATED:
         return amount(at(spec, "replicas"), 1)
     if parts.never_ends(pod) and (parts.only_pauses(pod) or at(spec, "activeDeadlineSeconds") is None):
@@ -146,7 +153,8 @@ def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
 def keeps_room(pod: Any, *, for_others: bool = False) -> Maybe[bool]:
     """Whether the pod does nothing but keep room: it makes way for others, has the image ``pause``, or only waits;
     ``for_others``: unless it may wait for the pods that its job runs beside it."""
-    waits = parts.only_pauses(pod) or (not for_others and parts.only_waits(pod))
+    ends = for_others or at(pod, "activeDeadlineSeconds") is not None
+    waits = parts.only_pauses(pod) or (not ends and parts.only_waits(pod))
     return either((waits, makes_way(at(pod, "priority"))))
 
 
