@@ -15,6 +15,7 @@ from typing import Any, Final
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
+from facts.catalog.model import Machine
 from facts.concepts.declared import NodeGroup, NotEvaluated, UnknownReason, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, quantity
 from facts.concepts.parts import Gpus, Nodes, Scaling
@@ -75,9 +76,10 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
     resource, sizes = _offered(template, requirements)
-    gpus, most = _bounds(sizes, limits, resource)
     types, beside = _machine_types(template, requirements), _beside(template, requirements, resource)
     types = tuple(each for each in types if all(each not in others for _, others, _ in beside))
+    allowed = _gpu_limit(limits, resource, _known(_seller(template), types))
+    gpus, most = _bounds(sizes, limits, allowed)
     if sizes == ():
         types = types or _named_types(template, requirements)
         most = _most_without_gpus(limits, _seller(template), types)
@@ -109,7 +111,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         idle=idle_of_karpenter(spec, metadata),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
-        limited_by_gpus=sizes != () and isinstance(_gpu_limit(limits, resource), int),
+        limited_by_gpus=sizes != () and isinstance(allowed, int),
         limited_vcpus=_all_vcpus(limits, types) if sizes == () else None,
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"), gpus)
@@ -119,7 +121,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     yield pool
     for other, names, counts in beside if fixed is None else ():
         # Limits of one resource do not limit machines with the other.
-        gpus, most = _bounds(counts, limits, other)
+        allowed = _gpu_limit(limits, other, _known(_seller(template), names))
+        gpus, most = _bounds(counts, limits, allowed)
         yield replace(
             pool,
             name=f"{pool.name} (machines with {other})",
@@ -127,7 +130,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             scaling=replace(pool.scaling, max_nodes=most),
             nodes=replace(pool.nodes, machine_types=names),
             sold_by=_seller(template),
-            limited_by_gpus=isinstance(_gpu_limit(limits, other), int),
+            limited_by_gpus=isinstance(allowed, int),
             unknown_reasons=_limit_unknown_reasons(limits, other),
         )
     if sizes != () and fixed is None and (others := _other_machines(template, requirements)):
@@ -434,9 +437,10 @@ def _azure_names(requirements: Sequence[Any]) -> list[str]:
     return [*_selected(requirements, "sku-name"), *_selected(requirements, TYPE)]
 
 
-def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[Maybe[int], Maybe[int | None]]:
-    """GPUs of the largest node that the limits leave room for, and how many such nodes they allow."""
-    allowed = _gpu_limit(limits, resource)
+def _bounds(
+    sizes: Maybe[tuple[int, ...]], limits: Any, allowed: Maybe[int | None]
+) -> tuple[Maybe[int], Maybe[int | None]]:
+    """GPUs of the largest node that the limits leave room for, and how many such nodes they allow; ``allowed`` GPUs."""
     if sizes is UNKNOWN:
         return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed
     if not sizes or allowed == 0:
@@ -451,12 +455,18 @@ def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any, resource: str) -> tuple[
     return fitting[-1], allowed // fitting[-1] if not isinstance(nodes, int) else min(nodes, allowed // fitting[-1])
 
 
+def _known(seller: str | None, types: Sequence[Any]) -> Sequence[Machine]:
+    """The machines of a pool; none unless all are known."""
+    machines = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else {}
+    named = [machine for each in types if isinstance(each, str) and (machine := machines.get(each))]
+    return named if len(named) == len(types) else ()
+
+
 def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) -> Maybe[int | None]:
     """How many nodes the limits allow, all of which hold: their own limit, and as many of the smallest type as the
     vCPUs and the memory suffice for."""
-    known = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else None
-    named = [machine for type in types if known and isinstance(type, str) and (machine := known.get(type))]
-    all_known = bool(named) and len(named) == len(types)
+    named = _known(seller, types)
+    all_known = bool(named)
     nodes, vcpus, memory = whole(at(limits, "nodes")), _vcpus(limits), _limit(limits, "memory")
     bounds: list[Maybe[int | None]] = [nodes]
     if nodes is None or all_known:
@@ -480,16 +490,31 @@ def _all_vcpus(limits: Any, types: Sequence[Any]) -> int | None:
     return None if vcpus is None or vcpus is UNKNOWN else int(vcpus)
 
 
-def _gpu_limit(limits: Any, resource: str) -> Maybe[int | None]:
+def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe[int | None]:
     """Most GPUs that the limits allow, all of which hold: their own limit, and as many as the vCPUs and the memory
-    suffice for; ``None``: no limit."""
+    suffice for, on the pool's ``machines`` or, where these are not known, on any; ``None``: no limit."""
     own = whole(at(limits, resource))
     if own is UNKNOWN:
         return UNKNOWN
-    bounds = [(_vcpus(limits), _MIN_VCPUS_PER_GPU), (_limit(limits, "memory"), _MIN_BYTES_PER_GPU)]
-    known = [int(most // each) for most, each in bounds if most is not None and most is not UNKNOWN]
+    with_gpus = [machine for machine in machines if machine.gpus]
+    sizes = [(machine.gpus, machine.vcpus, int(machine.memory_gib * 2**30 * _KEPT)) for machine in with_gpus]
+    sizes = sizes if len(sizes) == len(machines) and sizes else [(1, _MIN_VCPUS_PER_GPU, _MIN_BYTES_PER_GPU)]
+    bounds = [(_vcpus(limits), 1), (_limit(limits, "memory"), 2)]
+    known = [
+        _most_gpus(most, [(size[0], size[part]) for size in sizes])
+        for most, part in bounds
+        if isinstance(most, Decimal)
+    ]
     known += [] if own is None else [own]
     return min(known) if known else UNKNOWN if UNKNOWN in (most for most, _ in bounds) else None
+
+
+def _most_gpus(most: Decimal, sizes: Sequence[tuple[int, int]]) -> int:
+    """GPUs of machines, each with its GPUs and what it takes of ``most``: whole machines of one type, else of the
+    densest as many GPUs as it is enough for."""
+    if len(sizes) == 1:
+        return int(most // sizes[0][1]) * sizes[0][0]
+    return max(int(most * gpus // taken) for gpus, taken in sizes)
 
 
 def _vcpus(limits: Any) -> Maybe[Decimal | None]:

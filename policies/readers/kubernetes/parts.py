@@ -42,9 +42,10 @@ _STANDS: Final = re.compile(
 # Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
     r"(?:trap|echo|set|cd|mkdir|export|exit)\b[^|`$]*|date|true|:|nvidia-smi|do|done|#.*|for \w+ in [^|`]*"
-    r"|(?:while|until) (?:true|True|false|:|\d+|\[ [^|`$]*\]|test [^|`$]*|sleep [\w.]+)|(?:import|from) [\w ,.]*"
+    r"|(?:while|until) (?:true|True|false|:|\d+|\[ \d+ \]|sleep [\w.]+):?|(?:import|from) [\w ,.]*"
 )
-_AGAIN: Final = re.compile(r"\b(?:while|until|for|watch|setInterval|dmon|pmon|pause|tail -[fF]|kill -STOP)\b")
+_AGAIN: Final = re.compile(r"\b(?:while|until|watch|setInterval|dmon(?! -c)|pmon(?! -c)|pause|tail -[fF]|kill -STOP)\b")
+_ENDS: Final = re.compile(r"\btimeout (?:-\S+ )*\d")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
 _ALL_THERE: Final = "100%"
@@ -71,7 +72,11 @@ def never_ends(pod: Any) -> bool:
     if only_pauses(pod):
         return True
     commands = _commands(pod)
-    waits = any(_WAITS.search(each) or (_does_nothing(each) and _AGAIN.search(each)) for each in commands)
+    waits = any(
+        _WAITS.search(each) or (_does_nothing(each) and _AGAIN.search(each))
+        for each in commands
+        if not _ENDS.search(each)
+    )
     return waits and at(pod, "activeDeadlineSeconds") is None
 
 
@@ -94,7 +99,10 @@ def _has_device(container: Any) -> bool:
 
 
 def _does_nothing(command: str) -> bool:
-    parts = [_bare(_STARTS.sub("", part.strip(), count=1)) for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", command)]
+    parts = [
+        _bare(_STARTS.sub("", part.strip(), count=1))
+        for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", re.sub(r"(?<!-c)\s#.*", "", command))
+    ]
     said = [part for part in parts if part]
     waits = [_STANDS.fullmatch(part) is not None for part in said]
     return any(waits) and all(wait or _NO_WORK.fullmatch(part) for part, wait in zip(said, waits, strict=True))
