@@ -25,6 +25,7 @@ from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import alike, can_get, labels_of, unknown_labels, unknown_selection
+from policies.rules.sharing import as_advertised
 
 _SIZES = {"max_nodes", "initial_nodes"}
 
@@ -357,8 +358,8 @@ def _of_unknown_maximum(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[i
 
 @dataclass
 class _Room:
-    """Groups that no workload tells apart: the GPUs of their running nodes that no permanent pod holds, and how many
-    more nodes they may have (``None``: any number)."""
+    """Groups that no workload tells apart: the GPUs (or shares of GPUs) of their running nodes that no permanent
+    pod holds, and how many more nodes they may have (``None``: any number)."""
 
     group: NodeGroup
     free: int
@@ -366,12 +367,12 @@ class _Room:
 
     def pods(self, gpus: int) -> int:
         """How many pods with this many GPUs one node takes, at least one of them."""
-        each = self.group.gpus.per_node
+        each = self.group.gpus.allocatable
         return max(each // gpus, 1) if isinstance(each, int) else 1
 
     def nodes(self, gpus: int, pods: int) -> tuple[int, int]:
         """How many nodes more these pods need, as far as there may be more, and how many of the pods these take."""
-        each = self.group.gpus.per_node
+        each = self.group.gpus.allocatable
         if self.group.kind == "auto-provisioned" and isinstance(each, int) and each:
             return -(-pods * gpus // each), pods
         needed = -(-pods // self.pods(gpus))
@@ -381,6 +382,7 @@ class _Room:
 
 def _permanent_workloads(stack: Stack) -> list[_Cost]:
     """Permanent GPU workloads, and the hourly cost of the nodes that these keep up beyond those that always are."""
+    stack = as_advertised(stack)
     rooms = [_room(groups) for groups in alike(stack)] + [_Room(group, 0, None) for group in stack.elsewhere]
     pools = (*stack.groups, *stack.elsewhere)
     costs: list[_Cost] = []
@@ -454,9 +456,9 @@ def _room(groups: list[NodeGroup]) -> _Room:
 
 def _gpus_always_up(group: NodeGroup) -> int:
     nodes = group.scaling.min_nodes if group.scaling.autoscaled is True else group.initial_nodes
-    if group.kind == "machine" or group.gpus.per_node is UNKNOWN or nodes is UNKNOWN:
+    if group.kind == "machine" or group.gpus.allocatable is UNKNOWN or nodes is UNKNOWN:
         return 0
-    return group.gpus.per_node * nodes
+    return group.gpus.allocatable * nodes
 
 
 @rule(

@@ -25,6 +25,7 @@ from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
 from policies.rules.scheduling import can_get, distinct
+from policies.rules.sharing import as_advertised
 
 
 @rule(
@@ -158,7 +159,7 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
 def placeholders(stack: Stack) -> Iterator[Violation]:
     """No GPUs for pods of negative priority, with the image ``pause`` or whose command only waits, as it is commonly
     written (``sleep infinity``), or for buffers."""
-    stack = distinct(stack)
+    stack = distinct(as_advertised(stack))
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
@@ -208,7 +209,7 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
 )
 def held_for_ever(stack: Stack) -> Iterator[Violation]:
     """Reports workloads that hold GPUs whether or not there is work, with their price."""
-    stack = distinct(stack)
+    stack = distinct(as_advertised(stack))
     for workload in stack.workloads:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
@@ -219,17 +220,16 @@ def held_for_ever(stack: Stack) -> Iterator[Violation]:
         ):
             if count == 0 and (times := _largest([0, *pods])) is not UNKNOWN and times > 0:
                 gpus = times * workload.gpus
-                message = (
-                    f"{workload.title} holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}, whether there "
-                )
-                yield held_for_ever.violation(f"{message}is work or not, {when}.", workload.resource)
+                message = f"{workload.title} holds {_gpus(workload, gpus, stack)}{_price(workload, gpus, stack)}, "
+                message += f"whether there is work or not, {when}."
+                yield held_for_ever.violation(message, workload.resource)
         if count == 0 or _keeps_room(workload, stack) is True:
             continue
         if count is UNKNOWN:
             yield held_for_ever.unknown(workload.title, "how many of its pods always run", workload.resource)
             continue
         gpus = count * workload.gpus
-        holds = f"always holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}"
+        holds = f"always holds {_gpus(workload, gpus, stack)}{_price(workload, gpus, stack)}"
         yield held_for_ever.violation(f"{workload.title} {holds}: its nodes are never removed.", workload.resource)
 
 
@@ -306,9 +306,7 @@ def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> Maybe[float | No
     """Hourly cost of that many GPUs on the cheapest group that the workload's pods can get: 0 if none of this program's
     takes them or it is of own machines, ``None`` if no price of one is known or another program or the cloud makes the
     nodes, and ``UNKNOWN`` until the update shows one."""
-    each = workload.gpus if isinstance(workload.gpus, int) else 1
-    pools = (*stack.groups, *stack.elsewhere)
-    groups = [group for group in pools if group.kind != "machine" and can_get(workload, group, each) is not False]
+    pools, groups = (*stack.groups, *stack.elsewhere), _places(workload, stack)
     if not groups and not any(map(has_gpus, pools)):
         return None
     prices = [_usd_per_gpu(group) for group in groups]
@@ -318,13 +316,26 @@ def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> Maybe[float | No
     return UNKNOWN if UNKNOWN in prices else None
 
 
+def _places(workload: Workload, stack: Stack) -> list[NodeGroup]:
+    """The groups that the workload's pods can get."""
+    each = workload.gpus if isinstance(workload.gpus, int) else 1
+    pools = (*stack.groups, *stack.elsewhere)
+    return [group for group in pools if group.kind != "machine" and can_get(workload, group, each) is not False]
+
+
+def _gpus(workload: Workload, gpus: int, stack: Stack) -> str:
+    """That many GPUs in words; of some that are shared, the least that the pods hold."""
+    shares = max((group.gpus.shares for group in _places(workload, stack)), default=1)
+    return counted(gpus, "GPU") if shares == 1 else f"{counted(gpus, 'share')} of {counted(-(-gpus // shares), 'GPU')}"
+
+
 def _price(workload: Workload, gpus: int, stack: Stack) -> str:
     usd = usd_of_gpus(workload, gpus, stack)
     return f", at least ${usd:.2f} an hour" if isinstance(usd, float) and usd else ""
 
 
 def _usd_per_gpu(group: NodeGroup) -> Maybe[float | None]:
-    price, each = group.nodes.dearest_hourly_usd, group.gpus.per_node
+    price, each = group.nodes.dearest_hourly_usd, group.gpus.allocatable
     if price is UNKNOWN or each is UNKNOWN:
         return UNKNOWN
     if price is None or each == 0:

@@ -44,6 +44,7 @@ def alike(stack: Stack) -> list[list[NodeGroup]]:
             group.kind,
             group.gpus.resource,
             group.gpus.per_node,
+            group.gpus.shares,
             size,
             group.scaling.autoscaled,
             group.nodes.dearest_hourly_usd,

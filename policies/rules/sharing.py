@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from facts.concepts.declared import GpuClaim, GpuSharing, NodeGroup, Stack, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.parts import SharedGpu
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
@@ -86,6 +88,24 @@ def claims_scale(stack: Stack) -> Iterator[Violation]:
                 f"{claim.what} claims devices of {claim.device_class}; no empty pool grows for that, such as {names}."
             )
             yield claims_scale.violation(message, claim.resource)
+
+
+def as_advertised(stack: Stack) -> Stack:
+    """The stack with GPUs that are shared as often as its device plugins say, where it has their configuration.
+
+    That a plugin says more than the autoscaler knows is for ``gpu-sharing-visible``.
+    """
+    groups = list(stack.groups)
+    with_gpus = [group for group in groups if has_gpus(group) and group.gpus.of_nvidia and group.kind != "machine"]
+    for sharing in stack.sharing:
+        meant = [] if sharing.replicas is UNKNOWN else _groups_of(sharing, with_gpus, stack)
+        for place, group in enumerate(groups):
+            if sharing.replicas is not UNKNOWN and any(
+                each.resource == group.resource and each.name == group.name for each in meant
+            ):
+                shared = SharedGpu(clients_per_gpu=max(sharing.replicas, group.gpus.shares, 1))
+                groups[place] = replace(group, gpus=replace(group.gpus, time_sharing=shared))
+    return replace(stack, groups=tuple(groups))
 
 
 def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:

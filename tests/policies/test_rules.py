@@ -28,7 +28,7 @@ from facts.concepts.declared import (
     Workload,
 )
 from facts.concepts.kubernetes import Taint, Toleration
-from facts.concepts.parts import Gpus, Nodes, Scaling
+from facts.concepts.parts import Gpus, Nodes, Scaling, SharedGpu
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.table import BY_ID
 
@@ -823,6 +823,11 @@ CASES = {
             [L4, SERVICE],
             "costs $3.00 an hour, over the limit of $2.99; highest: Deployment research/serve $3.00",
             limits={"maxIdleUsd": 2.99},
+        ),
+        Case(
+            "gpu-held-for-ever",
+            [replace(L4, gpus=Gpus(per_node=1, time_sharing=SharedGpu(clients_per_gpu=4))), replace(SERVICE, always=3)],
+            "always holds 3 shares of 1 GPU, at least $1.12 an hour",
         ),
         # What holds none for certain.
         Case("idle-cost-ceiling", [L4, JOB], "allowed", limits={"maxIdleUsd": 0}),

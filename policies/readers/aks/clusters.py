@@ -14,7 +14,7 @@ from facts.catalog.gpu_machines import most_gpus, resource_of_machines
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
-from facts.concepts.parts import Gpus, Nodes, Scaling
+from facts.concepts.parts import MIG_SLICES, Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
@@ -365,7 +365,7 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
     return replace(
         common,
         name=name,
-        gpus=replace(common.gpus, per_node=gpus),
+        gpus=replace(common.gpus, per_node=gpus, mig=_slice(pool.get("gpuInstanceProfile"))),
         scaling=replace(
             common.scaling,
             autoscaled=flag(pool.get("enableAutoScaling")),
@@ -390,6 +390,12 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=reasons_for(CLOUD, gpus, size),
     )
+
+
+def _slice(profile: Any) -> str | None:
+    """``MIG1g`` to ``MIG7g``: https://learn.microsoft.com/azure/aks/gpu-multi-instance."""
+    name = str(profile).lower().removeprefix("mig")
+    return name if name in MIG_SLICES else None
 
 
 def _verified_boot(pool: Mapping[str, Any], size: Maybe[str | None], gpus: Maybe[int]) -> Maybe[bool]:

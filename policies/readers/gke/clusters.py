@@ -15,7 +15,7 @@ from facts.catalog.carbon import carbon
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, Exposure, NodeGroup, NotEvaluated, UnknownReason, capacity_type
 from facts.concepts.kubernetes import RESOURCES, Taint
-from facts.concepts.parts import Gpus, Nodes, Scaling
+from facts.concepts.parts import Gpus, Nodes, Scaling, SharedGpu
 from facts.concepts.pool import CLASS_LABEL, GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -35,7 +35,7 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_price, whole_machine_gpus
+from policies.readers.gke.facts import CLOUD, chip_labels, chip_of, node_price, partitions, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, Additions, entry_of, taints_of
 from policies.readers.unknown_reasons import reasons_for
@@ -346,7 +346,7 @@ def _group(
     return NodeGroup(
         name=name,
         cloud=CLOUD,
-        gpus=Gpus(per_node=gpus),
+        gpus=Gpus(per_node=gpus, time_sharing=_shared(config)),
         scaling=Scaling(
             autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
             min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
@@ -426,6 +426,24 @@ def gpus_of(config: Any) -> Maybe[int]:
         return UNKNOWN
     attached = sum(count for count in counts if count is not UNKNOWN)
     return attached or whole_machine_gpus(text(at(config, "machineType")))
+
+
+_MOST_CLIENTS: Final = 48  # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
+
+
+def _shared(config: Any) -> SharedGpu | None:
+    """How many pods one GPU serves: its partitions, and the clients of each, which may share a partition, too.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/AcceleratorConfig
+    """
+    entries = items(at(config, "guestAccelerators"))
+    entry = entries[0] if len(entries) == 1 else None
+    pods = partitions(text(at(entry, "type")), text(at(entry, "gpuPartitionSize")))
+    sharing = at(entry, "gpuSharingConfig")
+    clients = whole(at(sharing, "maxSharedClientsPerGpu"))
+    if at(sharing, "gpuSharingStrategy") in ("TIME_SHARING", "MPS") and isinstance(clients, int):
+        pods *= clients if 1 <= clients <= _MOST_CLIENTS else 1
+    return SharedGpu(clients_per_gpu=pods) if pods > 1 else None
 
 
 def _labels(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from facts import catalog
 from facts.catalog.gpu_machines import most_gpus
 from facts.catalog.model import Price
+from facts.concepts.parts import Gpus
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
 
 CLOUD: Final = "gke"
@@ -40,6 +41,24 @@ def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     named = _GPUS_IN_NAME.search(machine_type)
     family = machine_type.partition("-")[0]
     return int(named.group(1)) if named else most_gpus(CLOUD, lambda name: name.partition("-")[0] == family)
+
+
+_WITH_MORE_MEMORY: Final = 4
+
+
+def partitions(accelerator: Maybe[str | None], size: Maybe[str | None]) -> int:
+    """How many partitions of this ``size`` one GPU has; 1 for a GPU without, or where either is not known.
+
+    Partitions with one compute slice and twice the memory (``1g.20gb`` of 80) are as many as the memory suffices for:
+    https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html
+    """
+    for gpu, known in catalog.of(CLOUD).machines.accelerators.items():
+        if known.name == accelerator and isinstance(size, str):
+            compute = size.partition(".")[0]
+            if known.partitions.get(compute) == size:
+                return Gpus(type=gpu, mig=compute).shares
+            return _WITH_MORE_MEMORY if re.fullmatch(r"1g\.\d+gb", size) else 1
+    return 1
 
 
 def chip_of(machine_type: Maybe[str | None]) -> str | None:
