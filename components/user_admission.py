@@ -14,6 +14,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,11 @@ _ALL_OR_GPUS: Final = ("", *RESOURCES.values())
 """Keys of tolerations by which a pod gets access to GPU nodes; without a key it tolerates all taints."""
 _JOB_OF_A_SET: Final = "jobset.sigs.k8s.io/job-key"
 """A label of the pods of JobSets."""
+_DOMAINS: Final = (
+    "(^|[/.-])(host|hostname|rack|block|subblock|layer|slice|pool|nodepool|agentpool|nodegroup)(-[0-9]+)?$"
+)
+"""Labels of nodes by which a JobSet may have some alone. Labels of all nodes in a cluster, a region or a zone are none
+of these: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -85,6 +91,7 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str], share: str | None
         high=json.dumps(high),
         high_class=PRIORITY_CLASSES["high"],
         jobs=_JOB_OF_A_SET,
+        domains=_DOMAINS,
         share=share or "",
         taints=json.dumps(_ALL_OR_GPUS),
         apart=json.dumps([name for names in COUNTED_APART.values() for name in names]),
@@ -157,7 +164,8 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: st
     elif name == PRIORITY_CLASSES["high"] and not may_be_high:
         yield f"has priorityClassName {name}, and no team with that priority has the namespace"
     terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
-    if any(_reaches_others(term, own["namespace"]) for term in terms):
+    labels = (own if kind == "Pod" else (template or {}).get("metadata") or {}).get("labels") or {}
+    if any(_reaches_others(term, own["namespace"], labels.get(_JOB_OF_A_SET)) for term in terms):
         yield "keeps pods of other namespaces off its nodes"
     volumes = pod.get("volumes") or () if share is not None else ()
     if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in volumes):
@@ -181,10 +189,13 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: st
             yield f"tolerates {resource} without a request for it"
 
 
-def _reaches_others(term: Mapping[str, Any], namespace: str) -> bool:
-    """Whether a term of a pod's anti-affinity keeps pods of other namespaces away, but those of JobSets."""
+def _reaches_others(term: Mapping[str, Any], namespace: str, job: str | None) -> bool:
+    """Whether a term of a pod's anti-affinity keeps pods of other namespaces away, but those of other JobSets than that
+    of its own ``job``."""
     expressions = (term.get("labelSelector") or {}).get("matchExpressions") or ()
-    of_sets = any((each["key"], each["operator"]) == (_JOB_OF_A_SET, "Exists") for each in expressions)
+    asked = [(each["operator"], each.get("values")) for each in expressions if each["key"] == _JOB_OF_A_SET]
+    of_sets = any(operator == "Exists" for operator, _ in asked) and job is not None and ("NotIn", [job]) in asked
+    of_sets = of_sets and re.search(_DOMAINS, term["topologyKey"]) is not None
     others = {*(term.get("namespaces") or ())} - {namespace}
     return not of_sets and (bool(others) or term.get("namespaceSelector") is not None)
 

@@ -94,6 +94,19 @@ def apart(when: str = "required", kind: str = "podAntiAffinity", **term: Any) ->
     return with_spec(affinity={kind: {f"{when}DuringSchedulingIgnoredDuringExecution": [term]}})
 
 
+OTHER_JOBSETS = [
+    {"key": "jobset.sigs.k8s.io/job-key", "operator": "Exists"},
+    {"key": "jobset.sigs.k8s.io/job-key", "operator": "NotIn", "values": ["one"]},
+]
+
+
+def of_a_job_set(key: str, job: str | None = "one") -> dict[str, Any]:
+    """A pod as JobSet's webhook writes it: of the job set's job ``job``, alone on nodes with one value of ``key``."""
+    made = apart(namespaceSelector={}, topologyKey=key, labelSelector={"matchExpressions": OTHER_JOBSETS})
+    labels = {} if job is None else {"jobset.sigs.k8s.io/job-key": job}
+    return {**made, "metadata": {**made["metadata"], "labels": labels}}
+
+
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 TPU = {"key": "google.com/tpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
 NFS = {"name": "s", "nfs": {"server": "10.0.0.2", "path": "/shared"}}
@@ -101,10 +114,6 @@ FILESTORE = {"name": "s", "csi": {"driver": "filestore.csi.storage.gke.io"}}
 CLAIMED_VOLUME = {"name": "s", "persistentVolumeClaim": {"claimName": "shared"}}
 BUCKET = {"name": "s", "csi": {"driver": "gcsfuse.csi.storage.gke.io"}}
 AZURE_FILES = {"name": "s", "csi": {"driver": "file.csi.azure.com"}}
-OTHER_JOBSETS = [
-    {"key": "jobset.sigs.k8s.io/job-key", "operator": "Exists"},
-    {"key": "jobset.sigs.k8s.io/job-key", "operator": "NotIn", "values": ["one"]},
-]
 NEURON = {"key": "aws.amazon.com/neuron", "operator": "Exists"}
 ALL = {"operator": "Exists"}
 NO_GPU = {"nvidia.com/gpu": "0"}
@@ -133,6 +142,19 @@ REFUSED = {
     "the shared volume without its claim": with_spec(volumes=[FILESTORE]),
     "no other pods anywhere": apart(namespaceSelector={}),
     "no pods but one's own JobSet": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS[1:]}),
+    "no JobSets, by a pod of none": of_a_job_set("kubernetes.io/hostname", None),
+    "no JobSets, its own among them": of_a_job_set("kubernetes.io/hostname", "two"),
+    "no other JobSets on any node": of_a_job_set("kubernetes.io/os"),
+    "no other JobSets in a zone": of_a_job_set("topology.kubernetes.io/zone"),
+    "no other JobSets in a cluster of a cloud": of_a_job_set("kubernetes.azure.com/cluster"),
+    "no JobSets at all": {
+        **of_a_job_set("kubernetes.io/hostname"),
+        "spec": apart(
+            namespaceSelector={},
+            topologyKey="kubernetes.io/hostname",
+            labelSelector={"matchExpressions": OTHER_JOBSETS[:1]},
+        )["spec"],
+    },
     "no other pods of a namespace": apart(namespaces=["research"]),
     "cores beside a chip": with_spec(
         **with_limit(**{"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}), tolerations=[NEURON]
@@ -171,7 +193,9 @@ ADMITTED = {
     "a bucket": with_spec(volumes=[BUCKET]),
     "no other pods of its own": apart(),
     "rather no other pods": apart("preferred", namespaceSelector={}),
-    "no other JobSets": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS}),
+    "no other JobSets on its node": of_a_job_set("kubernetes.io/hostname"),
+    "no other JobSets in its pool": of_a_job_set("cloud.google.com/gke-nodepool"),
+    "no other JobSets in its rack": of_a_job_set("topology.k8s.aws/network-node-layer-3"),
     "near other pods": apart(kind="podAffinity", namespaceSelector={}),
     "a Job with a GPU": workload("Job", with_spec(1, tolerations=[GPU])),
 }
