@@ -185,6 +185,8 @@ class Workload(Item):
     """Its pods that are there whether or not there is work: a Deployment's replicas, none of a Job."""
     keeps_room: Maybe[bool] = False
     """Whether its pods do nothing but keep room for others, which they make way for."""
+    apart: bool = False
+    """Whether no two of its pods can be on one node."""
     priority_class: str | None = None
     pod_labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
     safe_to_evict: Maybe[bool | None] = None

@@ -359,25 +359,28 @@ def _of_unknown_maximum(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[i
 @dataclass
 class _Room:
     """Groups that no workload tells apart: the GPUs (or shares of GPUs) of their running nodes that no permanent
-    pod holds, and how many more nodes they may have (``None``: any number)."""
+    pod holds, how many these nodes are, and how many more they may have (``None``: any number)."""
 
     group: NodeGroup
     free: int
     more: int | None
+    running: int = 0
 
     def pods(self, gpus: int) -> int:
         """How many pods with this many GPUs one node takes, at least one of them."""
         each = self.group.gpus.allocatable
         return max(each // gpus, 1) if isinstance(each, int) else 1
 
-    def nodes(self, gpus: int, pods: int) -> tuple[int, int]:
-        """How many nodes more these pods need, as far as there may be more, and how many of the pods these take."""
+    def nodes(self, gpus: int, pods: int, apart: bool) -> tuple[int, int]:
+        """How many nodes more these pods need, as far as there may be more, and how many of the pods these take;
+        ``apart``: each of the pods needs its own."""
         each = self.group.gpus.allocatable
         if self.group.kind == "auto-provisioned" and isinstance(each, int) and each:
             return -(-pods * gpus // each), pods
-        needed = -(-pods // self.pods(gpus))
+        on_one = 1 if apart else self.pods(gpus)
+        needed = -(-pods // on_one)
         nodes = needed if self.more is None else min(needed, self.more)
-        return nodes, min(pods, nodes * self.pods(gpus))
+        return nodes, min(pods, nodes * on_one)
 
 
 def _permanent_workloads(stack: Stack) -> list[_Cost]:
@@ -400,10 +403,11 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
             if each.group.kind != "machine" and can_get(workload, each.group, workload.gpus) is not False
         ]
         asking.append((workload, workload.gpus, pods, fits))
-    # Those that may run on few groups come first: they leave what is free on others to others.
-    for workload, gpus, pods, fits in sorted(asking, key=lambda each: len(each[3])):
+    # Those that may run on few groups come first: they leave what is free on others to others. Then
+    # those that need a node each, whose GPUs beside them others may have.
+    for workload, gpus, pods, fits in sorted(asking, key=lambda each: (len(each[3]), not each[0].apart)):
         for room in fits:
-            held = min(pods, room.free // gpus)
+            held = min(pods, room.free // gpus, room.running if workload.apart else pods)
             room.free, pods = room.free - held * gpus, pods - held
         if not pods:
             continue
@@ -423,14 +427,17 @@ def _held(workload: Workload, gpus: int, pods: int, fits: list[_Room]) -> _Cost:
         return _Cost(_called(workload), UNKNOWN if UNKNOWN in prices else None, priced_by=_priced_by(fits[0].group))
     usd = 0.0
     while pods:
-        ways = [(room, price, *room.nodes(gpus, pods)) for room, price in priced]
+        ways = [(room, price, *room.nodes(gpus, pods, workload.apart)) for room, price in priced]
         if not any(taken for *_, taken in ways):
-            ways = [(room, price, *replace(room, more=None).nodes(gpus, pods)) for room, price in priced]
+            ways = [
+                (room, price, *replace(room, more=None).nodes(gpus, pods, workload.apart)) for room, price in priced
+            ]
         room, price, nodes, taken = min(
             (each for each in ways if each[3]), key=lambda each: each[1] * each[2] / each[3]
         )
         usd, pods = usd + price * nodes, pods - taken
         room.free += (nodes * room.pods(gpus) - taken) * gpus if room.group.kind != "auto-provisioned" else 0
+        room.running += nodes
         room.more = None if room.more is None else max(room.more - nodes, 0)
     return _Cost(_called(workload), usd)
 
@@ -446,16 +453,21 @@ def _called(workload: Workload) -> str:
 
 def _room(groups: list[NodeGroup]) -> _Room:
     free, more = sum(map(_gpus_always_up, groups)), 0
+    running = sum(nodes for group in groups if isinstance(nodes := _nodes_always_up(group), int))
     for group in groups:
         most, least = _most_nodes(group), _least_nodes(group)
         if not isinstance(most, int) or not isinstance(least, int):
-            return _Room(groups[0], free, None)
+            return _Room(groups[0], free, None, running)
         more += max(most - least, 0)
-    return _Room(groups[0], free, more)
+    return _Room(groups[0], free, more, running)
+
+
+def _nodes_always_up(group: NodeGroup) -> Maybe[int]:
+    return group.scaling.min_nodes if group.scaling.autoscaled is True else group.initial_nodes
 
 
 def _gpus_always_up(group: NodeGroup) -> int:
-    nodes = group.scaling.min_nodes if group.scaling.autoscaled is True else group.initial_nodes
+    nodes = _nodes_always_up(group)
     if group.kind == "machine" or group.gpus.allocatable is UNKNOWN or nodes is UNKNOWN:
         return 0
     return group.gpus.allocatable * nodes

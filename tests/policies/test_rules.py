@@ -175,6 +175,7 @@ L4 = NodeGroup(
     scaling=Scaling(max_nodes=4),
     nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=(GPU_TAINT,), dearest_hourly_usd=1.5),
 )
+TWO_NODES = replace(L4, gpus=Gpus(per_node=4), scaling=Scaling(min_nodes=2, max_nodes=8))
 H100 = replace(L4, name="h100", nodes=replace(L4.nodes, dearest_hourly_usd=10.0))
 JOB = Workload(name="train", namespace="research", kind="Job", gpus=1, tolerations=(TOLERATES_GPU,))
 SERVICE = replace(JOB, kind="Deployment", name="serve", always=2)
@@ -828,6 +829,16 @@ CASES = {
             "gpu-held-for-ever",
             [replace(L4, gpus=Gpus(per_node=1, time_sharing=SharedGpu(clients_per_gpu=4))), replace(SERVICE, always=3)],
             "always holds 3 shares of 1 GPU, at least $1.12 an hour",
+        ),
+        # Pods on different nodes have those that are always up, and the GPUs beside them are others'.
+        *(
+            Case("idle-cost-ceiling", [TWO_NODES, *pods], answer, limits={"maxIdleUsd": 3})
+            for pods, answer in (
+                ([replace(SERVICE, apart=True)], "allowed"),
+                ([replace(SERVICE, apart=True), replace(SERVICE, name="more", always=6)], "allowed"),
+                ([replace(SERVICE, always=3)], "allowed"),
+                ([replace(SERVICE, apart=True, always=3)], "costs $4.50 an hour"),
+            )
         ),
         # What holds none for certain.
         Case("idle-cost-ceiling", [L4, JOB], "allowed", limits={"maxIdleUsd": 0}),

@@ -18,7 +18,7 @@ from facts.concepts.declared import NotEvaluated, PodScaler, UnknownReason, Work
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
 from policies.readers.kubernetes.chart_values import asks, placed
-from policies.readers.kubernetes.parts import never_ends
+from policies.readers.kubernetes.parts import each_on_a_node, never_ends
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -460,6 +460,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             node_selector=texts(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
+            apart=each_on_a_node(placement, {}) if pod_at.whole else False,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=keeps_room(
                 placement if pod_at.whole else {"containers": [pod_at.pod]},

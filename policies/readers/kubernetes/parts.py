@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
 from facts.concepts.kubernetes import SAFE_TO_EVICT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, known_texts, mapping, text, whole
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:
@@ -124,6 +124,57 @@ def config_maps(pod: Any) -> tuple[str, ...]:
     """The ConfigMaps that the pod mounts, as far as their names are known."""
     names = [at(volume, "configMap", "name") for volume in items(at(pod, "volumes"))]
     return tuple(name for name in names if isinstance(name, str))
+
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def each_on_a_node(pod: Any, labels: Mapping[str, Any]) -> bool:
+    """Whether no two pods like this one, with these ``labels``, can be on one node: each has the same port of its node,
+    keeps such pods off it, or may be one more than on the node with the fewest, which some node without GPUs is.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity,
+    https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/
+    """
+    ports = [port for container in items(at(pod, "containers")) for port in items(at(container, "ports"))]
+    # On the node's network a port of the container is one of the node.
+    own = "containerPort" if at(pod, "hostNetwork") is True else "hostPort"
+    if any(amount(at(port, key)) not in (0, UNKNOWN) for port in ports for key in (own, "hostPort")):
+        return True
+    near, nodes = (at(pod, "affinity", kind, _REQUIRED) for kind in ("podAntiAffinity", "nodeAffinity"))
+    if any(_is_for_each_node(term, labels) and at(term, "namespaces") in (None, []) for term in items(near)):
+        return True
+    anywhere = all(each in (None, {}) for each in (nodes, at(pod, "nodeSelector")))
+    return any(
+        _is_for_each_node(each, labels)
+        and whole(at(each, "maxSkew")) == 1
+        and at(each, "whenUnsatisfiable") in (None, "DoNotSchedule")
+        and at(each, "nodeTaintsPolicy") in (None, "Ignore")
+        and (anywhere or at(each, "nodeAffinityPolicy") == "Ignore")
+        for each in items(at(pod, "topologySpreadConstraints"))
+    )
+
+
+def _is_for_each_node(term: Any, labels: Mapping[str, Any]) -> bool:
+    """Whether the term is about each node by itself, and about pods with these labels."""
+    selector = at(term, "labelSelector")
+    if at(term, "topologyKey") != _HOSTNAME or not isinstance(selector, Mapping):
+        return False
+    if any(at(term, key) not in (None, []) for key in ("matchLabelKeys", "mismatchLabelKeys")):
+        return False  # which values these have, a controller decides
+    same = mapping(selector.get("matchLabels"))
+    if same is UNKNOWN or any(labels.get(key) != value for key, value in same.items()):
+        return False
+    return all(_selects(each, labels) for each in items(selector.get("matchExpressions")))
+
+
+def _selects(expression: Any, labels: Mapping[str, Any]) -> bool:
+    has, operator = labels.get(str(at(expression, "key"))), at(expression, "operator")
+    values = items(at(expression, "values"))
+    if operator in ("Exists", "DoesNotExist"):
+        return (has is not None) is (operator == "Exists")
+    return UNKNOWN not in values and ((has in values) if operator == "In" else has not in values)
 
 
 def safe_to_evict(metadata: Any) -> Maybe[bool | None]:

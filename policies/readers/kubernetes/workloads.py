@@ -92,6 +92,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     kind = declared.kind
     pod = at(declared.properties, *_POD_PATHS[kind])
     template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
+    labels = known_texts(at(template, "labels"))
     if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
@@ -107,8 +108,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         resource=declared.urn,
         always=_always(declared, kind, pod),
         keeps_room=keeps_room(pod),
+        apart=parts.each_on_a_node(pod, {} if labels is UNKNOWN else labels),
         priority_class=known_text(at(pod, "priorityClassName")),
-        pod_labels=known_texts(at(template, "labels")),
+        pod_labels=labels,
         safe_to_evict=parts.safe_to_evict(template),
         device_plugin=parts.device_plugin(pod),
         scales_nodes=parts.scales_nodes(pod),
