@@ -46,6 +46,8 @@ _DOMAINS: Final = (
 )
 """Labels of nodes by which a JobSet may have some alone. Labels of all nodes in a cluster, a region or a zone are none
 of these: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
+_APART: Final = [name for names in COUNTED_APART.values() for name in names]
+"""Devices by names that no quota counts."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -94,8 +96,8 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str], share: str | None
         domains=_DOMAINS,
         share=share or "",
         taints=json.dumps(_ALL_OR_GPUS),
-        apart=json.dumps([name for names in COUNTED_APART.values() for name in names]),
-        listed=" and ".join(name for names in COUNTED_APART.values() for name in names),
+        apart=json.dumps(_APART),
+        listed=" and ".join(_APART),
         whole=" or ".join(COUNTED_APART),
     )
 
@@ -170,8 +172,7 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: st
     volumes = pod.get("volumes") or () if share is not None else ()
     if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in volumes):
         yield "mounts a file server by its address"
-    apart = {name for names in COUNTED_APART.values() for name in names}
-    for name in sorted(apart & {key for key, _ in _limits(pod)}):
+    for name in sorted({*_APART} & {key for key, _ in _limits(pod)}):
         yield f"requests {name}, which no quota counts"
     if kind == "DaemonSet":
         if any(one.get("key", "") in _ALL_OR_GPUS for one in _tolerations(pod)):

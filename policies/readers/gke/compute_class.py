@@ -20,6 +20,7 @@ _LIMITED_ELSEWHERE: Final = UnknownReason(
     "its number of nodes is limited by the cluster's auto-provisioning or the project's quota",
     "Set resource limits for GPUs in the cluster's auto-provisioning, and a quota that is no larger.",
 )
+_ACTIVE: Final = "buffer.x-k8s.io/active-capacity"
 
 
 def read_compute_class(declared: Declared) -> Iterable[Item]:
@@ -101,9 +102,6 @@ def _kept(spec: object) -> Maybe[int]:
     if any(kind in (None, "", _ACTIVE) for kind in kinds):
         return 1
     return UNKNOWN if UNKNOWN in kinds else 0
-
-
-_ACTIVE: Final = "buffer.x-k8s.io/active-capacity"
 
 
 CLASS: Final = "kubernetes:cloud.google.com/v1:ComputeClass"

@@ -445,13 +445,12 @@ def _bounds(
         return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed
     if not sizes or allowed == 0:
         return 0, None
+    nodes = whole(at(limits, "nodes"))
     if allowed is UNKNOWN or allowed is None:
-        nodes = whole(at(limits, "nodes"))
         return sizes[-1], allowed if nodes is None else nodes
     fitting = [size for size in sizes if size <= allowed]
     if not fitting:
         return sizes[0], 0
-    nodes = whole(at(limits, "nodes"))
     return fitting[-1], allowed // fitting[-1] if not isinstance(nodes, int) else min(nodes, allowed // fitting[-1])
 
 
@@ -466,21 +465,21 @@ def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) ->
     """How many nodes the limits allow, all of which hold: their own limit, and as many of the smallest type as the
     vCPUs and the memory suffice for."""
     named = _known(seller, types)
-    all_known = bool(named)
     nodes, vcpus, memory = whole(at(limits, "nodes")), _vcpus(limits), _limit(limits, "memory")
     bounds: list[Maybe[int | None]] = [nodes]
-    if nodes is None or all_known:
-        smallest = min(machine.vcpus for machine in named) if all_known else 1
+    if nodes is None or named:
+        smallest = min((machine.vcpus for machine in named), default=1)
         bounds.append(int(vcpus) // smallest if isinstance(vcpus, Decimal) else vcpus)
-    if all_known:
-        least = min(int(machine.memory_gib * 2**30 * _KEPT) for machine in named)
+    if named:
+        least = min(map(_memory, named))
         bounds.append(int(memory) // least if isinstance(memory, Decimal) else memory)
     numbers = [each for each in bounds if isinstance(each, int)]
     return min(numbers) if numbers else UNKNOWN if UNKNOWN in bounds else None
 
 
-# https://karpenter.sh/docs/reference/settings/: the part of a machine's memory that Karpenter counts
-_KEPT: Final = 0.925
+def _memory(machine: Machine) -> int:
+    """Bytes of a machine's memory that Karpenter counts: https://karpenter.sh/docs/reference/settings."""
+    return int(machine.memory_gib * 2**30 * 0.925)
 
 
 def _all_vcpus(limits: Any, types: Sequence[Any]) -> int | None:
@@ -497,7 +496,7 @@ def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe
     if own is UNKNOWN:
         return UNKNOWN
     with_gpus = [machine for machine in machines if machine.gpus]
-    sizes = [(machine.gpus, machine.vcpus, int(machine.memory_gib * 2**30 * _KEPT)) for machine in with_gpus]
+    sizes = [(machine.gpus, machine.vcpus, _memory(machine)) for machine in with_gpus]
     sizes = sizes if len(sizes) == len(machines) and sizes else [(1, _MIN_VCPUS_PER_GPU, _MIN_BYTES_PER_GPU)]
     bounds = [(_vcpus(limits), 1), (_limit(limits, "memory"), 2)]
     known = [
