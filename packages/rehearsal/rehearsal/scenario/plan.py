@@ -319,9 +319,13 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
         return ()
     resource = pools[0].gpus.resource
     blanket = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}], resource=resource)
-    # Taints that all pools have, as those of spot nodes on AKS: without their toleration it would reach no pool.
-    everywhere = set.intersection(*({taint.key for taint in pool.nodes.taints} for pool in pools))
-    tolerations = [{"key": key, "operator": "Exists"} for key in (SIZE_KEY, *sorted(everywhere - {SIZE_KEY}))]
+    # Without tolerations of all taints, as those of a ComputeClass or of spot nodes on AKS, it would reach none.
+    smallest = min(pool.gpus.per_node for pool in pools)
+    reached = min(
+        (pool for pool in pools if pool.gpus.per_node > smallest),
+        key=lambda pool: (len(pool.nodes.teams), len(pool.nodes.taints)),
+    )
+    tolerations = [{"key": key, "operator": "Exists"} for key in sorted({taint.key for taint in reached.nodes.taints})]
     larger = gpu_pod("larger-node", 1, tolerations=tolerations, resource=resource)
     return (
         Submission(

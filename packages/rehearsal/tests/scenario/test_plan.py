@@ -195,15 +195,16 @@ def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod(
     ]
 
 
-def test_the_refused_pod_reaches_a_larger_node_where_all_pools_have_another_taint() -> None:
-    """As those of spot nodes on AKS have: a pod that reaches no node is not refused, it stays Pending."""
+def test_the_refused_pod_reaches_a_larger_node_that_has_another_taint() -> None:
+    """As spot nodes on AKS and those of a ComputeClass have: a pod that reaches no such node is not refused."""
     spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
     pools = [changed(pool, taints=(*pool.nodes.taints, spot)) for pool in THREE_SIZES]
     larger = scenario(*pools).refused[1].manifest["spec"]["tolerations"]
     assert {taint.key for taint in pools[1].nodes.taints} <= {each["key"] for each in larger}
     assert all(each["operator"] == "Exists" for each in larger)
-    # Of one pool alone it is none of its business.
-    assert spot.key not in str(scenario(THREE_SIZES[0], *pools[1:]).refused[1].manifest)
+    # Where the small pool has none, and where only one of the larger ones has.
+    assert spot.key in str(scenario(THREE_SIZES[0], *pools[1:]).refused[1].manifest)
+    assert spot.key not in str(scenario(*THREE_SIZES[:2], pools[2]).refused[1].manifest)
 
 
 def test_a_single_size_has_nothing_to_isolate() -> None:
