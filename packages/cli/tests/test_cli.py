@@ -302,6 +302,14 @@ def test_a_stack_is_a_name_or_a_file() -> None:
     assert {"dev", "prod", "examples/gke-tips.yaml"} <= set(available())
 
 
+def test_no_name_of_a_file_is_completed_that_a_shell_would_evaluate(tmp_path: Path) -> None:
+    (tmp_path / "examples").mkdir()
+    for name in ("dev", "\\$(touch x)", "`id`", "a b", "a'b", "a:b", "a\nb"):
+        (tmp_path / f"Pulumi.{name}.yaml").touch()
+        (tmp_path / "examples" / f"{name}.yaml").touch()
+    assert available(tmp_path) == ["dev", "examples/dev.yaml"]
+
+
 def test_a_file_name_that_is_no_stack_name_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "my stack.yaml"
     file.write_text(GOOD)

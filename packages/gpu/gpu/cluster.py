@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,8 @@ Object = dict[str, Any]
 
 _TIMEOUT: Final = (10.0, 60.0)
 """Seconds to connect, and between two bytes."""
+_PAGE: Final = 500
+"""Items of a List in one answer, as kubectl asks: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks"""
 _ANONYMOUS: Final = 'User "system:anonymous"'
 _COMPLETION: Final = "_GPU_COMPLETE"
 """What the shell sets while it completes a word: nobody is asked anything."""
@@ -163,15 +165,34 @@ class ClusterClient:
                 return None
             raise
 
-    def list(self, path: str, **query: str) -> list[Object]:
-        """A List's items; each may lack ``kind``."""
-        items: list[Object] = self.get(path, **query).get("items") or []
-        return items
+    def list(
+        self, path: str, *, page: int = _PAGE, keep: Callable[[Object], Object | None] = lambda item: item, **query: str
+    ) -> list[Object]:
+        """A List's items; each may lack ``kind``. ``keep`` says what of an item is kept, so that no more than a
+        ``page`` of whole ones is in memory; ``None``: nothing."""
+        kept: list[Object] = []
+        asked = {**query, "limit": str(page)}
+        while True:
+            try:
+                answer = self.get(path, **asked)
+            except ClusterError as error:
+                # https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses
+                if error.status != 410 or "limit" not in asked:
+                    raise
+                kept, asked = [], query
+                continue
+            kept += [part for item in answer.get("items") or [] if (part := keep(item)) is not None]
+            token = text(at(answer, "metadata", "continue"))
+            if not token:
+                return kept
+            asked = {**asked, "continue": token}
 
-    def list_if_allowed(self, path: str, **query: str) -> list[Object] | None:
+    def list_if_allowed(
+        self, path: str, *, page: int = _PAGE, keep: Callable[[Object], Object | None] = lambda item: item, **query: str
+    ) -> list[Object] | None:
         """Like ``list``, but ``None`` if the user may not list it, or the cluster has no such kind."""
         try:
-            return self.list(path, **query)
+            return self.list(path, page=page, keep=keep, **query)
         except ClusterError as error:
             if error.status in (403, 404):
                 return None

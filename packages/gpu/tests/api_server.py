@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
@@ -25,7 +25,8 @@ def inventory(offer: Offer) -> dict[str, Any]:
 
 @contextmanager
 def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iterator[str]:
-    """The URL of a cluster with objects by path: one, a list, bytes, or the status of a refusal; others are 404.
+    """The URL of a cluster with objects by path: one, a list, bytes, or the status of a refusal; others are 404. A list
+    comes in pages of ``limit``; ``continue`` is the number of those before, and 410 where a page begins with ``None``.
 
     ``posted`` collects what is posted, where a path has objects.
     """
@@ -40,9 +41,16 @@ def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iter
         def do_GET(self) -> None:
             content = objects.get(urlsplit(self.path).path, 404)
             code = content if isinstance(content, int) else 200
-            answer = (
-                {"message": "refused"} if code != 200 else {"items": content} if isinstance(content, list) else content
-            )
+            answer = {"message": "refused"} if code != 200 else content
+            if isinstance(content, list):
+                asked = dict(parse_qsl(urlsplit(self.path).query))
+                first, limit = int(asked.get("continue", 0)), int(asked.get("limit", len(content)))
+                rest = {"continue": str(first + limit)} if first + limit < len(content) else {}
+                answer = {"metadata": rest, "items": content[first : first + limit]}
+                if content[first : first + 1] == [None]:
+                    code, answer = 410, {"message": "too old"}
+                if "limit" not in asked:
+                    answer["items"] = [each for each in content if each is not None]
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(body)))

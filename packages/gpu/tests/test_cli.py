@@ -278,11 +278,13 @@ def test_each_shell_has_a_script_for_completion(gpu: Run, shell: str) -> None:
 def test_bash_completes_commands_options_and_the_names_of_jobs(
     gpu: Run, cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, line: str, expected: str
 ) -> None:
-    def named(self: FakeCluster, path: str, **_: str) -> list[dict[str, Any]]:
+    def named(self: FakeCluster, path: str, keep: Callable[[Any], Any], **_: Any) -> list[dict[str, Any]]:
         assert path == "/apis/batch/v1/namespaces/default/jobs"
         gpus = {"train": 1, "tune": 1, "train-notify": 0}
+        gpus |= dict.fromkeys(("train\\$(touch x)", "train`id`", "train'", "tra\nin", "-train", "train:x", ""), 1)
         pods = {name: {"containers": [{"resources": {"limits": {"nvidia.com/gpu": n}}}]} for name, n in gpus.items()}
-        return [{"metadata": {"name": name}, "spec": {"template": {"spec": pod}}} for name, pod in pods.items()]
+        jobs = ({"metadata": {"name": name}, "spec": {"template": {"spec": pod}}} for name, pod in pods.items())
+        return [kept for job in jobs if (kept := keep(job))]
 
     monkeypatch.setattr(cluster, "list", named)
     monkeypatch.setattr("gpu.commands.jobs.ClusterClient", cluster)

@@ -14,6 +14,8 @@ import yaml
 
 from facts.concepts.ledger import USER
 from facts.concepts.pool import POOL_LABEL
+from gpu.cluster import ClusterClient
+from gpu.commands.jobs import JOBS_AT_ONCE, gpu_job
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import Run, gpu
@@ -233,3 +235,29 @@ def test_stop_asks_where_several_clusters_are_known_and_none_is_named(
     got, _, err = gpu("stop", "train-1", *arguments)
     assert got == code
     assert text in " ".join(err.split())
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_list_is_read_in_pages_and_no_large_text_of_a_job_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expired: bool
+) -> None:
+    """Jobs of 1.5 MiB, which anybody in the namespace makes without a GPU's cost, filled the user's memory."""
+    jobs: list[Any] = [job(f"train-{index}", 1) for index in range(120)]
+    large = {
+        "name": "main",
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "command": ["x" * 1000],
+        "args": ["y" * 999],
+    }
+    large["env"] = [{"name": "CHECKPOINTS", "value": "z" * 1000}]
+    jobs[119]["spec"]["template"]["spec"]["containers"] = [large]
+    jobs[119]["metadata"] |= {"managedFields": ["f" * 1000]}
+    jobs[119]["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": "a" * 1000, USER: "ada"}
+    jobs.insert(50, None) if expired else None  # the API server no longer knows where the list went on
+    with serving({JOBS: jobs}) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": url})))
+        listed = ClusterClient().list(JOBS, page=JOBS_AT_ONCE, keep=gpu_job)
+    assert [each["metadata"]["name"] for each in listed] == [f"train-{index}" for index in range(120)]
+    assert len(json.dumps(listed[119])) < 600
+    assert listed[119]["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "CHECKPOINTS"}]
+    assert listed[119]["metadata"]["annotations"] == {USER: "ada"}

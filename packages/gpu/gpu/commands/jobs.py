@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -53,15 +54,24 @@ from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
 
+JOBS_AT_ONCE: Final = 50
+"""Jobs in one answer: each may have 1.5 MiB."""
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names"""
+
 
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The namespace's job names for the shell's completion; none if the cluster cannot be asked."""
+    """The namespace's job names for the shell's completion; none if the cluster cannot be asked.
+
+    The shell evaluates them, and a hostile cluster may send any text.
+    """
     try:
         cluster = ClusterClient(ctx.params.get("context"), ctx.params.get("team"))
         names = [job["metadata"]["name"] for job in _gpu_jobs(cluster)]
     except ClusterError:
         return []
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete) and _OBJECT_NAME.fullmatch(name)]
 
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
@@ -398,7 +408,28 @@ def _problem(node: Object) -> str:
 
 
 def _gpu_jobs(cluster: ClusterClient) -> list[Object]:
-    return [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
+    return cluster.list(job_path(cluster.namespace), page=JOBS_AT_ONCE, keep=gpu_job)
+
+
+def gpu_job(job: Object) -> Object | None:
+    """A Job with GPUs, without what its author may make large and no list shows: command lines, values of variables,
+    and what kubectl and the API server note; ``None`` for another."""
+    if not gpus_per_pod(job):
+        return None
+    metadata = {key: value for key, value in job["metadata"].items() if key != "managedFields"}
+    if "annotations" in metadata:
+        metadata["annotations"] = {key: value for key, value in metadata["annotations"].items() if key != _APPLIED}
+    template = job["spec"]["template"]
+    pod = dict(template["spec"])
+    for part in ("containers", "initContainers"):
+        if part in pod:
+            pod[part] = [_without_texts(container) for container in pod[part]]
+    return {**job, "metadata": metadata, "spec": {**job["spec"], "template": {**template, "spec": pod}}}
+
+
+def _without_texts(container: Object) -> Object:
+    kept = {key: value for key, value in container.items() if key not in ("command", "args")}
+    return {**kept, "env": [{"name": each.get("name")} for each in container.get("env") or ()]}
 
 
 def gpus_per_pod(job: Object) -> int:

@@ -20,7 +20,7 @@ from facts.concepts.offer import Offer, PoolOffer
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
 from gpu.commands import options
 from gpu.commands.common import dollars, out, table_of
-from gpu.commands.jobs import gpus_per_pod, with_reasons
+from gpu.commands.jobs import JOBS_AT_ONCE, gpu_job, with_reasons
 from gpu.commands.offer import list_nodes, node_of
 from gpu.ledger import hourly_usd, on_node
 from gpu.start import gpus_in_use, gpus_of, node_state, pool_of
@@ -88,11 +88,12 @@ def top(
 def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapshot:
     """Raises ClusterError."""
     namespace = team or ""
-    jobs = cluster.list_if_allowed(job_path(namespace))
+    jobs = cluster.list_if_allowed(job_path(namespace), page=JOBS_AT_ONCE, keep=gpu_job)
     if jobs is None or (pods := cluster.list_if_allowed(pod_path(namespace))) is None:
         namespace = cluster.namespace
-        jobs, pods = cluster.list(job_path(namespace)), cluster.list(pod_path(namespace))
-    known = with_reasons(cluster, namespace, [job for job in jobs if gpus_per_pod(job)], pods)
+        jobs = cluster.list(job_path(namespace), page=JOBS_AT_ONCE, keep=gpu_job)
+        pods = cluster.list(pod_path(namespace))
+    known = with_reasons(cluster, namespace, jobs, pods)
     nodes = list_nodes(cluster)
     names = {pool.name for pool in offer.pools}
     return Snapshot(

@@ -135,9 +135,15 @@ def stack_name(file: Path) -> str:
 
 
 def available(root: Path = ROOT) -> list[str]:
-    """What ``STACK=`` can be: names of the project's stacks, paths of the examples."""
-    stacks = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in root.glob("Pulumi.*.yaml"))
-    return stacks + sorted(f"examples/{path.name}" for path in (root / "examples").glob("*.yaml"))
+    """What ``STACK=`` can be: names of the project's stacks, paths of the examples.
+
+    No other names, because zsh evaluates what is completed:
+    https://github.com/fastapi/typer/blob/master/typer/_completion_shared.py
+    """
+    files = [*root.glob("Pulumi.*.yaml"), *(root / "examples").glob("*.yaml")]
+    named = sorted((path for path in files if _STACK_NAME.fullmatch(stack_name(path))), key=lambda path: path.name)
+    stacks = [stack_name(path) for path in named if path.parent == root]
+    return stacks + [f"examples/{path.name}" for path in named if path.parent != root]
 
 
 def without_protection(stack_file: Path) -> None:
