@@ -239,13 +239,26 @@ def _is_off(value: Any) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else value is False or value == "false"
 
 
+# The accounts that Google makes for a project: https://docs.cloud.google.com/iam/docs/service-account-types#default
+_DEFAULT_ACCOUNT: Final = re.compile(
+    r"default|\d+-compute@developer\.gserviceaccount\.com|[^@]+@appspot\.gserviceaccount\.com", re.IGNORECASE
+)
+
+
 def _default_account(config: Any) -> bool:
-    """Whether nodes are the default account of Compute Engine; an unknown account is one that the update creates.
+    """Whether nodes are the default account of Compute Engine, or that of App Engine; an unknown account is one that
+    the update creates.
 
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster#use_least_privilege_sa
     """
     named = (at(config, key) for key in ("serviceAccountRef", "serviceAccountSelector"))  # in other tools' spellings
-    return text(at(config, "serviceAccount")) in (None, "default") and all(each is None for each in named)
+    account = text(at(config, "serviceAccount"))
+    return all(each is None for each in named) if account is None else names_default_account(account)
+
+
+def names_default_account(account: object) -> bool:
+    """Whether this is the word or the address of an account that Google makes for a project."""
+    return isinstance(account, str) and _DEFAULT_ACCOUNT.fullmatch(account) is not None
 
 
 def _provisions_as_default(scaling: Any) -> Maybe[bool]:

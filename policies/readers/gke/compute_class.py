@@ -12,7 +12,7 @@ from facts.concepts.declared import IdleTime, Minimum, NodeGroup, UnknownReason
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
-from policies.readers.gke.clusters import LABEL_DOMAINS
+from policies.readers.gke.clusters import LABEL_DOMAINS, names_default_account
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
@@ -55,6 +55,8 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
+            # One that names none gets that of the cluster's auto-provisioning.
+            default_identity=names_default_account(at(spec, "nodePoolConfig", "serviceAccount")),
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},
             resource=declared.urn,
         )
