@@ -1,6 +1,6 @@
 """Every machine type with GPUs (or AWS's chips) that a program may name, those included that no stack file offers.
 
-What the catalogue offers comes from its own tables. ``<cloud>/data/other_gpu_machines.csv`` adds what it leaves out:
+What the catalogue offers comes from its own tables. ``<cloud>/data/other_machines.csv`` adds what it leaves out:
 machines that were withdrawn, have a part of one GPU (Kubernetes sees that as one), are sold in racks, or
 differ in their network only.
 
@@ -47,7 +47,7 @@ def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
         machine = known.get(name)
         if machine is not None and machine.gpu is not None:
             machines[name] = GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus, arch=machine.arch)
-    for row in tables.rows(cloud, "other_gpu_machines"):
+    for row in (row for row in tables.rows(cloud, "other_machines") if row["gpu"]):
         arch: Arch = "arm64" if row["arch"] == "arm64" else "amd64"
         part = row["part"] == "yes"
         machines[row["type"]] = GpuMachine(

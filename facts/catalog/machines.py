@@ -52,6 +52,11 @@ class Machines:
         """The machine type by name, or ``None`` if it is not known."""
         return _table(self.cloud).get(type)
 
+    def sized(self, type: str) -> Machine | None:
+        """The machine type by name in any case (Azure ignores it), those included that programs name and no stack file
+        offers; ``None`` if its size is not known."""
+        return self.get(type) or _in_lower_case(self.cloud).get(type.lower())
+
     def having(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
         machines = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]
@@ -126,6 +131,13 @@ def _table(cloud: str) -> Mapping[str, Machine]:
     return {row["type"]: _machine(row, arm) for row in tables.rows(cloud, "machines")}
 
 
+@cache
+def _in_lower_case(cloud: str) -> Mapping[str, Machine]:
+    sized = (row for row in tables.rows(cloud, "other_machines") if row["vcpus"])
+    others = (_machine(row, [row["family"]] if row["arch"] == "arm64" else ()) for row in sized)
+    return {machine.type.lower(): machine for machine in (*_table(cloud).values(), *others)}
+
+
 def _machine(row: tables.Row, arm: Collection[str]) -> Machine:
     return Machine(
         type=row["type"],
@@ -134,8 +146,8 @@ def _machine(row: tables.Row, arm: Collection[str]) -> Machine:
         memory_gib=float(row["memory_mib"]) / 1024,
         gpu=row["gpu"] or None,
         gpus=int(row["gpus"]),
-        shared_core=row["shared_core"] == "yes",
-        provisioning=cast(Provisioning, row["provisioning"] or "any"),
+        shared_core=row.get("shared_core") == "yes",
+        provisioning=cast(Provisioning, row.get("provisioning") or "any"),
         local_ssds=int(row.get("local_ssds") or 0),
         local_gb=int(row.get("local_gb") or 0),
         trusted_launch=row.get("trusted_launch") != "no",

@@ -16,6 +16,7 @@ _OF_MACHINES: Final = (
     ("family_prices", "family", ("vcpu_on_demand", "gib_on_demand")),
     ("gpu_prices", "gpu", ("on_demand",)),
 )
+_MACHINES: Final = ("machines", "other_machines")
 _OF_DISKS: Final = (("disk_prices", "gib", ("usd_month",)),)
 # In one region the ratios of a family's types differ by less; `test_prices.py` holds the tables to it.
 _ROUNDING: Final = 1.02
@@ -131,7 +132,7 @@ class Prices:
     @cached_property
     def _family_ratios(self) -> Mapping[tuple[str, str], float]:
         """Region and family → the same of the types of a family."""
-        families = {row["type"]: row["family"] for row in rows(self.cloud, "machines")}
+        families = {row["type"]: row["family"] for table in _MACHINES for row in rows(self.cloud, table)}
         largest: dict[tuple[str, str], float] = {}
         for region, type, ratio in self._compared(_OF_MACHINES[:1]):
             key = (region, families[type])

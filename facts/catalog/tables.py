@@ -41,7 +41,8 @@ table                  columns
                        end (what holds since); in the folder of all clouds
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``
 ``sources.csv``        table, dated (ISO), source: of the tables below, in the folder of all clouds
-``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)
+``other_machines.csv`` type, family, vcpus, memory_mib (these three empty: without a price), gpu, gpus, arch, part
+                       (``yes``: of one GPU): those that programs name and no stack file offers
 =====================  ============================================================================================
 
 A table that a cloud does not need is not there. An empty cell is not known.

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
-from facts.catalog.model import Machine, Price
+from facts.catalog.model import Price
 from facts.concepts.declared import (
     Cluster,
     GpuQuota,
@@ -394,14 +394,15 @@ def _has_attached(group: NodeGroup) -> bool:
     named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
     return any(
         listed is not None and (gpus is UNKNOWN or listed.gpus < gpus)
-        for listed in (_listed(cloud, each) for each in named)
+        for listed in (catalog.of(cloud).machines.sized(each) for each in named)
     )
 
 
 @cache
 def _lowest(cloud: str, machine: str, spot: bool) -> float | None:
     """The lowest price of the machine type in any region, on demand or as a spot machine."""
-    listed, prices = _listed(cloud, machine), catalog.of(cloud).prices
+    known = catalog.of(cloud)
+    listed, prices = known.machines.sized(machine), known.prices
     each = (prices.machine(region, listed, spot=spot) for region in prices.regions if listed)
     return min((price.usd for price in each if price is not None), default=None)
 
@@ -429,7 +430,7 @@ def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[s
     unpriced: list[str] = []
     named = [each.rpartition("/")[2] for each in types if isinstance(each, str)]  # Google's API takes a link, too
     for type in named:
-        usd, listed, gpus = own_price(type), _listed(cloud, type), group.gpus.per_node
+        usd, listed, gpus = own_price(type), catalog.of(cloud).machines.sized(type), group.gpus.per_node
         if usd is None and listed is not None and listed.gpus == 0 and (gpus is UNKNOWN or gpus > 0):
             # The price of the GPUs beside such a machine is not known.
             nodes = replace(group.nodes, dearest_hourly_usd=UNKNOWN if gpus is UNKNOWN else None)
@@ -468,7 +469,7 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     if nodes == 0:
         return max(prices)
     if group.limited_vcpus is not None and isinstance(nodes, int):
-        known = [_listed(cloud, one) for one in types]
+        known = [catalog.of(cloud).machines.sized(one) for one in types]
         counts = [min(group.limited_vcpus // machine.vcpus, nodes) if machine else nodes for machine in known]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
@@ -492,15 +493,8 @@ def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None
 
 @cache
 def _list_price(cloud: str, region: str | None, machine: str, spot: bool) -> Price | None:
-    listed = _listed(cloud, machine)
+    listed = catalog.of(cloud).machines.sized(machine)
     return None if listed is None else catalog.of(cloud).prices.at_most(region, listed, spot=spot)
-
-
-@cache
-def _listed(cloud: str, machine: str) -> Machine | None:
-    """The catalogue's machine, in any case: one cloud ignores the case of its sizes."""
-    known = catalog.of(cloud).machines
-    return known.get(next((type for type in known.types if type.lower() == machine.lower()), machine))
 
 
 def located(item: T, properties: Mapping[str, Any], provider: Mapping[str, Any]) -> T:

@@ -102,7 +102,10 @@ def _vcpus_of(kinds: TemplateMachines) -> dict[str, int]:
         if isinstance(named, str):
             known = catalog.of(CLOUD).machines
             listed = (known.get(name) for name in known.types if named in (name, name.partition(".")[0]))
-            sizes |= {machine.type: machine.vcpus for machine in listed if machine} or {named: _FEWEST}
+            other = known.sized(named)
+            sizes |= {machine.type: machine.vcpus for machine in listed if machine} or {
+                named: other.vcpus if other else _FEWEST
+            }
     return sizes
 
 
@@ -120,7 +123,7 @@ def _is_listed(kind: Maybe[str | None]) -> bool:
 
 def _usd(kind: str) -> float:
     """The price of a machine in any region, to compare; endless for one that has none."""
-    machine, prices = catalog.of(CLOUD).machines.get(kind), catalog.of(CLOUD).prices
+    machine, prices = catalog.of(CLOUD).machines.sized(kind), catalog.of(CLOUD).prices
     price = None if machine is None else prices.at_most(None, machine, spot=False)
     return math.inf if price is None else price.usd
 

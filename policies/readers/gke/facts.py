@@ -91,7 +91,7 @@ def node_price(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> Pri
     gpu = next((known.gpu for known in cloud.machines.accelerators.values() if known.name == kind), None)
     if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
         return None
-    known = cloud.machines.with_gpus(machine, gpu, count) if gpu else cloud.machines.get(machine)
+    known = cloud.machines.with_gpus(machine, gpu, count) if gpu else cloud.machines.sized(machine)
     size = whole(coalesce(at(config, "bootDisk", "sizeGb"), at(config, "diskSizeGb")), default=_DEFAULT_DISK_GB)
     return (
         None

@@ -456,8 +456,10 @@ def _bounds(
 
 def _known(seller: str | None, types: Sequence[Any]) -> Sequence[Machine]:
     """The machines of a pool; none unless all are known."""
-    machines = catalog.of(seller).machines if seller is not None and seller in catalog.PLUGINS else {}
-    named = [machine for each in types if isinstance(each, str) and (machine := machines.get(each))]
+    if seller is None or seller not in catalog.PLUGINS:
+        return ()
+    machines = catalog.of(seller).machines
+    named = [machine for each in types if isinstance(each, str) and (machine := machines.sized(each))]
     return named if len(named) == len(types) else ()
 
 

@@ -12,7 +12,7 @@ import pytest
 from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
-from facts.catalog.tables import by_key
+from facts.catalog.tables import by_key, rows
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Upgrade
@@ -111,7 +111,7 @@ def test_no_price_of_an_amd_machine_is_a_windows_price(family: str) -> None:
 
 
 def test_price_tables_name_only_known_regions_and_families() -> None:
-    families = {known.family for name in AKS.machines.types if (known := AKS.machines.get(name))}
+    families = {row["family"] for table in ("machines", "other_machines") for row in rows("aks", table)}
     for region, family in by_key("aks", "family_prices", "region", "family"):
         assert family in families
         assert region in AKS.regions

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Callable
-from importlib.resources import files
 
 import pytest
 
@@ -189,12 +187,8 @@ def test_gpu_zones_of_a_region(cloud: str, region: str, gpu: str, zones: list[st
     assert catalog.gpu_zones(cloud, region, gpu) == (None if zones is None else tuple(zones))
 
 
-WITH_OTHERS = ("eks", "aks")
-
-
 def others(cloud: str) -> list[str]:
-    table = files(f"facts.catalog.{cloud}") / "data" / "other_gpu_machines.csv"
-    return [row["type"] for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines())]
+    return [row["type"] for row in tables.rows(cloud, "other_machines")]
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
@@ -207,11 +201,26 @@ def test_every_machine_that_a_stack_file_may_name_is_there_with_its_gpus(cloud: 
         assert (with_gpus.gpu, with_gpus.gpus) == (machine.gpu, machine.gpus) if with_gpus else machine.gpus == 0
 
 
-@pytest.mark.parametrize("cloud", WITH_OTHERS)
+@pytest.mark.parametrize("cloud", catalog.clouds())
 def test_the_other_machines_are_listed_once_and_no_stack_file_offers_them(cloud: str) -> None:
     assert [name for name, times in Counter(name.lower() for name in others(cloud)).items() if times > 1] == []
     assert [name for name in others(cloud) if catalog.of(cloud).machines.get(name)] == []
-    assert all(gpu_machines(cloud)[name].gpus > 0 for name in others(cloud))
+    rows = tables.rows(cloud, "other_machines")
+    assert [row["type"] for row in rows if bool(row["gpu"]) != (row["gpus"] != "0")] == []
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_every_other_machine_whose_size_is_known_has_a_price(cloud: str) -> None:
+    known = catalog.of(cloud)
+    sized = [row for row in tables.rows(cloud, "other_machines") if row["vcpus"]]
+    assert len(sized) > 90
+    for row in sized:
+        machine = known.machines.sized(row["type"].upper())
+        assert machine is not None
+        assert (machine.type, machine.arch, machine.gpus) == (row["type"], row["arch"], int(row["gpus"]))
+        price = known.prices.machine(known.reference_region, machine, spot=False)
+        assert price is not None, row["type"]
+        assert 0 < price.usd < 50
 
 
 @pytest.mark.parametrize(("cloud", "count"), [("eks", gpus_of), ("aks", gpus_of_size)])

@@ -37,7 +37,7 @@ def test_price_tables_name_only_known_regions_and_machines_and_each_once(cloud: 
     table = by_key(cloud, "machine_prices", "region", "type")
     assert len(table) == len(rows(cloud, "machine_prices")) > 0
     for region, name in table:
-        machine = known.machines.get(name)
+        machine = known.machines.sized(name)
         assert machine is not None, name
         assert region in known.regions
         assert known.prices.machine(region, machine, spot=False) is not None
@@ -76,6 +76,45 @@ def test_known_list_prices(cloud: str, region: str, machine: str, gpu: str | Non
     price = catalog.price_per_hour(cloud, region, machine, gpu, count, spot=False)
     assert price is not None
     assert price.usd == pytest.approx(usd, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "region", "machine", "usd"),
+    [
+        # Everyday machines that no stack file offers, as Amazon's, Azure's and Google's own pages have them.
+        ("eks", "us-east-1", "t4g.medium", 0.0336),
+        ("eks", "us-east-1", "m8g.large", 0.08976),
+        ("eks", "us-east-1", "c7g.xlarge", 0.145),
+        ("eks", "us-east-1", "i3.large", 0.156),
+        ("eks", "us-east-1", "m7i-flex.large", 0.09576),
+        ("eks", "us-east-1", "g6f.large", 0.202),
+        ("eks", "us-east-1", "gr6f.4xlarge", 1.066),
+        ("aks", "westus2", "Standard_D2s_v3", 0.096),
+        ("aks", "westus2", "standard_d8s_v3", 0.384),
+        ("aks", "westus2", "Standard_D4ds_v4", 0.226),
+        ("aks", "westus2", "Standard_D4ps_v5", 0.154),
+        ("aks", "westus2", "Standard_DS3_v2", 0.229),
+        ("aks", "westus2", "Standard_B2s_v2", 0.0832),
+        ("gke", "us-central1", "c2-standard-4", 0.20872),
+        ("gke", "us-central1", "t2d-standard-4", 0.168984),
+        ("gke", "us-central1", "c4-standard-16", 0.79068),
+        ("gke", "us-central1", "c4a-standard-16", 0.7184),
+    ],
+)
+def test_known_list_prices_of_machines_that_no_stack_file_offers(
+    cloud: str, region: str, machine: str, usd: float
+) -> None:
+    known = catalog.of(cloud)
+    sized = known.machines.sized(machine)
+    assert sized is not None
+    assert known.machines.get(machine) is None
+    price, elsewhere = (known.prices.at_most(each, sized, spot=False) for each in (region, None))
+    assert price is not None
+    assert elsewhere is not None
+    assert price.usd == pytest.approx(usd, rel=1e-3)
+    assert not price.at_most
+    assert elsewhere.at_most
+    assert elsewhere.usd > price.usd
 
 
 @pytest.mark.parametrize(
@@ -157,7 +196,7 @@ def test_the_limit_for_a_price_that_is_not_known_is_above_it(
     assert hidden
     left = {type for place, row in every.items() if place not in hidden and row["on_demand"] for type in place[1:]}
     for (region, type), row in hidden.items():
-        machine = known.machines.get(type)
+        machine = known.machines.sized(type)
         assert machine is not None
         limit = prices.at_most(region, machine, spot=False)
         assert (limit is None) == (type not in left), (region, type)
