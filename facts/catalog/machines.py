@@ -57,6 +57,10 @@ class Machines:
         offers; ``None`` if its size is not known."""
         return self.get(type) or _in_lower_case(self.cloud).get(type.lower())
 
+    def of_family(self, family: str) -> tuple[Machine, ...]:
+        """The machines of a family, those included that no stack file offers."""
+        return tuple(machine for machine in _in_lower_case(self.cloud).values() if machine.family == family)
+
     def having(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
         machines = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]

@@ -47,6 +47,7 @@ from policies.readers.kubernetes.machine_labels import (
     TYPE,
     Candidate,
     admits,
+    amazon_family,
     amazon_machines,
     short_label,
 )
@@ -405,9 +406,19 @@ def _named_machine(name: str) -> Candidate:
 
 
 def _named_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...]:
-    """The machines that the requirements name, of a pool without GPUs."""
-    names = _azure_names(requirements) if _seller(template) == AZURE else _selected(requirements, TYPE)
+    """The machines that the requirements name by type or, Amazon's, by family, of a pool without GPUs; of a family that
+    the catalogue lacks its name, which has no price."""
+    if _seller(template) == AZURE:
+        return tuple(dict.fromkeys(_azure_names(requirements)))
+    names = [*_selected(requirements, TYPE)]
+    if not names:
+        of_families = ((family, amazon_family(family)) for family in _selected(requirements, FAMILY))
+        names = [each for family, machines in of_families for each in _admitted(requirements, machines) or [family]]
     return tuple(dict.fromkeys(names)) if _seller(template) else ()
+
+
+def _admitted(requirements: Sequence[Any], machines: Sequence[Candidate]) -> list[str]:
+    return [each[TYPE] for each in machines if admits(requirements, each) is not False]
 
 
 def _seller(template: Any) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from facts import catalog
 from facts.catalog.gpu_machines import GpuMachine, gpu_machines
+from facts.catalog.model import Machine
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, items
 from policies.readers.eks.facts import CLOUD as AMAZON
 
@@ -35,24 +36,36 @@ def amazon_machines(maker: str) -> tuple[tuple[Candidate, int], ...]:
 
 
 def _candidate(machine: GpuMachine, maker: str) -> Candidate:
-    family, _, size = machine.type.partition(".")
-    digits = re.search(r"\d+", family)
-    known = catalog.of(AMAZON).machines.get(machine.type)
-    sizes = {"instance-cpu": known.vcpus, "instance-memory": round(known.memory_gib * 1024)} if known else {}
-    # https://karpenter.sh/docs/reference/instance-types/
     kind = "instance-gpu" if maker == GPU_MAKER else "instance-accelerator"
     return {
-        TYPE: machine.type,
+        **_of_type(machine.type, machine.arch, catalog.of(AMAZON).machines.get(machine.type)),
+        f"{kind}-count": str(machine.gpus),
+        f"{kind}-manufacturer": maker,
+        **({MODEL: machine.gpu.split("-")[1]} if maker == GPU_MAKER else {}),
+    }
+
+
+@cache
+def amazon_family(family: str) -> tuple[Candidate, ...]:
+    """The machines without GPUs of a family, as far as the catalogue knows them: without bare metal."""
+    machines = catalog.of(AMAZON).machines.of_family(family)
+    return tuple(_of_type(machine.type, machine.arch, machine) for machine in machines if not machine.gpus)
+
+
+def _of_type(type: str, arch: str, known: Machine | None) -> Candidate:
+    """https://karpenter.sh/docs/reference/instance-types/"""
+    family, _, size = type.partition(".")
+    digits = re.search(r"\d+", family)
+    sizes = {"instance-cpu": known.vcpus, "instance-memory": round(known.memory_gib * 1024)} if known else {}
+    return {
+        TYPE: type,
         FAMILY: family,
         "instance-size": size,
         "instance-category": family[: digits.start()] if digits else family,
         "instance-generation": digits.group() if digits else "",
-        "kubernetes.io/arch": machine.arch,
+        "kubernetes.io/arch": arch,
         "kubernetes.io/os": "linux",
-        f"{kind}-count": str(machine.gpus),
-        f"{kind}-manufacturer": maker,
         **{label: str(size) for label, size in sizes.items()},
-        **({MODEL: machine.gpu.split("-")[1]} if maker == GPU_MAKER else {}),
     }
 
 
