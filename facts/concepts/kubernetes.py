@@ -37,6 +37,15 @@ COUNTED_APART: Final[Mapping[str, tuple[str, ...]]] = {
 machines for cores: ``WellKnownResources`` in https://github.com/aws/karpenter-provider-aws/blob/main/pkg/apis/v1/labels.go
 """
 
+REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+"""Kubernetes' own kinds that keep a number of pods."""
+POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    **dict.fromkeys((*REPLICATED, "DaemonSet", "Job"), ("spec", "template", "spec")),
+}
+"""Kubernetes' own kinds with pods, and where the pods' spec is."""
+
 RBAC: Final = "rbac.authorization.k8s.io"
 
 # Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.

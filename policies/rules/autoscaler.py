@@ -11,6 +11,7 @@ from typing import Final
 from facts.concepts import iam
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall, ScalingGroup
 from facts.concepts.declared import DisruptionBudget, NodeGroup, PodRole, Stack, Violation, Workload
+from facts.concepts.kubernetes import REPLICATED
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import rented
@@ -316,9 +317,6 @@ def _permission(message: str, remedy: str, workload: Workload, *, not_evaluated:
 # The cluster autoscaler does not remove a node with a pod of kube-system (DaemonSets aside) unless a
 # PodDisruptionBudget lets the pod be evicted:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-types-of-pods-can-prevent-ca-from-removing-a-node
-_MANY_PODS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
-
-
 @rule(
     "system-pods-evictable",
     title="System pods can be evicted from autoscaled nodes",
@@ -338,7 +336,7 @@ def system_pods_evictable(stack: Stack) -> Iterator[Violation]:
     for budget in stack.budgets:
         budgets.setdefault(budget.namespace, []).append(budget)
     for workload in stack.workloads:
-        if workload.namespace != "kube-system" or workload.kind not in _MANY_PODS or workload.safe_to_evict is True:
+        if workload.namespace != "kube-system" or workload.kind not in REPLICATED or workload.safe_to_evict is True:
             continue
         on = either(_may_run_on(workload, group) for group in groups)
         if on is False:

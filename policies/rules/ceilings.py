@@ -17,10 +17,11 @@ from facts.concepts.declared import (
     Violation,
     Workload,
 )
+from facts.concepts.kubernetes import POD_PATHS
 from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
-from policies.rules.idle import is_about, permanent_pods
+from policies.rules.idle import is_about, permanent_pods, reason_of_number
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
@@ -202,25 +203,13 @@ def _sum(costs: list[_Cost]) -> str:
     return f"{'at most ' if at_most else ''}${total:.2f}"
 
 
-# Of others an operator makes the pods, and may add a selector: what they select is never known.
-_OF_KUBERNETES = (
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "Pod",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-)
-
-
 def _asks(workload: Workload, cluster: Cluster) -> Maybe[bool]:
     """Whether the workload's pods ask the cluster's cloud for nodes of its own."""
     if any((key, value) in cluster.classes for key, values in labels_of(workload) for value in values):
         return True
     unknown = unknown_labels(workload)
-    anything = workload.kind in _OF_KUBERNETES and unknown_selection(workload)
+    # Of other kinds an operator makes the pods, and may add a selector: what they select is never known.
+    anything = workload.kind in POD_PATHS and unknown_selection(workload)
     return UNKNOWN if any(anything or key in unknown for key, _ in cluster.classes) else False
 
 
@@ -243,13 +232,15 @@ def _smallest(stack: Stack) -> list[_Cost]:
 class _Cost:
     """What a part of a stack costs an hour: ``UNKNOWN`` until the update, or ``None`` without a price for it.
 
-    ``at_most``: an upper limit. ``priced_by``: what the gate's configuration has to have the prices of.
+    ``at_most``: an upper limit. ``priced_by``: what the gate's configuration has to have the prices of. ``reason``: why
+    a number of pods is an upper limit, or unknown.
     """
 
     name: str
     usd: Maybe[float | None]
     at_most: bool = False
     priced_by: tuple[str, ...] = ()
+    reason: UnknownReason | None = None
 
 
 def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
@@ -301,7 +292,9 @@ def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, wha
         message = (
             f"{when} the stack costs {at_most}${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
         )
-        return [limited.violation(message)]
+        reasons = [cost for cost in costs if cost.reason is not None and cost.usd is not UNKNOWN and cost.usd]
+        why, remedies = _reasons(reasons, "counts the most pods that it may have")
+        return [limited.violation(message + why, remedy=" ".join([limited.remedy, *remedies]) if remedies else "")]
     others = f"the rest costs ${total:.2f} an hour"
     if elsewhere := ", ".join(f"'{cost.name}'" for cost in costs if cost.usd is None and not cost.priced_by):
         message = f"The stack's {what} cannot be checked: no node group of this program has the GPUs of {elsewhere}."
@@ -320,8 +313,18 @@ def _within(limited: Rule[...], costs: list[_Cost], limit: float, when: str, wha
         return [limited.violation(message, remedy=remedy)]
     if unknown := ", ".join(f"'{cost.name}'" for cost in costs if cost.usd is UNKNOWN):
         message = f"Unknown at preview, checked at update: the {what} of {unknown}; {others}."
-        return [limited.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
+        reasons = [cost for cost in costs if cost.reason is not None and cost.usd is UNKNOWN]
+        why, remedies = _reasons(reasons, "is unknown at the update, too")
+        remedy = " ".join(["Check the price of these by hand.", *remedies])
+        return [limited.violation(message + why, remedy=remedy, not_evaluated=True)]
     return []
+
+
+def _reasons(costs: list[_Cost], what: str) -> tuple[str, list[str]]:
+    """Sentences on why these costs may be others, and their remedies."""
+    reasons = [(cost.name, cost.reason) for cost in costs if cost.reason is not None]
+    why = "".join(f" '{name}' {what}, because {reason.why}." for name, reason in reasons)
+    return why, list(dict.fromkeys(reason.remedy for _, reason in reasons))
 
 
 def most_nodes(group: NodeGroup) -> Maybe[int]:
@@ -395,7 +398,7 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
         if workload.gpus == 0 or pods == 0 or workload.kind == "DaemonSet":
             continue
         if workload.gpus is UNKNOWN or pods is UNKNOWN:
-            costs.append(_Cost(_called(workload), UNKNOWN))
+            costs.append(_Cost(_called(workload), UNKNOWN, reason=reason_of_number(workload, pods)))
             continue
         fits = [
             each
@@ -415,7 +418,8 @@ def _permanent_workloads(stack: Stack) -> list[_Cost]:
             if not any(map(has_gpus, pools)):
                 costs.append(_Cost(_called(workload), None))
             continue
-        costs.append(_held(workload, gpus, pods, fits))
+        reason = reason_of_number(workload, permanent_pods(workload, stack))
+        costs.append(replace(_held(workload, gpus, pods, fits), at_most=reason is not None, reason=reason))
     return costs
 
 

@@ -171,13 +171,15 @@ def placeholders(stack: Stack) -> Iterator[Violation]:
             count = UNKNOWN if times == 0 else times
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             what = "whether its pods are placeholders on GPU nodes"
-            yield placeholders.unknown(workload.title, what, workload.resource)
+            reason = reason_of_number(workload, count)
+            yield placeholders.unknown(workload.title, what, workload.resource, reason=reason)
         else:
-            message = (
-                f"{workload.title} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
+            at_most = "" if reason_of_number(workload, count) is None else "up to "
+            message = f"{workload.title} reserves room for {at_most}{counted(count, 'pod')} with "
+            message += f"{counted(workload.gpus, 'GPU')}: nodes run without work"
+            yield placeholders.violation(
+                f"{message}{_price(workload, count * workload.gpus, stack)}.", workload.resource
             )
-            message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
-            yield placeholders.violation(message, workload.resource)
 
 
 @rule(
@@ -225,12 +227,18 @@ def held_for_ever(stack: Stack) -> Iterator[Violation]:
                 yield held_for_ever.violation(message, workload.resource)
         if count == 0 or _keeps_room(workload, stack) is True:
             continue
+        reason = reason_of_number(workload, count)
         if count is UNKNOWN:
-            yield held_for_ever.unknown(workload.title, "how many of its pods always run", workload.resource)
+            what = "how many of its pods always run"
+            yield held_for_ever.unknown(workload.title, what, workload.resource, reason=reason)
             continue
         gpus = count * workload.gpus
-        holds = f"always holds {_gpus(workload, gpus, stack)}{_price(workload, gpus, stack)}"
-        yield held_for_ever.violation(f"{workload.title} {holds}: its nodes are never removed.", workload.resource)
+        holds, remedy = f"always holds {_gpus(workload, gpus, stack)}{_price(workload, gpus, stack)}", ""
+        if reason is not None:
+            holds = f"always holds up to {_gpus(workload, gpus, stack)}, because {reason.why}"
+            remedy = f"{held_for_ever.remedy} {reason.remedy}"
+        message = f"{workload.title} {holds}: its nodes are never removed."
+        yield held_for_ever.violation(message, workload.resource, remedy=remedy)
 
 
 @rule(
@@ -261,6 +269,11 @@ def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
     scalers = _scalers(workload, stack)
     own = any(scaler.place.same(workload.place) for scaler in scalers)
     return _largest([*(_least(scaler, workload) for scaler in scalers), *(() if own else (workload.always,))])
+
+
+def reason_of_number(workload: Workload, pods: Maybe[int]) -> UnknownReason | None:
+    """Why this number of permanent pods is an upper bound, or unknown; ``None`` where a scaler's or a certain one."""
+    return workload.always_reason if pods == workload.always else None
 
 
 def _least(scaler: PodScaler, workload: Workload) -> Maybe[int]:

@@ -14,6 +14,7 @@ from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, texts
 from policies.readers.kubernetes.network_policies import plugin_of_values
+from policies.readers.kubernetes.pod_numbers import has_number
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.spelling import parsed
@@ -82,8 +83,7 @@ def placed(
 
 def _is_deployment(values: Any, path: tuple[str, ...]) -> bool:
     """Whether the values at ``path`` say that these pods are no DaemonSet's."""
-    place = at(values, *path)
-    return any(str(at(place, key)).lower() in ("deployment", "statefulset") for key in ("kind", "mode", "type"))
+    return says(at(values, *path), "deployment", "statefulset")
 
 
 def over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,9 +111,11 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _placements(part, (*path, str(number)))
-    if not isinstance(value, Mapping) or _is_daemon(value) or _DAEMON.search(path[-1]):
+    if not isinstance(value, Mapping) or _DAEMON.search(path[-1]):
         return
-    if not asks(value):
+    # The word is about the pods of this place. Those further down may be others.
+    daemon_set = says(value, "daemonset", "both") and not has_number(value)
+    if not daemon_set and not asks(value):
         yield from ((path if key == "tolerations" else (*path, key), each) for key, each in _spelled(value))
     for key, part in value.items():
         # An operator's `affinity` may have tolerations and a selector of its own.
@@ -121,9 +123,9 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield from _placements(part, (*path, str(key)))
 
 
-def _is_daemon(values: Mapping[str, Any]) -> bool:
-    """Whether values say that these pods are a DaemonSet's, as charts of agents let choose."""
-    return any(str(values.get(key)).lower() in ("daemonset", "both") for key in ("kind", "mode", "type"))
+def says(values: Any, *kinds: str) -> bool:
+    """Whether values say that the pods of this place are of one of these kinds, as charts of agents let choose."""
+    return any(str(at(values, key)).lower() in kinds for key in ("kind", "mode", "type"))
 
 
 def _in_text(text: str, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

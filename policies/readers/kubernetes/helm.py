@@ -121,10 +121,10 @@ def _counted(chart: str, values: Any) -> Mapping[str, Any]:
     pods: dict[str, Any] = {}
     for row in (row for row in _COUNTED if row["chart"] == chart):
         listed = items(at(values, *row["pods"].split("."))) if row["pods"] else [values]
-        if not row["switch"] or at(values, *row["switch"].split(".")) is True:
-            least = 1 if row["switch"] else 0
+        on, off = (at(values, *row[column].split(".")) if row[column] else None for column in ("switch", "off"))
+        if off is not False and (not row["switch"] or on is True):
             pods[row["pods"] or chart] = [
-                {"replicaCount": 1, **each, "resources": {"limits": {GPU_RESOURCE: coalesce(count, least)}}}
+                {"replicaCount": 1, **each, "resources": {"limits": {GPU_RESOURCE: coalesce(count, row["default"])}}}
                 for each in listed
                 if isinstance(each, Mapping)
                 for count in (at(each, *row["gpus"].split(".")),)

@@ -8,17 +8,17 @@ invented all carry pod templates somewhere, so a new kind is no way around the g
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.declared import NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
-from policies.readers.kubernetes.chart_values import asks, placed
+from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, never_ends
+from policies.readers.kubernetes.pod_numbers import DEFAULTS, PodNumber, at_part, has_number, is_number, least_of, times
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -47,50 +47,21 @@ _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity", "priorityClassNa
 # https://github.com/knative/serving/blob/main/pkg/apis/autoscaling/register.go: in today's words and the first ones'
 _MIN_SCALES: Final = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale")
 _CLASS: Final = "autoscaling.knative.dev/class"
-_MIN_SCALE: Final = "min-scale"
-# How charts and operators call the pods that wait for work, and those that are always there: minReplicas, minRunners
-# (https://docs.github.com/actions/tutorials/use-actions-runner-controller/deploy-runner-scale-sets), idleWorkers,
-# warmPoolSize, minReplicaCount (KEDA); replicas, replicaCount, numReplicas, workerCount.
-_UNITS: Final = r"(?:replicas?|runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
-_LEAST: Final = re.compile(
-    rf"min(?:imum)?_?(?:idle|warm)?_?{_UNITS}?(?:count|size|number|scale)?|idle_?{_UNITS}?_?(?:count|size)?"
-    rf"|(?:pre)?(?:warm(?:ed)?|standby|spare|hot)_?{_UNITS}?_?(?:count|size|replicas)?",
-    re.IGNORECASE,
-)
-_NUMBER: Final = re.compile(rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?", re.IGNORECASE)
-_SCALING: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
 # Kinds whose pods end with their work; of any other kind, those that it has a number of are there without work.
 _ENDING: Final = re.compile(
     r"(?:Jobs?|JobSet|JobTemplate|Workflow\w*|Tasks?\w*|Runs?|Pipeline\w*|Experiment|Trial|Build|Test|SparkApplication|Appwrapper)$"
     r"|Train|Tun(?:e|ing)|Batch|Benchmark|Evaluat|Quota|Profile|Template$",
 )
-# Kinds whose pods run without work, and their number by default:
-# https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
-# https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/; jobs that run
-# permanently: https://keda.sh/docs/latest/reference/scaledjob-spec/#minreplicacount; an agent's machine:
-# https://github.com/kubernetes-sigs/agent-sandbox
-_PERMANENT: Final[Mapping[str, int]] = {
-    "CloneSet": 1,
-    "InferenceService": 1,
-    "LeaderWorkerSet": 1,
-    "LLMInferenceService": 1,
-    "NIMService": 1,
-    "Notebook": 1,
-    "RayCluster": 1,
-    "RayService": 1,
-    "Rollout": 1,
-    "Sandbox": 1,
-    "ScaledJob": 0,
-    "Service": 0,
-    "VirtualMachine": 0,
-    "VirtualMachineInstance": 1,
-    "VirtualMachineInstanceReplicaSet": 1,
-}
 # https://github.com/actions/actions-runner-controller/blob/master/docs/automatically-scaling-runners.md
 _SCALED_BY_DEFAULT: Final = {"HorizontalRunnerAutoscaler": "RunnerDeployment"}
-# https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller
-_STOPPED: Final = "kubeflow-resource-stopped"
-_NOTEBOOK: Final = "Notebook"
+# Annotations by which a controller has no pods of an object, with their value (None: any):
+# https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller,
+# https://github.com/kserve/kserve/blob/master/pkg/constants/constants.go (StopAnnotationKey)
+_STOPPED: Final[Mapping[str, tuple[str, str | None]]] = {
+    "InferenceService": ("serving.kserve.io/stop", "true"),
+    "LLMInferenceService": ("serving.kserve.io/stop", "true"),
+    "Notebook": ("kubeflow-resource-stopped", None),
+}
 # Kinds whose ``suspend`` is their operator's: jobs, workflows, Ray's.
 _SUSPENDED: Final = re.compile(r"^Ray|(?:Job|JobSet|Workflow|SparkApplication)$")
 # Kinds of Knative's, and those whose pods it runs.
@@ -110,16 +81,21 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
         yield from _placed_anywhere(body, declared)
-        annotations = at(declared.properties, "metadata", "annotations")
-        stopped = (kind == _NOTEBOOK and at(annotations, _STOPPED) is not None) or (
-            _SUSPENDED.search(kind) is not None and is_suspended(declared)
-        )
+        stopped = _is_stopped(declared) or (_SUSPENDED.search(kind) is not None and is_suspended(declared))
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
         least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
             always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
-            yield replace(workload, always=always)
+            own_kind = declared.kind if workload.kind == kind else workload.kind
+            reason = None if stopped else workload.always_reason
+            yield replace(workload, kind=own_kind, always=always, always_reason=reason)
         yield from _scaler(declared)
+
+
+def _is_stopped(declared: Declared) -> bool:
+    key, value = _STOPPED.get(declared.kind, ("", None))
+    stop = at(declared.properties, "metadata", "annotations", key)
+    return stop is not None and value in (None, str(stop).lower())
 
 
 def _keeps_its_cluster(declared: Declared) -> bool:
@@ -152,12 +128,36 @@ def read_rollout(declared: Declared) -> Iterable[Item]:
         yield from read_custom_resource(replace(declared, outside={"spec": body}))
 
 
+def read_warm_pool(declared: Declared) -> Iterable[Item]:
+    """``SandboxWarmPool``: pods that wait, of its own template or of a ``SandboxTemplate``.
+
+    https://github.com/kubernetes-sigs/agent-sandbox/tree/main/extensions/api
+    """
+    spec = at(declared.outside, "spec")
+    for each in declared.references:
+        spec = {**spec, "podTemplate": at(each.properties, "spec", "podTemplate")}
+    for item in read_custom_resource(replace(declared, outside={"spec": spec})):
+        yield replace(item, keeps_room=True) if isinstance(item, Workload) else item
+
+
+def _template_of(declared: Declared, everything: Program) -> Iterable[Declared]:
+    name = at(declared.properties, "spec", "sandboxTemplateRef", "name")
+    version = declared.type.split(":")[1]
+    return everything.meant({"apiVersion": version, "kind": "SandboxTemplate", "name": name}, declared)
+
+
 def _workloads_of(declared: Declared, everything: Program) -> Iterable[Declared]:
     return everything.meant(at(declared.properties, "spec", "workloadRef"), declared)
 
 
 # Kinds whose operator adds the containers, and whether their pods may ask for GPUs.
-_PLACING: Final = {row["kind"]: row["gpus"] for row in rows("readers/kubernetes", "placing")}
+_PLACING: Final = rows("readers/kubernetes", "placing")
+
+
+def _placing(declared: Declared, column: str) -> str | None:
+    """What the table says of the object's kind."""
+    own = f"{declared.group}/{declared.kind}"
+    return next((row[column] for row in _PLACING if matches(own, row["kind"])), None)
 
 
 def _without_pods(value: Any) -> Any:
@@ -178,8 +178,11 @@ _UNKNOWN_KIND: Final = UnknownReason(
 def _placed_anywhere(body: Any, declared: Declared) -> Iterator[Workload]:
     """Pods that are placed where no container stands. Of most kinds only those that tolerate all taints count, because
     whatever they request, these are on GPU nodes; of the others only which nodes they select."""
-    own = f"{declared.group}/{declared.kind}"
-    gpus = next((answer for pattern, answer in _PLACING.items() if matches(own, pattern)), None)
+    gpus, daemon_set = (_placing(declared, column) or None for column in ("gpus", "daemon_set"))
+    if daemon_set == "always" or (
+        daemon_set == "by default" and not says(at(declared.properties, "spec"), "deployment")
+    ):
+        return
     for pods in placed(_without_pods(body), declared.kind, declared.namespace, declared.urn):
         tolerations = () if pods.tolerations is UNKNOWN else pods.tolerations
         if gpus == "never" or any(each.key is None and each.operator == "Exists" for each in tolerations):
@@ -198,7 +201,7 @@ def _scaler(declared: Declared) -> Iterator[PodScaler]:
         kind = known_text(at(target, "kind")) or _SCALED_BY_DEFAULT.get(declared.kind, "Deployment")
         numbers = [amount(each) for each in _scheduled(spec)]
         scheduled = UNKNOWN if UNKNOWN in numbers else max((each for each in numbers if each is not UNKNOWN), default=0)
-        least = amount(_counts(spec, in_chart=False).get(_MINIMUM))
+        least = least_of(spec)
         if least is not UNKNOWN and scheduled is not UNKNOWN and numbers:
             least = max(least, min(each for each in numbers if each is not UNKNOWN))  # no entry sets fewer
         yield PodScaler(kind, declared.namespace, name, least, scheduled)
@@ -211,7 +214,7 @@ _SCHEDULED: Final = re.compile(r"(?:target|desired)(?:min)?(?:size|replicas?|cou
 def _scheduled(value: Any) -> Iterator[Any]:
     """The numbers of pods that the entries of a schedule set."""
     for key, part in value.items() if isinstance(value, Mapping) else ():
-        if _SCHEDULED.fullmatch(str(key)) and _is_number(part):
+        if _SCHEDULED.fullmatch(str(key)) and is_number(part):
             yield part
         yield from _scheduled(part)
     for part in value if isinstance(value, (list, tuple)) else ():
@@ -445,28 +448,33 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
-    for pod_at in _pods(body, (), {}, in_chart=kind == _RELEASE):
-        own_kind = "DaemonSet" if pod_at.whole and _is_daemon_set(kind, pod_at) else kind
-        gpus = gpus_of_kind(own_kind, pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
-        placement = pod_at.pod if pod_at.whole else pod_at.placement
-        missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
+    for pod_at in _pods(body, (), _Around(), kind):
+        whole, around = pod_at.whole, pod_at.around
+        pod = pod_at.pod if whole else {"containers": [pod_at.pod]}
+        placement = pod_at.pod if whole else around.placement
+        gpus = gpus_of_kind(kind, pod_at.pod) if whole else container_gpus(pod_at.pod)
+        daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
+        missing = None if whole else UNKNOWN  # the operator may add its own
+        always, reason = _always(kind, around, never_ends=whole and never_ends(pod_at.pod))
         yield Workload(
             name="/".join((declared.object_name, *pod_at.path)),
             namespace=declared.namespace,
-            kind=own_kind,
-            gpus=gpus,
-            gpu_resource=gpu_resource_of(pod_at.pod if pod_at.whole else {"containers": [pod_at.pod]}),
+            kind="DaemonSet" if daemon_set is True else kind,
+            gpus=gpus_of_kind("DaemonSet", pod_at.pod) if daemon_set is True else gpus,
+            gpu_resource=gpu_resource_of(pod),
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=texts(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
-            always=_always(kind, pod_at),
-            apart=each_on_a_node(placement, {}) if pod_at.whole else False,
+            always=always,
+            always_reason=reason,
+            apart=each_on_a_node(placement, {}) if whole else False,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=keeps_room(
-                placement if pod_at.whole else {"containers": [pod_at.pod]},
-                for_others=kind not in (*_PERMANENT, _RELEASE),
+                placement if whole else pod,
+                for_others=kind not in (*DEFAULTS, _RELEASE),
             ),
             priority_class=known_text(placement.get("priorityClassName")),
+            unknown_reason=_UNKNOWN_KIND if daemon_set is UNKNOWN else None,
             resource=declared.urn,
         )
 
@@ -506,11 +514,10 @@ def ray_group(group: Any, scaled: bool) -> Any:
         kept = UNKNOWN if least is UNKNOWN or number is UNKNOWN else max(least, number)
     if kept is not UNKNOWN and most is not UNKNOWN and most:
         kept = min(kept, most)
-    bounds = ("minReplicas", "maxReplicas")
-    return {
-        **{key: part for key, part in group.items() if key not in bounds},
-        "replicas": 0 if flag(group.get("suspend")) is True else kept,
-    }
+    # KubeRay's field, and that of its chart: helm-chart/ray-cluster/templates/raycluster-cluster.yaml.
+    off = any(flag(group.get(key)) is True for key in ("suspend", "disabled"))
+    rest = {key: part for key, part in group.items() if key not in ("minReplicas", "maxReplicas")}
+    return {**rest, "replicas": 0 if off else kept}
 
 
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -538,6 +545,21 @@ def _as_pod(part: Any, resource: str, count: Any) -> Mapping[str, Any]:
     return {**placement, "containers": [{"resources": {"limits": {resource: count}}}]}
 
 
+def _is_daemon_set(declared: Declared, kind: str, around: _Around, gpus: Maybe[int]) -> Maybe[bool]:
+    """Whether an operator makes a DaemonSet of these pods: of a kind in placing.csv as it says; of another, where a key
+    above or a word says so, nobody knows. What has a number of replicas is none."""
+    if kind.endswith("DaemonSet"):
+        return True
+    row = _placing(declared, "daemon_set")
+    if row == "always":
+        return not _ENDING.search(kind) or gpus == 0  # a job on all nodes that asks for their GPUs is a job
+    if row == "by default":
+        return around.daemon_set or not says(at(declared.properties, "spec"), "deployment")
+    if not around.daemon_set or kind in DEFAULTS or _ENDING.search(kind):
+        return False
+    return True if row == "as it says" else UNKNOWN
+
+
 def _leader_and_workers(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Each group has ``size`` pods; with a template of its own, one of them is the leader.
 
@@ -546,16 +568,45 @@ def _leader_and_workers(body: Mapping[str, Any]) -> Mapping[str, Any]:
     spec = body.get("spec")
     parts, groups = at(spec, "leaderWorkerTemplate"), amount(at(spec, "replicas"), 1)
     size, leader = amount(at(parts, "size"), 1), at(parts, "leaderTemplate")
-    workers = _times(groups, size if size is UNKNOWN or leader is None else size - 1)
+    workers = times(groups, size if size is UNKNOWN or leader is None else size - 1)
     led = {} if leader is None else {"leaderTemplate": {"replicas": groups, "template": leader}}
     return {**led, "workerTemplate": {"replicas": workers, "template": at(parts, "workerTemplate")}}
 
 
-def _times(*numbers: Maybe[int]) -> Maybe[int]:
-    return UNKNOWN if UNKNOWN in numbers else math.prod(number for number in numbers if isinstance(number, int))
+def _of_kserve(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Workers of a model on several nodes: with the head they have the GPUs of all parts of the model.
+
+    https://github.com/kserve/kserve/blob/master/pkg/controller/v1beta1/inferenceservice/components/predictor.go
+    (``multiNodeProcess``)
+    """
+    spec = body.get("spec")
+    if not isinstance(spec, Mapping):
+        return body
+    parts = dict(spec)
+    for name, part in spec.items():
+        worker = at(part, "workerSpec")
+        if isinstance(part, Mapping) and isinstance(worker, Mapping):
+            shards = times(amount(worker.get("pipelineParallelSize"), 2), amount(worker.get("tensorParallelSize"), 1))
+            gpus = gpus_of_kind("InferenceService", worker)
+            if shards is not UNKNOWN and gpus is not UNKNOWN:
+                shards = max(-(-shards // max(gpus, 1)) - 1, 1)
+            count = times(amount(part.get("minReplicas"), 1), shards)
+            parts[name] = {key: each for key, each in part.items() if key != "workerSpec"}
+            parts[f"{name}-workers"] = {**worker, "minReplicas": count}
+    return {**body, "spec": parts}
+
+
+def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Its own scaler, where it is on, sets the number: https://docs.nvidia.com/nim-operator/latest/service.html."""
+    spec = body.get("spec")
+    if flag(at(spec, "scale", "enabled")) is not True or not isinstance(spec, Mapping):
+        return body
+    return {**body, "spec": {**spec, "replicas": amount(at(spec, "scale", "hpa", "minReplicas"), 1)}}
 
 
 _PODS_OF: Final = {
+    "InferenceService": _of_kserve,
+    "NIMService": _of_nim,
     "Ray": _ray_groups,
     "LeaderWorkerSet": _leader_and_workers,
     "Spark": _spark_pods,
@@ -563,72 +614,83 @@ _PODS_OF: Final = {
 }
 
 
-def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
-    """Number of pods that run without work: the minimum of the object, or the default of its kind."""
-    numbers = (_MINIMUM, _MIN_SCALE, _REPLICAS) if kind in _OF_KNATIVE else (_MINIMUM, _REPLICAS)
-    least = coalesce(*(pod_at.around.get(key) for key in numbers))
-    if _OFF in pod_at.around:
-        return UNKNOWN
-    if kind in _PERMANENT or (pod_at.whole and never_ends(pod_at.pod)):
-        each = (amount(pod_at.around.get(key), 1) for key in _PODS_OF_EACH)
-        return _times(amount(coalesce(least, _PERMANENT.get(kind, 1))), *each)
-    return 0 if _ENDING.search(kind) else amount(least)
+def _always(kind: str, around: _Around, *, never_ends: bool) -> tuple[Maybe[int], UnknownReason | None]:
+    """Number of pods that run without work, and why it may be another: see pod_numbers.py."""
+    if kind not in DEFAULTS and _ENDING.search(kind) and not never_ends:
+        return 0, None
+    number = around.number
+    if number.number is None and kind in _OF_KNATIVE and around.min_scale is not None:
+        number = replace(number, number=amount(around.min_scale))
+    always, reason = number.always(DEFAULTS.get(kind, int(never_ends)))
+    return times(always, around.each), reason
 
 
-def _is_daemon_set(kind: str, pod_at: _Observed) -> bool:
-    """Whether an operator makes a DaemonSet of these pods: by the kind, the key that they are under, or a word beside;
-    what has a number of replicas is none.
+@dataclass(frozen=True)
+class _Around:
+    """What stands around a place: the ``number`` of its pods, how many each of these is (``each``), Knative's
+    ``min_scale``, whether a key or word there says that they are a DaemonSet's, and their ``placement``."""
 
-    https://www.elastic.co/docs/deploy-manage/deploy/cloud-on-k8s/configuration-beats, https://falco.org/docs/setup/operator
-    """
-    if kind in _PERMANENT or _ENDING.search(kind):
-        return False
-    return kind.endswith("DaemonSet") or _DAEMON_SET in pod_at.around
+    number: PodNumber = field(default_factory=PodNumber)
+    each: Maybe[int] = 1
+    min_scale: Any = None
+    daemon_set: bool = False
+    placement: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Observed:
-    """A pod's spec (``whole``) or one container's; ``around`` is what stands around it, ``placement`` the latter's."""
+    """A pod's spec (``whole``) or one container's, with what stands ``around`` it."""
 
     pod: Mapping[str, Any]
     whole: bool
     path: tuple[str, ...]
-    placement: Mapping[str, Any]
-    around: Mapping[str, Any]
+    around: _Around
 
 
-def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any], *, in_chart: bool) -> Iterator[_Observed]:
+def _pods(value: Any, path: tuple[str, ...], around: _Around, kind: str) -> Iterator[_Observed]:
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             # A list's elements mostly name themselves: workers of a RayCluster, tasks of a Volcano job.
             names = (at(part, key) for key in ("name", "groupName"))
             label = next((name for name in names if isinstance(name, str)), str(number))
-            yield from _pods(part, (*path, label), around, in_chart=in_chart)
+            yield from _pods(part, (*path, label), around, kind)
     elif isinstance(value, Mapping):
+        in_chart = kind == _RELEASE
+        around = _at(value, path, around, kind)
         if _is_pod(value):
-            yield _Observed(value, True, _short(path), {}, _numbers(value, around, in_chart))
+            yield _Observed(value, True, _short(path), around)
             return
-        annotated = _of_knative(at(value, "metadata", "annotations"))
-        placement = {key: value[key] for key in _PLACEMENT if key in value}
-        around = {**_numbers(value, around, in_chart), **placement}
-        if any(str(value.get(key)).lower() == "daemonset" for key in ("kind", "mode", "type")):
-            around[_DAEMON_SET] = True
-        around = around if annotated is None else {**around, _MIN_SCALE: annotated}
-        around |= {key: value[key] for key in _PODS_OF_EACH if key in value and "template" in value}
         if (resources := _gpu_resources(value)) is not None:
             container = {**{key: value[key] for key in ("command", "args") if key in value}, "resources": resources}
             image = value.get("image")
             container["image"] = at(image, "repository") if isinstance(image, Mapping) else image
-            yield _Observed(container, False, _short(path), around, around)
+            yield _Observed(container, False, _short(path), around)
             return
         for key, part in value.items():
-            inner = dict(around) | ({_DAEMON_SET: True} if str(key).lower() == _DAEMON_SET else {})
-            for name in _NUMBERS if in_chart else ():  # the number of one part of a chart is none of those it starts
-                if name in inner and _ends(str(key)):
-                    del inner[name]
-                elif name in inner and str(key).lower() == "backend":
-                    inner[name] = UNKNOWN
-            yield from _pods(part, (*path, str(key)), inner, in_chart=in_chart)
+            name, inner = str(key), around
+            if name.lower() == _DAEMON_SET:
+                inner = replace(inner, daemon_set=True)
+            if not in_chart and _TEMPLATE.search(name):
+                inner = replace(inner, number=inner.number.in_set())
+            elif in_chart and _ends(name):  # the number of one part of a chart is none of those it starts
+                inner = replace(inner, number=inner.number.without_number())
+            elif in_chart and name.lower() == "backend" and inner.number.number is not None:
+                inner = replace(inner, number=PodNumber(UNKNOWN))
+            yield from _pods(part, (*path, name), inner, kind)
+
+
+def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: str) -> _Around:
+    number = at_part(value, above.number, kind, in_chart=kind == _RELEASE, place=".".join(path))
+    annotated = _of_knative(at(value, "metadata", "annotations"))
+    each = [amount(value[key]) for key in _PODS_OF_EACH if key in value and "template" in value]
+    said = any(str(value.get(key)).lower() == _DAEMON_SET for key in ("kind", "mode", "type"))
+    return _Around(
+        number=number,
+        each=times(above.each, *each),
+        min_scale=above.min_scale if annotated is None else annotated,
+        daemon_set=said or (above.daemon_set and not has_number(value)),
+        placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
+    )
 
 
 def _of_knative(annotations: Any) -> Any:
@@ -645,75 +707,7 @@ def _of_knative(annotations: Any) -> Any:
 # (https://jobset.sigs.k8s.io/docs/reference/, https://docs.ray.io/en/latest/cluster/kubernetes/k8s-ecosystem).
 _PODS_OF_EACH: Final = ("parallelism", "numOfHosts")
 _DAEMON_SET: Final = "daemonset"
-_OFF: Final = "off"
-"""A part of a chart that says that it is off: whether the chart asks for that word, the gate does not know."""
-_MINIMUM: Final = "minimum"
-_REPLICAS: Final = "replicas"
-
-
-_NUMBERS: Final = (_MINIMUM, _MIN_SCALE, _REPLICAS)
-
-
-def _numbers(value: Mapping[str, Any], around: Mapping[str, Any], in_chart: bool) -> dict[str, Any]:
-    """What stands around this place with the numbers at it: where it has one of its own, a minimum further up is that
-    of something else."""
-    own = _counts(value, in_chart)
-    ended = (_MINIMUM, _DAEMON_SET) if _REPLICAS in own else ()
-    off = {_OFF: True} if in_chart and _is_off(value) else {}
-    return {**{key: part for key, part in around.items() if key not in ended}, **own, **off}
-
-
-def _counts(value: Mapping[str, Any], in_chart: bool) -> dict[str, Any]:
-    """The least number of pods that stands at this place, and their number; a scaler that is off has none. In a chart
-    one is off unless it says that it is on: then only more pods than their number count."""
-    counts = _counts_beside(value)
-    number, beside = amount(counts.get(_REPLICAS)), amount(counts.get(_MINIMUM))
-    if in_chart and {_REPLICAS, _MINIMUM} <= counts.keys() and number is not UNKNOWN and beside is not UNKNOWN:
-        counts[_MINIMUM] = max(number, beside)  # a chart may not know the word of its values
-    found = [one for key, part in value.items() if _SCALING.fullmatch(str(key)) for one in _scalers(part, None)]
-    leasts = [least for on, least in found if not (in_chart and on is None and _fewer(least, number))]
-    if leasts:
-        counts[_MINIMUM] = UNKNOWN if UNKNOWN in leasts else max(least for least in leasts if least is not UNKNOWN)
-    return counts
-
-
-def _fewer(least: Maybe[int], number: Maybe[int]) -> bool:
-    return least is not UNKNOWN and number is not UNKNOWN and least < number
-
-
-def _counts_beside(value: Mapping[str, Any]) -> dict[str, Any]:
-    counts: dict[str, Any] = {}
-    for key, part in value.items():
-        if _is_number(part):
-            counts |= {_REPLICAS: part} if _NUMBER.fullmatch(str(key)) else {}
-            counts |= {_MINIMUM: part} if _LEAST.fullmatch(str(key)) else {}
-    return counts
-
-
-def _scalers(scaler: Any, on: bool | None) -> Iterator[tuple[bool | None, Maybe[int]]]:
-    """The least numbers of pods in a scaler's settings, each with whether it is on, as far as it says so."""
-    if not isinstance(scaler, Mapping) or (on := coalesce(_is_on(scaler), on)) is False:
-        return
-    if (least := _counts_beside(scaler).get(_MINIMUM)) is not None:
-        yield on, amount(least)
-    for key, part in scaler.items():
-        if _SCALING.fullmatch(str(key)):
-            yield from _scalers(part, on)
-
-
-def _is_on(part: Mapping[str, Any]) -> bool | None:
-    """Whether a part is on, as far as it says so."""
-    said = [str(part[key]).lower() for key in ("enabled", "enable", "create", "active") if part.get(key) is not None]
-    return False if "false" in said else True if "true" in said else None
-
-
-def _is_off(part: Mapping[str, Any]) -> bool:
-    return _is_on(part) is False or str(part.get("disabled")).lower() == "true"
-
-
-def _is_number(value: Any) -> bool:
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value is UNKNOWN or known or (isinstance(value, str) and value.isdecimal())
+_TEMPLATE: Final = re.compile(r"[tT]emplate(?:Spec)?$")
 
 
 def _is_pod(value: Mapping[str, Any]) -> bool:
@@ -743,8 +737,10 @@ _OF_FILES: Final = (
     "kubernetes:yaml/v2:ConfigGroup",
 )
 _ROLLOUT: Final = "kubernetes:argoproj.io/*:Rollout"
+_WARM_POOL: Final = "kubernetes:*agents.x-k8s.io/*:SandboxWarmPool"
 READERS: Final[Mapping[str, Reader]] = {
     _ROLLOUT: read_rollout,
+    _WARM_POOL: read_warm_pool,
     **dict.fromkeys(_OF_FILES, read_component),
     "kubernetes:*.*:*": read_custom_resource,
 }
@@ -752,6 +748,9 @@ READERS: Final[Mapping[str, Reader]] = {
 REFERRERS: Final[Mapping[str, Referrer]] = {
     _ROLLOUT: Referrer(
         refers=lambda declared: at(declared.properties, "spec", "workloadRef") is not None, finds=_workloads_of
+    ),
+    _WARM_POOL: Referrer(
+        refers=lambda declared: at(declared.properties, "spec", "sandboxTemplateRef") is not None, finds=_template_of
     ),
     **dict.fromkeys(_OF_FILES, Referrer(refers=lambda _: True, finds=children)),
 }

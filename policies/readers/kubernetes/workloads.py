@@ -14,7 +14,15 @@ from typing import Any, Final, cast
 
 from facts.concepts.credentials import ends_soon
 from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, RESOURCES, Effect, Toleration
+from facts.concepts.kubernetes import (
+    DO_NOT_DISRUPT,
+    GPU_RESOURCE,
+    POD_PATHS,
+    REPLICATED,
+    RESOURCES,
+    Effect,
+    Toleration,
+)
 from facts.concepts.pool import CLASS_LABEL, DEFAULT_CLASS_LABELS
 from facts.concepts.unknown import (
     UNKNOWN,
@@ -39,16 +47,6 @@ from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, pl
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
 
-_POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Pod": ("spec",),
-    "Job": ("spec", "template", "spec"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-    "Deployment": ("spec", "template", "spec"),
-    "StatefulSet": ("spec", "template", "spec"),
-    "DaemonSet": ("spec", "template", "spec"),
-    "ReplicaSet": ("spec", "template", "spec"),
-    "ReplicationController": ("spec", "template", "spec"),
-}
 _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("core/v1",),
     "ReplicationController": ("core/v1",),
@@ -59,7 +57,6 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "DaemonSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
     "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
 }
-_REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 # Images of device plugins: https://github.com/ROCm/k8s-device-plugin, https://github.com/aws-neuron/neuron-helm-charts
 _PLUGINS: Final = {"rocm/k8s-device-plugin": "amd", "neuron-device-plugin": "aws"}
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
@@ -90,10 +87,10 @@ _KEY_OF_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|pas
 def read_workload(declared: Declared) -> Iterable[Item]:
     """A pod or anything with a pod template."""
     kind = declared.kind
-    pod = at(declared.properties, *_POD_PATHS[kind])
-    template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
+    pod = at(declared.properties, *POD_PATHS[kind])
+    template = at(declared.properties, *POD_PATHS[kind][:-1], "metadata")
     labels = known_texts(at(template, "labels"))
-    if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
+    if isinstance(node := at(pod, "nodeName"), str) and kind in REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
     yield Workload(
@@ -141,7 +138,7 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
     spec = declared.properties.get("spec")
     if kind in _SUSPENDED and is_suspended(declared):
         return 0
-    if kind in _REPLICATED:
+    if kind in REPLICATED:
         return amount(at(spec, "replicas"), 1)
     if parts.never_ends(pod) and (parts.only_pauses(pod) or at(spec, "activeDeadlineSeconds") is None):
         return amount(at(spec, "parallelism"), 1)
@@ -292,7 +289,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 def _claims_of(declared: Declared) -> list[Any]:
-    return items(at(declared.properties, *_POD_PATHS[declared.kind], "resourceClaims"))
+    return items(at(declared.properties, *POD_PATHS[declared.kind], "resourceClaims"))
 
 
 def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:

@@ -1,0 +1,187 @@
+"""How many of the pods that a declaration describes always run, whether or not there is work.
+
+The law:
+
+- A kind with a row in ``pod_kinds.csv`` is read by its own field, and nothing else there counts.
+- Of any other custom resource, and of a chart's values, the numbers and switches count that stand at the part with the
+  pods or above it. A part's own number goes before one further up. In a custom resource numbers with a ``template``
+  between them multiply: sets of sets.
+- One convention is exact, because nearly all charts have it (``helm create``): ``replicaCount``, or
+  ``autoscaling.minReplicas`` where ``autoscaling.enabled`` is true.
+- Of several numbers in other words the largest counts, as an upper bound: a decoy of an author who wants fewer hides
+  nothing, and an honest author takes the number out that nobody uses.
+- A switch that is off, or a scaler in other words that is on, makes a number unknown, which is a note: parts that are
+  off are everyday (Helm's ``condition``), and only the chart knows whether it asks for that word.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from facts.concepts.declared import UnknownReason
+from facts.concepts.unknown import UNKNOWN, Maybe, amount
+from policies.readers.tables import rows
+
+_ROWS: Final = {row["kind"]: row for row in rows("readers/kubernetes", "pod_kinds")}
+DEFAULTS: Final[Mapping[str, int]] = {kind: int(row["default"]) for kind, row in _ROWS.items()}
+"""Kinds whose pods run without work, and how many without a number."""
+
+# How charts and operators call a number of pods: replicas, replicaCount, numReplicas, workerCount; minReplicas,
+# minRunners, minReplicaCount (KEDA), idleWorkers, warmPoolSize.
+_UNITS: Final = r"(?:replicas?|runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
+_NUMBER: Final = re.compile(
+    rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?"
+    rf"|(?:min(?:imum)?|idle|(?:pre)?warm(?:ed)?|standby|spare|hot)_?(?:idle|warm)?_?{_UNITS}?_?(?:count|size|number|scale|replicas)?",
+    re.IGNORECASE,
+)
+_SCALER: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
+# Words that switch a part on, and off.
+_ON: Final = ("enabled", "enable", "create", "active", "deploy", "deployed", "install", "installed")
+_OFF: Final = ("disabled", "suspend", "suspended", "stopped")
+
+
+@dataclass(frozen=True)
+class PodNumber:
+    """The number of pods at a place, as far as what stands there and above says one.
+
+    ``times``: how many sets they are in. ``reason``: why the number is an upper bound, or unknown.
+    """
+
+    number: Maybe[int] | None = None
+    times: Maybe[int] | None = None
+    off: UnknownReason | None = None
+    reason: UnknownReason | None = None
+
+    def always(self, default: int) -> tuple[Maybe[int], UnknownReason | None]:
+        """The number of pods that always run, ``default`` if nothing says one, and why it may be another."""
+        own = default if self.number is None else self.number
+        number = own if self.times is None else times(self.times, 1 if self.number is None else own)
+        if number == 0:
+            return 0, None
+        return (number, self.reason) if self.off is None else (UNKNOWN, self.off)
+
+    def without_number(self) -> PodNumber:
+        """For a part to which the number further up says nothing."""
+        return replace(self, number=None, reason=None)
+
+    def in_set(self) -> PodNumber:
+        """For what a template describes: each of the number has it."""
+        return (
+            self
+            if self.number is None
+            else replace(self, number=None, times=times(1 if self.times is None else self.times, self.number))
+        )
+
+
+def at_part(values: Mapping[str, Any], above: PodNumber, kind: str, *, in_chart: bool, place: str) -> PodNumber:
+    """The number of pods at ``values``, a part of an object of this ``kind`` or of a chart, at this (dotted) place."""
+    if (row := _ROWS.get(kind)) is not None:
+        number = values.get(row["field"]) if row["field"] else None
+        return above if not is_number(number) else replace(above, number=amount(number), reason=None)
+    if (switch := _switch_off(values)) is not None:
+        why = f"the gate does not know whether {f'{place}.{switch}'.lstrip('.')} switches these pods off"
+        above = replace(
+            above, off=UnknownReason(why, "If it does, write the number 0 beside it, or take the part out.")
+        )
+    own = _own(values, in_chart, place)
+    return above if own is None else replace(above, number=own.number, reason=own.reason)
+
+
+def _own(values: Mapping[str, Any], in_chart: bool, place: str) -> PodNumber | None:
+    numbers = _numbers(values)
+    scalers = [*_scalers(values)]
+    if in_chart and any(each.by_convention for each in scalers):
+        # Kubernetes lets several scalers have one target: the largest minimum stays.
+        return PodNumber(largest([each.least for each in scalers if each.on]))
+    if UNKNOWN in (*numbers.values(), *(each.least for each in scalers)):
+        return PodNumber(UNKNOWN)
+    beside = largest([0, *numbers.values()])
+    # A chart's scaler is off unless it says that it is on; then it takes no pods away.
+    scalers = [each for each in scalers if each.on or not in_chart or not _fewer(each.least, beside)]
+    known = {key: number for key, number in numbers.items() if number is not UNKNOWN}
+    known |= {each.key: each.least for each in scalers if each.least is not UNKNOWN}
+    if not known:
+        return None
+    counted = max(known, key=lambda key: known[key])
+    fewer = next((key for key, number in known.items() if number < known[counted]), None)
+    if fewer is None:
+        return PodNumber(known[counted])
+    words = [f"{place}.{key}".lstrip(".") for key in (fewer, counted)]
+    if any(each.on and _fewer(each.least, known[counted]) for each in scalers):
+        return PodNumber(UNKNOWN, reason=_reason("the gate does not know whether {} goes before {}", *words))
+    return PodNumber(known[counted], reason=_reason("{1} is the larger number beside {0}", *words))
+
+
+def _reason(why: str, fewer: str, counted: str) -> UnknownReason:
+    return UnknownReason(why.format(fewer, counted), f"If {fewer} sets the number of pods, take {counted} out.")
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Maybe[int]]:
+    named = ((str(key), part) for key, part in values.items())
+    return {key: amount(part) for key, part in named if is_number(part) and _NUMBER.fullmatch(key)}
+
+
+@dataclass(frozen=True)
+class _Scaler:
+    """The least number of pods of a scaler that is not off; ``on``: it says that it is on."""
+
+    key: str
+    least: Maybe[int]
+    on: bool
+    by_convention: bool
+
+
+def _scalers(values: Mapping[str, Any], on: bool = False, place: str = "") -> Iterator[_Scaler]:
+    for key, part in values.items():
+        if not _SCALER.fullmatch(str(key)) or not isinstance(part, Mapping) or _switch_off(part) is not None:
+            continue
+        own = on or any(str(part.get(word)).lower() == "true" for word in _ON)
+        for word, least in _numbers(part).items():
+            named = f"{place}{key}.{word}"
+            yield _Scaler(named, least, own, named == _CONVENTION and str(part.get("enabled")).lower() == "true")
+        yield from _scalers(part, own, f"{place}{key}.")
+
+
+_CONVENTION: Final = "autoscaling.minReplicas"
+
+
+def _switch_off(values: Mapping[str, Any]) -> str | None:
+    """The word by which a part is off, with its value."""
+    words = {**dict.fromkeys(_ON, "false"), **dict.fromkeys(_OFF, "true")}
+    return next((f"{key}: {off}" for key, off in words.items() if str(values.get(key)).lower() == off), None)
+
+
+def _fewer(least: Maybe[int], number: Maybe[int]) -> bool:
+    return least is not UNKNOWN and number is not UNKNOWN and least < number
+
+
+def least_of(spec: Mapping[str, Any]) -> Maybe[int]:
+    """The least number of pods that a scaler's own spec sets."""
+    return largest([0, *_numbers(spec).values()])
+
+
+def has_number(values: Mapping[str, Any]) -> bool:
+    """Whether a number of pods stands at this place."""
+    return bool(_numbers(values))
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a number, a text of one, or unknown."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is UNKNOWN or known or (isinstance(value, str) and value.isdecimal())
+
+
+def times(*numbers: Maybe[int]) -> Maybe[int]:
+    """The product; nothing of an unknown number is nothing."""
+    if 0 in numbers:
+        return 0
+    return UNKNOWN if UNKNOWN in numbers else math.prod(number for number in numbers if isinstance(number, int))
+
+
+def largest(numbers: list[Maybe[int]]) -> Maybe[int]:
+    """The largest; unknown if one is."""
+    return UNKNOWN if UNKNOWN in numbers else max(number for number in numbers if number is not UNKNOWN)
