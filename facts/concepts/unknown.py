@@ -127,9 +127,19 @@ def known_text(value: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
+# What Go's programs, and with them providers, take for a boolean as a text: https://pkg.go.dev/strconv#ParseBool
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
+
+
 def flag(value: Any) -> Maybe[bool]:
-    """A boolean, also from the engine's text spelling in provider configuration; missing is ``False``."""
-    return UNKNOWN if value is UNKNOWN else value is True or value == "true"
+    """A boolean, also as a text; missing is ``False``."""
+    return UNKNOWN if value is UNKNOWN else value is True or (isinstance(value, str) and value in _TRUE)
+
+
+def is_false(value: Any) -> Maybe[bool]:
+    """Whether it is the boolean ``False``, also as a text; missing is not."""
+    return UNKNOWN if value is UNKNOWN else value is False or (isinstance(value, str) and value in _FALSE)
 
 
 def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from facts.concepts.autoscaler import IdleTime
 from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import DO_NOT_DISRUPT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, is_false, items, mapping, text, whole
 
 _ENABLED: Final = "scale-down-enabled"
 # An idle node goes when it has been unneeded for the first and the others have passed; one of them alone delays it.
@@ -27,6 +27,8 @@ _DELAYS: Final = (
     "scale-down-delay-after-failure",
     "scan-interval",
     "unremovable-node-recheck-timeout",
+    "node-delete-delay-after-taint",
+    "node-deletion-batcher-interval",
 )
 # A node is removable if its utilization is below these: with 0 none is. GPU nodes have one of their own; whether a
 # cloud's profile sets both is not documented, so each counts.
@@ -41,8 +43,6 @@ _TOTALS: Final = ("gpu-total", "cores-total", "memory-total")
 # The options of one group, by tags of its own: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
 _OPTIONS: Final = re.compile(r"k8s\.io[/_]cluster-autoscaler[/_]node-template[/_]autoscaling-options[/_](.+)")
 _BY_OPTION: Final = {name.replace("-", ""): name for name in ("scale-down-unneeded-time", *_THRESHOLDS)}
-# What Go's programs take for false: https://pkg.go.dev/strconv#ParseBool
-_OFF: Final = ("0", "f", "F", "false", "FALSE", "False")
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "scale-down-unneeded": "scale-down-unneeded-time",  # azurerm's
 }
@@ -63,7 +63,7 @@ def idle_of_profile(profile: Any, where: str) -> IdleTime | None:
 
 def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | None:
     """By flags without dashes → values; ``None`` where the autoscaler's defaults hold."""
-    if str(flags.get(_ENABLED)) in _OFF:
+    if is_false(flags.get(_ENABLED)) is True:
         return IdleTime(math.inf, prefix + _ENABLED)
     for name in (*_THRESHOLDS, *_AT_A_TIME):
         if _is_none(flags.get(name)):

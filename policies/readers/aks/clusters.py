@@ -25,6 +25,7 @@ from facts.concepts.unknown import (
     coalesce,
     either,
     flag,
+    is_false,
     items,
     mapping,
     negation,
@@ -208,7 +209,7 @@ def read_setting(declared: Declared) -> Iterable[Item]:
     https://learn.microsoft.com/azure/azure-monitor/autoscale/autoscale-understanding-settings
     """
     inputs = declared.properties
-    if str(inputs.get("enabled")).lower() == "false":
+    if is_false(inputs.get("enabled")) is True:
         return
     target = text(coalesce(*(inputs.get(name) for name in _TARGETS)))
     for number, profile in enumerate(items(inputs.get("profiles"))):
@@ -233,7 +234,7 @@ def _autoscaled(machines: NodeGroup, settings: Iterable[Declared]) -> NodeGroup:
 
 def _settings(scale_set: Declared, everything: Program) -> Iterable[Declared]:
     for setting in everything.of_kinds("AutoscaleSetting"):
-        if str(setting.properties.get("enabled")).lower() == "false":
+        if is_false(setting.properties.get("enabled")) is True:
             continue
         for key in _TARGETS:
             target, names = text(setting.properties.get(key)), (text(scale_set.properties.get(name)) for name in _NAMES)

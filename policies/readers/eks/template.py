@@ -27,6 +27,7 @@ from facts.concepts.unknown import (
     either,
     flag,
     holds_unknown,
+    is_false,
     items,
     text,
     whole,
@@ -371,6 +372,6 @@ def _instance_tags(inputs: Mapping[str, Any]) -> Maybe[Mapping[str, Any]]:
 
 def _encrypted(values: Sequence[Any]) -> Maybe[bool]:
     # Without a word on encryption the account's default holds, which is not visible here: only a plain "no" is a no.
-    if any(value in (False, "false") for value in values):
+    if any(is_false(value) is True for value in values):
         return False
     return UNKNOWN if UNKNOWN in values else True

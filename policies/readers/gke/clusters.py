@@ -28,6 +28,7 @@ from facts.concepts.unknown import (
     either,
     flag,
     holds_unknown,
+    is_false,
     items,
     mapping,
     negation,
@@ -141,7 +142,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
         network_policies=_network_policies(inputs, autopilot),
-        verified_boot=negation(_is_off(inputs.get("enableShieldedNodes"))),
+        verified_boot=negation(is_false(inputs.get("enableShieldedNodes"))),
         # Of the pool that the cluster starts with, which the provider deletes again, and of pools that it makes by
         # itself; its other pools are groups.
         default_identity=autopilot is not True
@@ -189,7 +190,7 @@ def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], M
     https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
     """
     by_address = at(cluster, "controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled")
-    private = either((flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint")), _is_off(by_address)))
+    private = either((flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint")), is_false(by_address)))
     networks = cluster.get("masterAuthorizedNetworksConfig")
     name = at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig")
     by_name = flag(at(name, "allowExternalTraffic"))
@@ -234,11 +235,6 @@ def _has_password(auth: Any) -> Maybe[bool]:
     return UNKNOWN if name is UNKNOWN else name is not None
 
 
-def _is_off(value: Any) -> Maybe[bool]:
-    """Whether a switch that is on by default is off."""
-    return UNKNOWN if value is UNKNOWN else value is False or value == "false"
-
-
 # The accounts that Google makes for a project: https://docs.cloud.google.com/iam/docs/service-account-types#default
 _DEFAULT_ACCOUNT: Final = re.compile(
     r"default|\d+-compute@developer\.gserviceaccount\.com|[^@]+@appspot\.gserviceaccount\.com", re.IGNORECASE
@@ -271,7 +267,7 @@ def _provisions_as_default(scaling: Any) -> Maybe[bool]:
 
 def _pods_as_nodes(config: Any) -> Maybe[bool | None]:
     mode = text(at(config, "workloadMetadataConfig", "mode"))
-    if _is_off(at(config, "metadata", "disable-legacy-endpoints")) is True:
+    if is_false(at(config, "metadata", "disable-legacy-endpoints")) is True:
         return True
     return mode if mode is None or mode is UNKNOWN else mode != "GKE_METADATA"
 
@@ -288,7 +284,7 @@ def _verified_boot(config: Any) -> Maybe[bool]:
     cos = "COS" in str(coalesce(at(config, "imageType"), "COS")).upper()
     foreign = any(driver not in ("DEFAULT", "LATEST") or not cos for driver in drivers)
     secure = True if foreign else flag(at(shielded, "enableSecureBoot"))
-    return both((secure, negation(_is_off(at(shielded, "enableIntegrityMonitoring")))))
+    return both((secure, negation(is_false(at(shielded, "enableIntegrityMonitoring")))))
 
 
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:

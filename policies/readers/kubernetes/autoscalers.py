@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +15,13 @@ from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
 from policies.readers.tables import rows
 
-_CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
-_KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
+_CLUSTER_AUTOSCALER: Final = re.compile(r"(?:^|/)cluster-autoscaler(?:-[a-z0-9]+)?(?:[:@]|$)")
+_KARPENTER: Final = re.compile(r"(?:^|/)karpenter(?:/controller)?(?:[:@]|$)")
 # Credentials in the pod itself, which take precedence over the cluster's identity.
 _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
+# What of ``autoDiscovery`` has the chart make its Deployment.
+_FINDS: Final = ("clusterName", "namespace", "labels")
 _CLUSTER_NAME: Final = re.compile(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}")
 
 
@@ -32,20 +35,39 @@ _RIGHTS_ON_GROUPS: Final = _rights("cluster-autoscaler")
 _RIGHTS_ON_MACHINES: Final = _rights("karpenter")
 
 
+def scales_nodes(pod: Any) -> Maybe[bool]:
+    """Whether the pod is a node autoscaler, by its image or its command."""
+    if pod is UNKNOWN:
+        return UNKNOWN
+    containers = items(at(pod, "containers"))
+    if any(_is_cluster_autoscaler(each) or _is_karpenter(each) for each in containers):
+        return True
+    return UNKNOWN if UNKNOWN in [at(each, "image") for each in containers] else False
+
+
+def _is_cluster_autoscaler(container: Any) -> bool:
+    """By its image, or where that is a copy under another name, by the program that it starts."""
+    image, words = at(container, "image"), _words(container)
+    program = str(words[0]).rpartition("/")[2] if words else ""
+    return (isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image) is not None) or program == "cluster-autoscaler"
+
+
+def _is_karpenter(container: Any) -> bool:
+    image = at(container, "image")
+    return isinstance(image, str) and _KARPENTER.search(image) is not None
+
+
 def autoscaler_of(pod: Any) -> Autoscaler | None:
     """What the pod is, if it is an autoscaler whose cloud's rights are known: cluster-autoscaler for AWS, Karpenter."""
     account_name = coalesce(text(at(pod, "serviceAccountName")), "default")
     for container in items(at(pod, "containers")):
-        image = at(container, "image")
-        if not isinstance(image, str):
-            continue
-        if _CLUSTER_AUTOSCALER.search(image):
+        if _is_cluster_autoscaler(container):
             autoscaler = _cluster_autoscaler(_words(container), account_name)
             own_keys = items(at(container, "envFrom")) or any(
                 at(entry, "name") in (UNKNOWN, *_OWN_KEYS) for entry in items(at(container, "env"))
             )
             return replace(autoscaler, rights=()) if autoscaler is not None and own_keys else autoscaler
-        if _KARPENTER.search(image):
+        if _is_karpenter(container):
             variables = [str(at(entry, "name")) for entry in items(at(container, "env"))]
             azure = any(name.startswith(("ARM_", "AZURE_")) for name in variables)
             return None if azure else Autoscaler(account_name, _RIGHTS_ON_MACHINES)
@@ -55,15 +77,26 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
 def idle_of(pod: Any) -> IdleTime | None:
     """How long the cluster autoscaler in this pod, of any cloud, leaves idle nodes; ``None`` where it does not say."""
     for flags in _all_flags(pod):
-        last = {name: values[-1] if values else "true" for name, values in flags.items()}
-        totals = {name: " ".join(flags[name]) for name in ("gpu-total",) if name in flags}
-        return idle_of_flags({**last, **totals})
+        return idle_of_flags(_at_last(flags))
     return None
+
+
+def _at_last(flags: Mapping[str, list[str]]) -> dict[str, str]:
+    """What holds of flags that are given several times: the last, of totals of GPUs all."""
+    return {
+        name: " ".join(values) if name == "gpu-total" else values[-1] if values else "true"
+        for name, values in flags.items()
+    }
 
 
 def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
     """The minimums of groups from this cluster autoscaler's flags: ``--nodes=min:max:name``."""
-    for spec in (spec for flags in _all_flags(pod) for spec in flags.get("nodes", [])):
+    for flags in _all_flags(pod):
+        yield from _minimums_of_flags(flags, what, resource)
+
+
+def _minimums_of_flags(flags: Mapping[str, list[str]], what: str, resource: str) -> Iterator[Minimum]:
+    for spec in flags.get("nodes", []):
         least, _, rest = spec.partition(":")
         yield Minimum(what, amount(least), rest.partition(":")[2], where=f"--nodes={spec}", resource=resource)
 
@@ -71,8 +104,7 @@ def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
 def _all_flags(pod: Any) -> Iterator[dict[str, list[str]]]:
     """The flags of each container with the cluster autoscaler."""
     for container in items(at(pod, "containers")):
-        image = at(container, "image")
-        if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
+        if _is_cluster_autoscaler(container):
             yield flags_of(_words(container))
 
 
@@ -80,8 +112,24 @@ def _words(container: Any) -> list[Any]:
     return [*items(at(container, "command")), *items(at(container, "args"))]
 
 
+def runs(chart: str, values: Any) -> Maybe[bool]:
+    """Whether the Helm chart starts pods; that of cluster-autoscaler starts none without a cluster's name or groups.
+
+    https://github.com/kubernetes/autoscaler/blob/master/charts/cluster-autoscaler/templates/deployment.yaml
+    """
+    if chart == "karpenter":
+        pods = amount(at(values, "replicas"), 2)
+        return UNKNOWN if UNKNOWN in (values, pods) else pods != 0
+    given = [at(values, "autoDiscovery", key) for key in _FINDS] + [at(values, "autoscalingGroups")]
+    pods = amount(at(values, "replicaCount"), 1)
+    if UNKNOWN in (values, pods, *given):
+        return UNKNOWN
+    return pods != 0 and any(each not in (None, "", [], {}) for each in given)
+
+
 def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum]:
     """The same for the Helm chart; its default is 1."""
+    yield from _minimums_of_flags(_flags_of_chart(values), what, resource)
     for number, group in enumerate(items(at(values, "autoscalingGroups"))):
         where = f"values.autoscalingGroups[{number}].minSize"
         yield Minimum(what, amount(at(group, "minSize"), 1), text(at(group, "name")), where=where, resource=resource)
@@ -89,8 +137,28 @@ def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum
 
 def idle_of_chart(values: Any) -> IdleTime | None:
     """The same for the Helm chart."""
-    flags = at(values, "extraArgs")
-    return IdleTime(UNKNOWN, "values.extraArgs") if flags is UNKNOWN else idle_of_profile(flags, "values.extraArgs")
+    places = [key for key in ("extraArgs", "customArgs") if at(values, key) is UNKNOWN]
+    if places:
+        return IdleTime(UNKNOWN, f"values.{places[0]}")
+    custom = idle_of_flags(_at_last(_custom(values)), "values.customArgs: --")
+    own = idle_of_profile(at(values, "extraArgs"), "values.extraArgs")
+    return max((each for each in (own, custom) if each is not None), key=_how_long, default=None)
+
+
+def _how_long(idle: IdleTime) -> float:
+    return math.inf if idle.minutes is UNKNOWN else idle.minutes
+
+
+def _custom(values: Any) -> dict[str, list[str]]:
+    """The flags that the chart takes as a list of words, after all others."""
+    return flags_of(items(at(values, "customArgs")))
+
+
+def _flags_of_chart(values: Any) -> dict[str, list[str]]:
+    extra = at(values, "extraArgs")
+    named = {str(key): [str(part)] for key, part in extra.items()} if isinstance(extra, Mapping) else {}
+    custom = _custom(values)
+    return {name: [*named.get(name, []), *custom.get(name, [])] for name in {**named, **custom}}
 
 
 def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
@@ -107,14 +175,14 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     cluster, tags = text(at(discovery, "clusterName")), items(at(discovery, "tags"))
     listed = [at(entry, "name") for entry in items(at(values, "autoscalingGroups"))]
     extra = at(values, "extraArgs", "node-group-auto-discovery")
-    if cluster is UNKNOWN or UNKNOWN in (values, extra, *tags):
+    found = [] if extra is UNKNOWN else _flags_of_chart(values).get("node-group-auto-discovery", [])
+    if cluster is UNKNOWN or UNKNOWN in (values, extra, at(values, "customArgs"), *tags):
         return Autoscaler(coalesce(account, name, default), rights, UNKNOWN, UNKNOWN)
     tag_sets: list[Mapping[str, str]] = []
     if cluster is not None:
         tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
         tag_sets.append(tags_of(_CLUSTER_NAME.sub(cluster, ",".join(map(str, tag_list)))))
-    if extra is not None:
-        tag_sets.append(tags_of(str(extra).partition("tag=")[2]))
+    tag_sets += [tags_of(each.partition("tag=")[2]) for each in found]
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
     return Autoscaler(coalesce(account, name, default), rights, tuple(tag_sets), groups)
 
@@ -138,7 +206,7 @@ def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler
     if UNKNOWN in words:
         return Autoscaler(account, _RIGHTS_ON_GROUPS, UNKNOWN, UNKNOWN)
     # With its built-in list of machine types it asks EC2 nothing (the README's minimal policy).
-    static = flags.get("aws-use-static-instance-list", [""])[-1] in ("1", "t", "T", "true", "TRUE", "True")
+    static = flag(flags.get("aws-use-static-instance-list", [""])[-1]) is True
     rights = tuple(right for right in _RIGHTS_ON_GROUPS if not static or not right.action.startswith("ec2:"))
     specs = [spec.partition("tag=") for spec in flags.get("node-group-auto-discovery", [])]
     return Autoscaler(

@@ -72,26 +72,13 @@ def read_release(declared: Declared) -> Iterable[Item]:
             device_plugin=True,
             resource=declared.urn,
         )
-    if chart in _AUTOSCALERS:
-        tolerated = _value_at(values, "tolerations", missing)
-        yield Workload(
-            name=release,
-            namespace=space,
-            kind="Deployment",
-            tolerations=_AUTOSCALERS_TOLERATE.get(chart, ()) if tolerated is None else tolerations_of(tolerated),
-            node_selector=texts(at(values, "nodeSelector")),
-            safe_to_evict=True,
-            scales_nodes=True,
-            idle=autoscalers.idle_of_chart(values if complete else UNKNOWN) if chart == "cluster-autoscaler" else None,
-            autoscaler=(scaler := _AUTOSCALERS[chart](UNKNOWN if not complete else values, release)),
-            resource=declared.urn,
-        )
-        if chart == "cluster-autoscaler":
-            yield from autoscalers.minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
-        if scaler is not None:
-            for place in _SERVICE_ACCOUNTS:
-                annotations = at(values, *place, "annotations")
-                yield from role_of_account(declared, annotations, space, scaler.service_account)
+    for name in _AUTOSCALERS:
+        # A copy of cluster-autoscaler's chart has mostly more words in its name.
+        own = chart == name or (name == "cluster-autoscaler" and name in chart)
+        held = values if own else at(values, name)
+        on = own or (isinstance(held, Mapping) and (at(held, "enabled") is None or flag(at(held, "enabled")) is True))
+        if on:
+            yield from _autoscaler(declared, name, held if complete else UNKNOWN, (release, space))
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
     for body in (_of_ray(values) if chart == "ray-cluster" else values, _counted(chart, values)):
         yield from (workload for workload in embedded_workloads(body, "Release", asking) if workload.gpus != 0)
@@ -104,6 +91,30 @@ def read_release(declared: Declared) -> Iterable[Item]:
     yield from of_values(chart, values, release, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _autoscaler(declared: Declared, chart: str, values: Any, named: tuple[str, str]) -> Iterator[Item]:
+    """The node autoscaler of a chart of that name, or of a chart that depends on it, by its release and namespace."""
+    release, space = named
+    tolerated, scaler = at(values, "tolerations"), _AUTOSCALERS[chart](values, release)
+    yield Workload(
+        name=release,
+        namespace=space,
+        kind="Deployment",
+        tolerations=_AUTOSCALERS_TOLERATE.get(chart, ()) if tolerated is None else tolerations_of(tolerated),
+        node_selector=texts(at(values, "nodeSelector")),
+        safe_to_evict=True,
+        scales_nodes=autoscalers.runs(chart, values),
+        idle=autoscalers.idle_of_chart(values) if chart == "cluster-autoscaler" else None,
+        autoscaler=scaler,
+        resource=declared.urn,
+    )
+    if chart == "cluster-autoscaler":
+        yield from autoscalers.minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
+    if scaler is not None:
+        for place in _SERVICE_ACCOUNTS:
+            annotations = at(values, *place, "annotations")
+            yield from role_of_account(declared, annotations, space, scaler.service_account)
 
 
 def _of_ray(values: Any) -> Any:

@@ -18,7 +18,6 @@ _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
 # https://github.com/NVIDIA/k8s-device-plugin, https://github.com/GoogleCloudPlatform/container-engine-accelerators
 _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
-_AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 # https://github.com/kubernetes/kubernetes/tree/master/build/pause
 _PAUSE_IMAGE: Final = re.compile(r"(?:^|/)(?:mirrored-)?pause(?:-\w+)?(?:[:@]|$)")
 _WAITS: Final = re.compile(
@@ -60,11 +59,6 @@ def device_plugin(pod: Any) -> Maybe[bool]:
     if not registers:
         return UNKNOWN if UNKNOWN in paths and _matches(_GPU_IMAGE, pod) is True else False
     return _matches(_GPU_IMAGE, pod)
-
-
-def scales_nodes(pod: Any) -> Maybe[bool]:
-    """Whether the pod is a node autoscaler, by its image."""
-    return _matches(_AUTOSCALER_IMAGE, pod)
 
 
 def never_ends(pod: Any) -> bool:

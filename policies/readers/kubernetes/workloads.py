@@ -42,7 +42,7 @@ from facts.concepts.unknown import (
 )
 from policies.readers.idle import longest_window
 from policies.readers.kubernetes import parts
-from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
+from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of, scales_nodes
 from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, plugin_of_pod
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
@@ -89,7 +89,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     kind = declared.kind
     pod = at(declared.properties, *POD_PATHS[kind])
     template = at(declared.properties, *POD_PATHS[kind][:-1], "metadata")
-    labels = known_texts(at(template, "labels"))
+    labels, always = known_texts(at(template, "labels")), _always(declared, kind, pod)
     if isinstance(node := at(pod, "nodeName"), str) and kind in REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
@@ -103,14 +103,14 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
-        always=_always(declared, kind, pod),
+        always=always,
         keeps_room=keeps_room(pod),
         apart=parts.each_on_a_node(pod, {} if labels is UNKNOWN else labels),
         priority_class=known_text(at(pod, "priorityClassName")),
         pod_labels=labels,
         safe_to_evict=parts.safe_to_evict(template),
         device_plugin=parts.device_plugin(pod),
-        scales_nodes=parts.scales_nodes(pod),
+        scales_nodes=False if kind in REPLICATED and always == 0 else scales_nodes(pod),
         autoscaler=autoscaler_of(pod),
         idle=idle_of(pod),
         config_maps=parts.config_maps(pod),
