@@ -13,7 +13,7 @@ import yaml
 from components.clouds.names import shortened
 from components.resources import documents
 from components.settings import Settings
-from components.settings.pools.costs import fees, reserved_nodes, support_of
+from components.settings.pools.costs import fees, reserved_nodes
 from components.settings.quotas import quotas as needed_quotas
 from components.settings.sections.teams import Team
 from components.teams import required_class
@@ -184,7 +184,7 @@ def cost(settings: Settings) -> dict[str, Any]:
         notes.append(
             f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, whether used or not"
         )
-    support = support_of(known.choices, settings.kubernetes.version)
+    support = known.choices.support(settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
         notes.append(

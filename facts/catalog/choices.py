@@ -66,3 +66,12 @@ class Choices:
             for row in tables.rows(self.cloud, "versions")
         )
         return {version: Support(extended=extended, until=until) for version, extended, until in days}
+
+    def support(self, version: str | None) -> Support | None:
+        """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
+        return None if version is None else self.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+
+    def ended(self, version: str | None, day: date, *, extended: bool = False) -> bool:
+        """Whether the version's standard support is known to be over on that day or, ``extended``, all of it."""
+        support = self.support(version)
+        return support is not None and support.ended(day, extended=extended)

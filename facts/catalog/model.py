@@ -159,3 +159,7 @@ class Support:
 
     extended: date
     until: date
+
+    def ended(self, day: date, *, extended: bool = False) -> bool:
+        """Whether the standard support is over on that day or, ``extended``, all of it."""
+        return day > self.until if extended else day >= self.extended

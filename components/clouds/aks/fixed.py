@@ -14,7 +14,6 @@ from components.clouds.aks.running_pools import RunningPools
 from components.clouds.data_lookup import refuse, step_problem
 from components.clouds.deployed import Deployed
 from components.settings import Problem, Settings
-from components.settings.pools.costs import support_of
 from facts import catalog
 from facts.catalog.aks.naming import pool_name, zone_numbers
 
@@ -127,7 +126,7 @@ def _other_version(settings: Settings, running: RunningPools) -> Iterator[Proble
     the end of long-term support while the cluster runs a version that has no other
     (https://learn.microsoft.com/azure/aks/long-term-support).
     """
-    runs, written = running.version, settings.kubernetes.version
+    runs, written, ended = running.version, settings.kubernetes.version, catalog.of("aks").choices.ended
     long_term = running.long_term or settings.kubernetes.channel == "extended"
     if written is not None and _is_lower(written, runs):
         yield Problem(
@@ -135,9 +134,9 @@ def _other_version(settings: Settings, running: RunningPools) -> Iterator[Proble
             f"cluster {settings.cluster_name} runs {runs}, and Azure does not go back",
             f"Write '{runs}', or '{runs.rpartition('.')[0]}' for whatever patch of it runs",
         )
-    elif (step := step_problem(settings, runs)) is not None and not long_term and not _ended(settings, runs):
+    elif (step := step_problem(settings, runs)) is not None and not long_term and not ended(runs, settings.day):
         yield step
-    if running.long_term and settings.kubernetes.channel != "extended" and _ended(settings, written or runs):
+    if running.long_term and settings.kubernetes.channel != "extended" and ended(written or runs, settings.day):
         yield Problem(
             "kubernetes.channel",
             f"cluster {settings.cluster_name} runs {runs}, which has long-term support alone, and Azure does not end "
@@ -149,12 +148,6 @@ def _other_version(settings: Settings, running: RunningPools) -> Iterator[Proble
 def _is_lower(written: str, runs: str) -> bool:
     parts = [int(part) for part in written.split(".")]
     return parts < [int(part) for part in runs.split(".")][: len(parts)]
-
-
-def _ended(settings: Settings, version: str) -> bool:
-    """Whether the community's support of a version has ended."""
-    support = support_of(catalog.of("aks").choices, version)
-    return support is not None and settings.day >= support.extended
 
 
 def _other_machines(settings: Settings, running: Mapping[str, Any]) -> Iterator[Problem]:

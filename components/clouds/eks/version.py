@@ -60,8 +60,7 @@ def support_type(settings: Settings, minor: str, cluster: RunningCluster | None)
     A cluster that is in extended support cannot leave it before it runs a version in standard support:
     https://docs.aws.amazon.com/eks/latest/userguide/disable-extended-support.html
     """
-    support = catalog.of("eks").choices.supported.get(minor)
-    late = cluster is not None and cluster.extended and support is not None and settings.day >= support.extended
+    late = cluster is not None and cluster.extended and catalog.of("eks").choices.ended(minor, settings.day)
     return "EXTENDED" if late or settings.kubernetes.version is not None else "STANDARD"
 
 

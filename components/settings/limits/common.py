@@ -16,7 +16,6 @@ from components.settings.fields.check import requests_on, series
 from components.settings.fields.problems import Problem, instead
 from components.settings.fields.types import NotValidYet
 from components.settings.limits.joining import needs_of_owner
-from components.settings.pools.costs import support_of
 from components.settings.pools.settings import Settings
 from components.settings.sections.pools import MOST_ADMIN_NODES
 from facts import catalog
@@ -79,14 +78,14 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
     written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
     if written is None:
         return
-    support, oldest = support_of(known.choices, written), min(map(minor, known.choices.supported))
-    if minor(written) < oldest or (support is not None and settings.day > support.until):
+    oldest = min(map(minor, known.choices.supported))
+    if minor(written) < oldest or known.choices.ended(written, settings.day, extended=True):
         yield Problem(
             "kubernetes.version",
             f"{cloud} no longer supports Kubernetes {written}",
             "Write a newer version, or leave it out",
         )
-    elif support is not None and settings.day >= support.extended and settings.kubernetes.channel != "extended":
+    elif known.choices.ended(written, settings.day) and settings.kubernetes.channel != "extended":
         yield Problem(
             "kubernetes.version",
             f"Kubernetes {written} is in extended support, which {cloud} has in the channel extended only, at an extra "
@@ -97,13 +96,9 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
 
 def oldest_version(settings: Settings, least: int) -> str:
     """The oldest minor from ``least`` on that the cloud has in the stack's channel."""
-    supported, extended = catalog.of(settings.cloud).choices.supported, settings.kubernetes.channel == "extended"
-
-    def ended(version: str) -> bool:
-        support = supported.get(version)
-        return support is not None and settings.day >= (support.until if extended else support.extended)
-
-    return next(version for version in (f"1.{each}" for each in count(least)) if not ended(version))
+    choices, extended = catalog.of(settings.cloud).choices, settings.kubernetes.channel == "extended"
+    versions = (f"1.{each}" for each in count(least))
+    return next(version for version in versions if not choices.ended(version, settings.day, extended=extended))
 
 
 def minor(version: str) -> int:

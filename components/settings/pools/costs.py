@@ -9,8 +9,7 @@ from datetime import date
 from components.settings.sections.cluster import Kubernetes, Network
 from components.settings.sections.workloads import Workloads
 from facts.catalog import CloudCatalog, Machine
-from facts.catalog.choices import Choices
-from facts.catalog.model import Price, Support
+from facts.catalog.model import Price
 from facts.catalog.prices import Prices
 from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import Pool
@@ -123,14 +122,8 @@ def node_price(
 def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
     """The control plane's price on that day. ``version`` is the pinned Kubernetes version; ``None``: the cloud chooses,
     and upgrades before extended support."""
-    support = support_of(known.choices, version)
     extended = known.prices.extended_support
-    return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
-
-
-def support_of(choices: Choices, version: str | None) -> Support | None:
-    """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
-    return None if version is None else choices.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+    return extended if extended is not None and known.choices.ended(version, day) else known.prices.control_plane
 
 
 def _total(counts: Counts, fixed: float, price_of: Callable[[Pool], float | None]) -> float | None:

@@ -9,7 +9,6 @@ import pytest
 
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
-from components.settings.pools.costs import support_of
 from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
@@ -88,7 +87,7 @@ def eks_on(day: date, version: str | None) -> Settings:
 def test_a_patch_version_is_supported_as_long_as_its_minor_version() -> None:
     known = catalog.of("gke")
     for minor, support in known.choices.supported.items():
-        assert support_of(known.choices, f"{minor}.1-gke.100") is support
+        assert known.choices.support(f"{minor}.1-gke.100") is support
 
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)

@@ -18,7 +18,9 @@ from tests.components.settings.test_clouds import account, own_keys
         ("regular", "2026-10-01", "1.35"),
         ("regular", "2027-04-11", "1.36"),
         ("extended", "2026-11-29", "1.34"),
-        ("extended", "2027-09-30", "1.35"),
+        # The last day of all support is one with support, as for a version that is written.
+        ("extended", "2027-09-30", "1.34"),
+        ("extended", "2027-10-01", "1.35"),
     ],
 )
 def test_the_oldest_version_is_not_in_another_channel(channel: str, day: str, expected: str) -> None:

@@ -12,7 +12,6 @@ from components.settings.limits import common, rows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.limits.eks.refused import FORMS, REFUSED
-from components.settings.pools.costs import support_of
 from components.settings.pools.settings import Settings
 from components.settings.sections.maintenance import Maintenance
 from facts import catalog
@@ -51,8 +50,8 @@ def _version(settings: Settings) -> Iterator[Problem]:
             f"no release of {settings.autoscaler} is known to support Kubernetes {minor}",
             f"Write one of {', '.join(known)}",
         )
-    support = support_of(catalog.of("eks").choices, written)
-    if support is not None and settings.day > support.until:
+    support = catalog.of("eks").choices.support(written)
+    if support is not None and support.ended(settings.day, extended=True):
         yield Problem(
             "kubernetes.version",
             f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster of that version",

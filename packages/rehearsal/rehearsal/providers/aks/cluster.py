@@ -19,6 +19,7 @@ from rehearsal.providers.aks.network import NETWORK, SUBNET, prefixes, require_d
 from rehearsal.providers.aks.nodes import is_overlay, karpenter, max_pods, provisions, require_one_autoscaler
 from rehearsal.providers.aks.rules import (
     LONG_TERM,
+    community_support_ended,
     count_at_creation,
     inline_pools,
     long_term_only,
@@ -181,7 +182,7 @@ def _require_version(before: Record, inputs: Properties) -> None:
         raise azure.bad_request(
             f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed"
         )
-    if minors_up(runs, version) > 1 and not long_term_only(runs) and inputs.get("supportPlan") != LONG_TERM:
+    if minors_up(runs, version) > 1 and not community_support_ended(runs) and inputs.get("supportPlan") != LONG_TERM:
         raise azure.bad_request(
             f"Upgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed"
         )

@@ -6,13 +6,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import Any, Final
 
-from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
+from facts.catalog.aks.cloud import CATALOG, DRIVER_ON_UBUNTU_ONLY
 from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.nodes import PREFIX, SPOT_KEY, can_mig, is_amd, taint
 from rehearsal.providers.base import Properties, at
-from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
+from rehearsal.providers.rules import bad_labels, bad_taints, minors_up, tag_rules
 
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
@@ -133,8 +134,6 @@ KUBERNETES: Final = "1.34.4"
 # Azure offers three minors, and more with long-term support. Which ones changes every few months, so it is those around
 # the control plane's own.
 MINORS: Final = range(32, 38)
-LONG_TERM_MINORS: Final = range(32, 34)
-"""Those that are out of community support in November 2026."""
 LONG_TERM: Final = "AKSLongTermSupport"
 OFFERED: Final = f"1.{MINORS[0]} to 1.{MINORS[-1]}"
 _VERSION: Final = re.compile(r"1\.(\d+)(\.\d+)?")
@@ -151,9 +150,16 @@ def run_by(requested: str | None, now: str | None) -> str:
 
 
 def long_term_only(requested: str | None) -> bool:
-    """Whether the version is in long-term support alone: https://learn.microsoft.com/azure/aks/long-term-support."""
+    """Whether the version is in long-term support alone (https://learn.microsoft.com/azure/aks/long-term-support). The
+    control plane's own never is, whatever the day: without it nothing runs here."""
     match = _VERSION.fullmatch(requested or "")
-    return match is not None and int(match[1]) in LONG_TERM_MINORS
+    own = match is None or minors_up(KUBERNETES, match[0]) == 0
+    return not own and community_support_ended(requested)
+
+
+def community_support_ended(version: str | None) -> bool:
+    """Whether it has by today, as the catalogue knows it."""
+    return CATALOG.choices.ended(version, datetime.now(timezone.utc).date())
 
 
 def long_term_refusal(version: str) -> str:

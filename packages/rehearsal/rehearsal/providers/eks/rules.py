@@ -91,7 +91,7 @@ def version_step(old: str, new: str, since: timedelta | None) -> str | None:
 def support_lasts(support: Support | None, old: str, new: str, day: date) -> str | None:
     """Why the upgrade policy ``old`` (``EXTENDED``) cannot become ``new`` on that day
     (https://docs.aws.amazon.com/eks/latest/userguide/disable-extended-support.html)."""
-    if (old, new) != ("EXTENDED", "STANDARD") or support is None or day < support.extended:
+    if (old, new) != ("EXTENDED", "STANDARD") or support is None or not support.ended(day):
         return None
     return f"The cluster is in extended support since {support.extended}, which it leaves with a newer version only"
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, Final
 
+from facts.catalog.gke.cloud import CATALOG
 from facts.catalog.gke.networks import PRIVATE_RANGES
 from rehearsal.providers.base import Properties, at
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.gke.nodes import CLASS_LABEL, EFFECTS, PARTITIONS, TPU_MACHINE, gpu_called, slice_nodes
-from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
+from rehearsal.providers.rules import bad_labels, bad_taints, minors_up, tag_rules
 
 _DAY: Final = 24 * 3600
 LIFETIME_SECONDS: Final = (30, 120 * _DAY)
@@ -205,9 +206,8 @@ KUBERNETES: Final = "1.34.4"
 VERSION: Final = f"{KUBERNETES}-gke.1000000"
 CHANNELS: Final = ("RAPID", "REGULAR", "STABLE", "EXTENDED")
 # Which ones Google offers changes by the week (https://cloud.google.com/kubernetes-engine/docs/release-schedule): those
-# of November 2026, of which the oldest are in the channel Extended only.
+# of November 2026.
 MINORS: Final = range(32, 38)
-EXTENDED_MINORS: Final = range(32, 34)
 _VERSION: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
 
 
@@ -232,9 +232,12 @@ def resolve(requested: str | None) -> str | None:
 
 
 def extended_only(version: str | None) -> bool:
-    """Whether the version is in extended support: https://cloud.google.com/kubernetes-engine/versioning."""
+    """Whether the version is in extended support by today, as the catalogue knows it
+    (https://cloud.google.com/kubernetes-engine/versioning). The control plane's own never is: without it nothing runs
+    here."""
     match = _VERSION.fullmatch(version or "")
-    return match is not None and int(match[1]) in EXTENDED_MINORS
+    own = match is None or minors_up(KUBERNETES, match[0]) == 0
+    return not own and CATALOG.choices.ended(version, datetime.now(timezone.utc).date())
 
 
 def not_newer(version: str, master: str) -> bool:

@@ -7,7 +7,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import yaml
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks.account import CLUSTER, EXAMPLES, POOL, Microsoft, cluster, gpu_pool
+from rehearsal.providers.aks import rules
 from rehearsal.providers.aks.rules import KUBERNETES
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.cloud import Record, Store
@@ -223,6 +226,22 @@ def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: aks.Microsoft, p
             azure.update(aks.CLUSTER, created, changed)
     else:
         azure.update(aks.CLUSTER, created, changed)
+
+
+@pytest.mark.parametrize(("day", "refused"), [("2026-11-30", True), ("2026-12-01", False)])
+def test_a_version_out_of_community_support_may_be_left_by_two_minors(
+    azure: aks.Microsoft, monkeypatch: pytest.MonkeyPatch, day: str, refused: bool
+) -> None:
+    """1.34's ends with November; the control plane's own is offered all the same."""
+    monkeypatch.setattr(rules, "datetime", SimpleNamespace(now=lambda _: datetime.fromisoformat(day)))
+    created = azure.cluster()
+    azure.update(aks.CLUSTER, created, aks.cluster(tags={"team": "vision"}))
+    newer = aks.cluster(kubernetesVersion="1.36")
+    if refused:
+        with pytest.raises(ProviderError, match="Upgrading Kubernetes version"):
+            azure.update(aks.CLUSTER, created, newer)
+    else:
+        assert azure.update(aks.CLUSTER, created, newer)["currentKubernetesVersion"] == "1.36.0"
 
 
 def test_a_region_without_zones_has_pools_without_zones(azure: aks.Microsoft) -> None:
