@@ -37,6 +37,7 @@ from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, whole
 from policies.readers.key_material import key_material
+from policies.readers.kubernetes.patches import over_its_object
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
 from policies.readers.unread import unread
@@ -103,6 +104,8 @@ def _read(resource: Declared) -> Iterable[Item]:
         subjects = tuple(
             _placed(accelerated(located(item, resource.properties, resource.provider)), resource) for item in items
         )
+        if (patched := resource.patched) is not None:
+            subjects = tuple(_added(item, patched) if isinstance(item, Workload) else item for item in subjects)
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
@@ -187,6 +190,7 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
     everything = Program(_once([spelled for resource in resources for spelled in spellings(resource)]))
     everything = Program(each for resource in everything for each in _with_theirs(resource, everything))
+    everything = Program(each for resource in everything for each in _over_its_object(resource, everything))
     return [_completed(resource, everything) for resource in everything]
 
 
@@ -226,6 +230,27 @@ def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...
         return (resource,)
     completed = _completed(resource, everything)
     return spellings(replace(completed, outside=None)) if completed.references else (resource,)
+
+
+# What rules add up: another object with all of it would count twice.
+_SUMS: Final = (GpuQuota, NodeGroup, Reservation)
+
+
+def _over_its_object(resource: Declared, everything: Program) -> tuple[Declared, ...]:
+    """A patch with all that its object in the program has; any other resource as it is."""
+    patched = over_its_object(resource, everything)
+    if patched is None or any(isinstance(item, _SUMS) for item in read(patched)):
+        return (resource,)
+    return spellings(patched)
+
+
+def _added(workload: Workload, patched: Declared) -> Workload:
+    """The pods that a patch adds to those of its object, which counts by itself."""
+    own = (each for each in _read(patched) if isinstance(each, Workload) and each.name == workload.name)
+    for each in own:
+        if each.always is not UNKNOWN and workload.always is not UNKNOWN and each.gpus == workload.gpus:
+            return replace(workload, always=max(workload.always - each.always, 0))
+    return workload
 
 
 def _completed(resource: Declared, everything: Program) -> Declared:

@@ -68,6 +68,8 @@ class Declared:
     """The type of the resource that holds this object; empty for a resource of the program."""
     target: str = ""
     """For which cluster its holder has this object; empty for that of the holder's provider."""
+    patched: Declared | None = None
+    """Of a patch: the object of the program that it changes, all of which is in ``properties``, too."""
     made_as: Mapping[str, Properties] = field(default_factory=dict)
     """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource, each
     with what such a resource has then; with nothing where no other resource can have that URN."""

@@ -45,7 +45,7 @@ from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of, scales_nodes
 from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, plugin_of_pod
 from policies.readers.kubernetes.parts import replicated
-from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
+from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer, unpatched
 
 _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("core/v1",),
@@ -97,7 +97,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         name=declared.object_name,
         namespace=declared.namespace,
         kind=kind,
-        gpus=gpus_of_kind(kind, pod, declared.references),
+        gpus=UNKNOWN if _patches_only_a_number(declared, pod) else gpus_of_kind(kind, pod, declared.references),
         gpu_resource=gpu_resource_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=texts(at(pod, "nodeSelector")),
@@ -119,6 +119,17 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if kind == "DaemonSet":
         yield from plugin_of_pod(pod)
+
+
+def _patches_only_a_number(declared: Declared, pod: Any) -> bool:
+    """Whether it sets the number of pods of an object of another program, whose containers nobody here knows."""
+    patch = declared.type != unpatched(declared.type)
+    return (
+        patch
+        and declared.kind in REPLICATED
+        and at(declared.properties, "spec", "replicas") not in (None, 0)
+        and not items(at(pod, "containers"))
+    )
 
 
 _SUSPENDED: Final = ("CronJob", "Job")
