@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
@@ -20,30 +21,29 @@ _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-p
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 # https://github.com/kubernetes/kubernetes/tree/master/build/pause
 _PAUSE_IMAGE: Final = re.compile(r"(?:^|/)(?:mirrored-)?pause(?:-\w+)?(?:[:@]|$)")
-_WAITS: Final = re.compile(
-    r"\bsleep (?:inf\b|infinity\b|\d{5,}|\d+[dh]\b)|\btail -f /dev/null"
-    r"|\b(?:while (?:true|:|\[ 1 \])|until false); ?do (?:sleep|wait) ?[\w.]*; ?done"
-    r"|\bsleep\((?:\d{5,}|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf)|\bsignal\.pause\(\)|\bEvent\(\)\.wait\(\)"
-    r"|\bwhile (?:True|1):\s*(?:time\.)?sleep\("
-)
-"""Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses."""
-# What only starts another command, and commands that do no work: with at least one that waits, the pod does nothing.
+# What only starts another command.
 _STARTS: Final = re.compile(
-    r"(?:(?:\S*/)?(?:(?:ba|da|a)?sh|exec|nohup|tini|dumb-init|env|busybox|coreutils|timeout|nice|do|python\S*|perl|node|pwsh)"
+    r"(?:(?:\S*/)?(?:(?:ba|da|a)?sh|exec|sudo|nohup|tini|dumb-init|env|busybox|coreutils|timeout|nice|do|python\S*|perl|node|pwsh)"
     r"(?: (?:-\S+|\w+=\S*|\d+\w?))* )*"
 )
-_STANDS: Final = re.compile(
-    r"(?:\S*/)?(?:sleep|Start-Sleep)(?: [\w.]+)+|wait(?: -?\w+)?|(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
-    r"|(?:\S*/)?pause|kill -STOP \S+"
-    r"|(?:\S*/)?watch (?:-\S+ |\d+ )*nvidia-smi|nvidia-smi (?:dmon|pmon|-l)\b.*|(?:time\.)?sleep\(.*\)"
-    r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\)|setInterval\(\(\) ?=> ?\{\}.*"
+# A command that waits, whole: for a ``time``, until somebody ends it (``ever``), as long as nothing else works there
+# (``idles``), or for others.
+_WAITS: Final = re.compile(
+    r"(?:\S*/)?(?:sleep|Start-Sleep) (?P<time>(?:[^|`$]|\$\(\(|\$(?!\())+)"
+    r"|(?:time\.)?sleep\((?P<seconds>.*)\)|wait(?: -?\w+)?"
+    r"|(?P<ever>(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
+    r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\))"
+    r"|(?P<idles>(?:\S*/)?pause|kill -STOP \S+|(?:\S*/)?watch (?:-\S+ |\d+ )*nvidia-smi"
+    r"|nvidia-smi (?:dmon|pmon)(?! -c)\b.*|setInterval\(\(\) ?=> ?\{\}.*)|nvidia-smi (?:dmon|pmon|-l)\b.*"
 )
+# Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses.
+_LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf")
+_LOOP: Final = re.compile(r"while (?:true|True|:|1|\[ 1 \]):?|until false|while sleep [\w.]+")
 # Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
-    r"(?:trap|echo|set|cd|mkdir|export|exit)\b[^|`$]*|date|true|:|nvidia-smi|do|done|#.*|for \w+ in [^|`]*"
-    r"|(?:while|until) (?:true|True|false|:|\d+|\[ \d+ \]|sleep [\w.]+):?|(?:import|from) [\w ,.]*"
+    r"(?:trap|echo|set|cd|mkdir|export|exit|apt-get|pip)\b[^|`$]*|\w+=[^\s`$]*|date|true|:|nvidia-smi|do|done|#.*"
+    r"|for \w+ in [^|`]*|(?:while|until) (?:true|True|false|:|\d+|\[ \d+ \]|sleep [\w.]+):?|(?:import|from) [\w ,.]*"
 )
-_AGAIN: Final = re.compile(r"\b(?:while|until|watch|setInterval|dmon(?! -c)|pmon(?! -c)|pause|tail -[fF]|kill -STOP)\b")
 _ENDS: Final = re.compile(r"\btimeout (?:-\S+ )*\d")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
@@ -65,12 +65,7 @@ def never_ends(pod: Any) -> bool:
     """Whether a container only waits, so that the pod holds its GPUs for hours, or until somebody deletes it."""
     if only_pauses(pod):
         return True
-    commands = _commands(pod)
-    waits = any(
-        _WAITS.search(each) or (_does_nothing(each) and _AGAIN.search(each))
-        for each in commands
-        if not _ENDS.search(each)
-    )
+    waits = any(_for_ever(_parts(each)) for each in _commands(pod) if not _ENDS.search(each))
     return waits and at(pod, "activeDeadlineSeconds") is None
 
 
@@ -78,7 +73,7 @@ def only_waits(pod: Any) -> bool:
     """Whether the declared command of each container with a device, or of all where none has one, only waits."""
     containers = items(at(pod, "containers"))
     commands = _commands({"containers": [each for each in containers if _has_device(each)] or containers})
-    return bool(commands) and all(map(_does_nothing, commands))
+    return bool(commands) and all(_does_nothing(_parts(each)) for each in commands)
 
 
 def _commands(pod: Any) -> list[str]:
@@ -89,22 +84,39 @@ def _commands(pod: Any) -> list[str]:
 
 def _has_device(container: Any) -> bool:
     limits = at(container, "resources", "limits")
-    return isinstance(limits, Mapping) and any("/" in str(name) for name in limits)
+    return isinstance(limits, Mapping) and any("/" in str(name) and amount(limits[name]) != 0 for name in limits)
 
 
-def _does_nothing(command: str) -> bool:
-    parts = [
-        _bare(_STARTS.sub("", part.strip(), count=1))
-        for part in re.split(r"[;\n&]+|\|\||(?<=\w): ", re.sub(r"(?<!-c)\s#.*", "", command))
-    ]
-    said = [part for part in parts if part]
-    waits = [_STANDS.fullmatch(part) is not None for part in said]
-    return any(waits) and all(wait or _NO_WORK.fullmatch(part) for part, wait in zip(said, waits, strict=True))
+def _parts(command: str) -> list[str]:
+    """The commands of a line, without what only starts them, and without comments."""
+    parts = re.split(r"[;\n&]+|\|\||(?<=\w): ", re.sub(r"(?<!-c)\s#.*", "", command))
+    return [bare for part in parts if (bare := _bare(_STARTS.sub("", part.strip(), count=1)))]
+
+
+def _does_nothing(parts: list[str]) -> bool:
+    """Whether at least one of the commands waits, and the others do no work."""
+    waits = [_WAITS.fullmatch(part) is not None for part in parts]
+    return any(waits) and all(wait or _NO_WORK.fullmatch(part) for part, wait in zip(parts, waits, strict=True))
+
+
+def _for_ever(parts: list[str]) -> bool:
+    """Whether the commands come to one that waits for long: by itself, in a loop without an end, or beside no work."""
+    for number, part in enumerate(parts):
+        wait = _WAITS.fullmatch(part)
+        if wait and (wait["ever"] or _LONG.search(wait["time"] or wait["seconds"] or "")):
+            return True
+        if wait and wait["idles"] and _does_nothing(parts):
+            return True
+        if _LOOP.fullmatch(part) and _does_nothing(
+            [part, *takewhile(lambda each: each != "done", parts[number + 1 :])]
+        ):
+            return True
+    return False
 
 
 def _bare(part: str) -> str:
-    """Without the brackets of a group of commands."""
-    part = part.lstrip("({ ").rstrip("} ")
+    """Without quotes, and the brackets of a group of commands."""
+    part = part.strip("'\" ").lstrip("({ ").rstrip("} ")
     return part if "(" in part else part.rstrip(") ")
 
 
