@@ -6,6 +6,7 @@ import fnmatch
 import gzip
 import io
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -31,23 +32,39 @@ IGNORED: Final = frozenset(
 """Folders that no program needs."""
 CREDENTIALS: Final = (
     # Shells, code hosts, package indexes, keys
-    *(".env", ".env.*", ".envrc", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml"),
-    *(".cargo/credentials*", ".config/gh", ".config/glab-cli", ".config/hub", ".gem/credentials", ".htpasswd"),
-    *(".ssh", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa", "*.jks", "*.key", "*.p12", "*.pem", "*.pfx", "*.ppk"),
+    *("*.env", ".env.*", "env.local", "env.production", ".*_history"),
+    *(".env", ".envrc", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml"),
+    *(
+        ".cargo/credentials*",
+        ".composer/auth.json",
+        ".config/gh",
+        ".config/glab-cli",
+        ".config/hub",
+        ".gem/credentials",
+        ".htpasswd",
+    ),
+    *(".m2/settings.xml", "*.kdbx"),
+    *(".ssh", "*id_dsa", "*id_ecdsa", "*id_ed25519", "*id_rsa", "*.jks", "*.key", "*.p12", "*.pem", "*.pfx", "*.ppk"),
     # Clouds and clusters
     *(".aws", ".azure", ".boto", ".config/doctl", ".config/gcloud", ".kube", ".oci", ".s3cfg", "*kubeconfig*"),
+    *("rclone.conf", ".snowflake", "*-adminsdk-*.json", "token.json"),
     *("application_default_credentials.json", "client_secret*.json", "*credentials*.json", "service[-_]account*.json"),
     # Containers, infrastructure, secret stores, databases
     *(".docker", ".dockercfg", ".pulumi", ".terraform.d", ".terraformrc", "*.tfstate", "*.tfstate.*", "*.tfvars"),
     *(".vault-token", ".my.cnf", ".pgpass", "secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml"),
     # Machine learning
     *(".cache/huggingface", ".comet.config", ".databrickscfg", ".huggingface", ".kaggle", "kaggle.json", ".modal.toml"),
+    *("hf_token", "wandb/settings", ".dvc/config.local"),
     *(".config/wandb", ".lightning", ".ngc", ".runpod", ".sky", ".streamlit/secrets.toml"),
 )
-"""Names of files and folders, and ends of paths, in which tools keep credentials. What is synced, all users of the
-namespace can read."""
+"""Names of files and folders in any case, and ends of paths, in which tools keep credentials. What is synced, all users
+of the namespace can read."""
 EXAMPLES: Final = (".env.example", ".env.sample", ".env.template")
 """Files of such names that hold none."""
+_IN_JSON: Final = re.compile(rb'"(?:private_key|refresh_token)"\s*:')
+"""In keys of Google's service accounts and tokens of its users, whatever the file is called."""
+_OF_KEYS: Final = 64 * 1024
+"""Bytes: no such file has more."""
 MOST_BYTES: Final = 8 * PART_BYTES
 """Of the compressed archive. It is in etcd, which has room for a few gigabytes."""
 MOST_READ: Final = 256 * 1024 * 1024
@@ -99,7 +116,7 @@ def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
     if folder in (Path.home(), Path(folder.anchor)):
         raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
     names = sorted(name for name in _names(folder) if IGNORED.isdisjoint(Path(name).parts))
-    left_out = {name: held for name in names if (held := _credentials(name))}
+    left_out = {name: held for name in names if (held := _credentials(name) or _key_file(folder, name))}
     files = [name for name in names if name not in left_out and os.path.lexists(folder / name)]
     sizes = {name: (folder / name).lstat().st_size for name in files}
     if sum(sizes.values()) > MOST_READ:
@@ -120,10 +137,19 @@ def _credentials(name: str) -> str:
     for index, part in enumerate(parts):
         above = "/".join(parts[max(index - 1, 0) : index + 1])
         if part not in EXAMPLES and any(
-            fnmatch.fnmatchcase(above if "/" in pattern else part, pattern) for pattern in CREDENTIALS
+            fnmatch.fnmatchcase((above if "/" in pattern else part).lower(), pattern) for pattern in CREDENTIALS
         ):
             return str(Path(*parts[: index + 1]))
     return ""
+
+
+def _key_file(folder: Path, name: str) -> str:
+    """The file, if it is JSON with a key in it; empty otherwise."""
+    file = folder / name
+    if not name.lower().endswith(".json") or file.is_symlink() or not file.is_file():
+        return ""
+    held = file.stat().st_size <= _OF_KEYS and _IN_JSON.search(file.read_bytes())
+    return name if held else ""
 
 
 def _names(folder: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import os
 import subprocess
 import sys
@@ -91,6 +92,22 @@ def test_what_holds_credentials_is_left_out_and_named(project: Path, repository:
         (".streamlit/secrets.toml", ".streamlit/secrets.toml"),
         ("service-account-prod.json", "service-account-prod.json"),
         ("infra/terraform.tfstate", "infra/terraform.tfstate"),
+        ("prod.env", "prod.env"),
+        ("env.production", "env.production"),
+        ("app/.Env", "app/.Env"),
+        ("keys/ID_RSA", "keys/ID_RSA"),
+        ("my_id_ed25519", "my_id_ed25519"),
+        ("Credentials.JSON", "Credentials.JSON"),
+        ("rclone.conf", "rclone.conf"),
+        ("token.json", "token.json"),
+        (".bash_history", ".bash_history"),
+        ("x-firebase-adminsdk-1.json", "x-firebase-adminsdk-1.json"),
+        ("home/.m2/settings.xml", "home/.m2/settings.xml"),
+        ("wandb/settings", "wandb/settings"),
+        ("env.py", ""),
+        ("loss_history", ""),
+        ("tokenizer.json", ""),
+        ("wandb/run.log", ""),
         (".config/matplotlib/style", ""),
         (".cache/pip/a", ""),
         ("gcloud/main.py", ""),
@@ -108,11 +125,21 @@ def test_what_tools_keep_credentials_in(project: Path, name: str, left_out: str)
     assert (name in contents(archive)) is not bool(left_out)
 
 
+@pytest.mark.parametrize("key", ["private_key", "refresh_token"])
+def test_a_key_in_json_is_left_out_whatever_its_file_is_called(project: Path, key: str) -> None:
+    (project / "sa.json").write_text(json.dumps({"type": "service_account", key: "x"}))
+    (project / "model.json").write_text(json.dumps({"keys": ["private", key]}))
+    (project / "large.json").write_text(json.dumps({key: "x" * 70_000}))
+    archive = pack(project)
+    assert archive.left_out == ("sa.json",)
+    assert {"model.json", "large.json"} <= {*contents(archive)}
+
+
 def test_an_image_of_the_template_has_no_credentials(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "Dockerfile"
     Builder("docker").ignoring(project, file)
     ignored = file.with_name("Dockerfile.dockerignore").read_text().splitlines()
-    assert {"**/.env", "**/.env.*", "**/.aws", "**/.ssh", "**/id_rsa"} <= {*ignored}
+    assert {"**/.env", "**/.env.*", "**/.aws", "**/.ssh", "**/*id_rsa"} <= {*ignored}
     assert ignored.index("!**/.env.example") > ignored.index("**/.env.*"), "the last line that matches decides"
 
 

@@ -9,6 +9,7 @@ import pytest
 from rich.live import Live
 from rich.markup import escape
 
+from facts.concepts.foreign_text import output_line
 from gpu.commands import common
 from gpu.commands.common import PlainConsole, table_of
 
@@ -58,3 +59,22 @@ def test_the_live_view_shows_it_as_text_too() -> None:
 def test_the_commands_have_such_consoles(make: object) -> None:
     assert callable(make)
     assert isinstance(make(), PlainConsole)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_line_of_a_job_writes_over_itself_and_nothing_else(text: str) -> None:
+    """Progress bars return to the start of their line."""
+    shown = output_line(text)
+    assert not set(shown) & set("\x07\x08\x1b\x90\x9b\x9c\x9d\n")
+    assert "evil" not in shown
+    assert output_line("\x1b[31mred\x1b[0m\t50 %\r60 %") == "\x1b[31mred\x1b[0m\t50 %\r60 %"
+    assert output_line("\x1b[1A\x1b[2Kabove\x1b]52;c;ZXZpbA==\x07.") == "above."
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_only_a_terminal_is_kept_from_them(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    shown.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdout", shown)
+    common.show_line("one\x07")
+    assert shown.getvalue() == ("one\n" if terminal else "one\x07\n")

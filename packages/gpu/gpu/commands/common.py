@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from facts.concepts.foreign_text import without_controls
+from facts.concepts.foreign_text import output_line, without_controls
 from gpu.cluster import ClusterClient
 
 EXIT_NO: Final = 1
@@ -43,6 +43,11 @@ def out() -> Console:
 def err() -> Console:
     """Standard error: everything that is not the answer."""
     return PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show_line(text: str) -> None:
+    """A line of a job's output. A terminal gets its text and colours."""
+    typer.echo(output_line(text) if sys.stdout.isatty() else text)
 
 
 def table_of(*columns: str, numbers: Collection[str] = ()) -> Table:

@@ -19,7 +19,7 @@ from facts.concepts.unknown import at
 from facts.jobs.job import INDEX_ANNOTATION
 from gpu.causes import Reason
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
-from gpu.commands.common import EXIT_NO, err
+from gpu.commands.common import EXIT_NO, err, show_line
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.why import NOTHING, View, of_job
@@ -162,7 +162,7 @@ class Output:
             return
         for time_written, text in lines:
             self._last[metadata["uid"]] = time_written
-            typer.echo(text)
+            show_line(text)
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
             self._done.add(metadata["uid"])
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from string import Template
+from string import Formatter, Template
 from typing import Any, Final
 
-import typer
 import yaml
 from rich.markup import escape
 
 from facts.concepts.offer import SHARED_CLAIM, OfferError
 from facts.jobs.job import LOGS_ANNOTATION, MANAGED_BY, MANAGER, SHARED
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
-from gpu.commands.common import err
+from gpu.commands.common import err, show_line
 
 _SECONDS: Final = 180
 _POLL_SECONDS: Final = 1.0
@@ -41,8 +40,19 @@ def show_saved(cluster: ClusterClient, job: Object, index: int) -> bool:
         console.print(escape(f"{name} has saved no log in {file}, or no node could run the pod that reads it"))
         return False
     for line in lines:
-        typer.echo(line)
+        show_line(line)
     return True
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str | None:
+    """``template`` with the ``values`` by name; ``None`` if it asks for anything else."""
+    try:
+        fields = [part[1:] for part in Formatter().parse(template) if part[1] is not None]
+    except ValueError:
+        return None
+    return (
+        template.format(**values) if all(name in values and not (spec or kind) for name, spec, kind in fields) else None
+    )
 
 
 def _elsewhere(cluster: ClusterClient, job: Object, index: int) -> str:
@@ -56,8 +66,8 @@ def _elsewhere(cluster: ClusterClient, job: Object, index: int) -> str:
         indexed = job["spec"].get("completionMode") == "Indexed"
         pods = f"^{name}-{index}-" if indexed else f"^{name}-[a-z0-9]+$"
         place = {"region": offer.region, "cluster": offer.cluster, "namespace": namespace}
-        command = offer.log_command.format(**place, pods=pods)
-        return f". Your cloud has it; this prints it:\n{command}"
+        if (command := _filled(offer.log_command, {**place, "pods": pods})) is not None:
+            return f". Your cloud has it; this prints it:\n{command}"
     if offer.volume_namespace is not None:
         return f". Jobs with a command in namespace {offer.volume_namespace} save theirs in the shared volume"
     settings = " or ".join(f"`{each}`" for each in ("workloads: {sharedVolume: {}}", offer.log_setting) if each)
