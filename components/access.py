@@ -61,10 +61,10 @@ class Access(pulumi.ComponentResource):
     Clouds renew and upgrade nodes by evictions, which the budget refuses. It is the namespace's and not a job's: there
     before the first pod, and never left over. In other namespaces ``gpu submit`` makes it.
 
-    ``namespaces``: name of a namespace → its resource; ``default`` is not among them.
+    ``namespaces``: name of a namespace → its resource; ``default`` is among them in a cluster of the stack's own.
     """
 
-    namespaces: Mapping[str, pulumi.Resource]
+    namespaces: dict[str, pulumi.Resource]
 
     def __init__(self, name: str, args: AccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Access", name, None, opts)
@@ -77,8 +77,10 @@ class Access(pulumi.ComponentResource):
             if namespace != DEFAULT_NAMESPACE
         }
         if not args.cluster.handle.outlives_stack:
-            people_namespace(args.cluster, DEFAULT_NAMESPACE, self, name=f"{name}-namespace-{DEFAULT_NAMESPACE}")
-        for namespace in (DEFAULT_NAMESPACE, *self.namespaces):
+            self.namespaces[DEFAULT_NAMESPACE] = people_namespace(
+                args.cluster, DEFAULT_NAMESPACE, self, name=f"{name}-namespace-{DEFAULT_NAMESPACE}"
+            )
+        for namespace in dict.fromkeys((DEFAULT_NAMESPACE, *self.namespaces)):
             after = [each for each in (self.namespaces.get(namespace),) if each is not None]
             objects.declare(f"{name}-budget-{namespace}", uninterrupted_budget(namespace), self, *after)
             for part in notifier_account(namespace):

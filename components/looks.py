@@ -17,6 +17,7 @@ from components.cluster_reader import ClusterReader, Object, RefusedRequestError
 from components.driver_daemon_set import VARIANT_LABEL
 from components.published_offer import requests_of
 from components.settings import Problem, Settings
+from facts import catalog
 from facts.catalog.model import Resources
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Workload
@@ -155,7 +156,7 @@ def look(reader: ClusterReader, plan: Planned, seen: Surveyed) -> Looked:
         notes.append(f"{lacking}. The update needs them; this preview has tried no object by a dry run")
     if seen.unread:
         notes.append(f"the user may not list {', '.join(seen.unread)}, so the preview says nothing of them")
-    notes += [*_gpu_pods(pods, plan), *_deferred(seen, plan), *_guests(pods, plan)]
+    notes += [*_gpu_pods(pods, plan), *_deferred(seen, plan), *_guests(pods, plan), *_unbounded(daemons, plan)]
     notes += plan.listed_notes(seen.lists)
     return Looked(problems=tuple(problems), notes=tuple(notes), put_off=bool(seen.missing))
 
@@ -372,7 +373,8 @@ def pod_of(each: Manifest) -> dict[str, Any] | None:
 def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planned) -> Iterator[Problem]:
     """Device plugins of others that would run on our nodes, and drivers of the GPU Operator beside ours."""
     operators = [(each, _operator(each)) for each in policies]
-    found = [_workload(each, each["spec"]["template"]["spec"]) for each in daemons if _offers_gpus(each, plan)]
+    offering = [each for each in daemons if _offers_gpus(each, plan) and not _refused_pods(each)]
+    found = [_workload(each, each["spec"]["template"]["spec"]) for each in offering]
     # A DaemonSet of the Operator is named by its policy.
     found = [each for each in found if not (operators and _of_operator(each))]
     found += [workload for each, workload in operators if _enabled(each, "devicePlugin")]
@@ -385,7 +387,8 @@ def _plugins(daemons: Iterable[Object], policies: Iterable[Object], plan: Planne
             yield Problem(f"{pool.declared_at}.drivers", text, "Write drivers: managed, or install the plugin first")
         for plugin in reaching:
             problem = plan.other_plugin(pool, f"{plugin.kind} {plugin.namespace}/{plugin.name}".replace(" /", " "))
-            yield from [] if problem is None else [problem]
+            if problem is not None:
+                yield replace(problem, remedy=f"{problem.remedy}, or ask its owner to remove {plugin.name}")
         for policy, workload in operators:
             installs = _enabled(policy, "driver") and not _has(group, f"{OPERAND_LABELS}driver", "false")
             if installs == plan.needs_driver(pool) or not _runs_on(workload, group):
@@ -407,6 +410,42 @@ def _offers_gpus(daemon: Object, plan: Planned) -> bool:
     metadata = daemon["metadata"]
     ours = VARIANT_LABEL in (metadata.get("labels") or {})
     return not (ours or plan.own_daemon(metadata)) and _SOCKETS in paths and any("nvidia" in name for name in names)
+
+
+def _refused_pods(daemon: Object) -> bool:
+    """Whether nodes wait for its pods and none is made, as where a namespace admits no volume of a node.
+
+    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/daemon-set-v1/#DaemonSetStatus
+    """
+    status = daemon.get("status") or {}
+    if status.get("observedGeneration") != daemon["metadata"].get("generation"):
+        return False
+    return status.get("desiredNumberScheduled", 0) > 0 and not status.get("currentNumberScheduled")
+
+
+def _unbounded(daemons: Iterable[Object], plan: Planned) -> Iterator[str]:
+    """DaemonSets that request more than a node of a pool has: an autoscaler keeps that room, whether their pods start
+    or not, and so starts no node for a job.
+
+    https://github.com/kubernetes/autoscaler/issues/2085
+    """
+    known = catalog.of(plan.settings.cloud)
+    others = [each for each in daemons if not plan.own_daemon(each["metadata"])]
+    for pool, group in plan.groups:
+        machines = [known.machines.get(type) for type in pool.nodes.machine_types]
+        sizes = [known.nodes.offered(each, plan.settings.autoscaler) for each in machines if each is not None]
+        most = Resources(
+            milli_cpu=max((each.milli_cpu for each in sizes), default=0),
+            memory_mib=max((each.memory_mib for each in sizes), default=0),
+        )
+        for each in others:
+            pod = each["spec"]["template"]["spec"]
+            asked = requests_of(pod)
+            larger = asked.milli_cpu > most.milli_cpu or asked.memory_mib > most.memory_mib
+            if sizes and larger and _runs_on(_workload(each, pod), group):
+                remedy = "ask its owner to request less, or write taints that it does not tolerate"
+                text = f"DaemonSet {_called(each)} requests more than a node of {pool.name} has"
+                yield f"{text}, so no job would fit there: {remedy}"
 
 
 def _enabled(policy: Object, operand: str) -> bool:

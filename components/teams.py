@@ -15,7 +15,14 @@ import pulumi
 from components.cluster import Cluster
 from components.settings.sections.teams import Priority, Team
 from components.user_admission import grows_for_claims
-from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, GPU_RESOURCE, manifest
+from facts.concepts.kubernetes import (
+    COUNTED_APART,
+    DEVICE_CLASSES,
+    GPU_RESOURCE,
+    MIG_RESOURCE,
+    SHARED_RESOURCE,
+    manifest,
+)
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
@@ -24,7 +31,6 @@ from facts.concepts.pool import by_resource
 _VALUES: Final[Mapping[Priority, int]] = {"low": 0, "normal": 1, "high": 1000}
 _DEFAULT_CLASS: Final = "gpucluster-normal"
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
-_MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
 
 # https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-dra-resource-claims
 _DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
@@ -83,9 +89,10 @@ def manifests(
 ) -> Iterator[dict[str, Any]]:
     """The objects in the team's namespace, whose quota holds for each of the stack's ``resources``, and for devices
     that pods claim where pools grow for ``claims``. A team may have as many of both, and none of what counts apart."""
-    hard: dict[str, str] = {f"requests.{resource}": str(team.gpus) for resource in resources}
+    shared = [SHARED_RESOURCE] if GPU_RESOURCE in resources else []
+    hard: dict[str, str] = {f"requests.{resource}": str(team.gpus) for resource in (*resources, *shared)}
     hard |= {f"requests.{name}": "0" for resource in resources for name in COUNTED_APART.get(resource, ())}
-    hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
+    hard |= {f"requests.{MIG_RESOURCE}{profile}": str(count) for profile, count in team.mig_slices.items()}
     hard |= {f"{device_class}{_DEVICES}": str(team.gpus) for device_class in DEVICE_CLASSES if claims}
     limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
     hard |= {f"requests.{resource}": most for resource, most in limits.items() if most is not None}

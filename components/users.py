@@ -26,11 +26,22 @@ POD_SECURITY: Final[Mapping[str, str]] = {
 MPS_POD_SECURITY: Final[Mapping[str, str]] = {"gpucluster.dev/pod-security": "mps"}
 """The same where pods use MPS, which needs ``hostIPC``: a policy of ours admits the rest (``mps-pods.yaml``)."""
 
+# https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-storage, #quota-on-object-count. Node ports are
+# few in a cluster (30000-32767), and a load balancer has one for each of its ports.
+_MOST: Final[Mapping[str, str]] = {
+    "persistentvolumeclaims": "100",
+    "requests.storage": "10Ti",
+    "services.loadbalancers": "5",
+    "services.nodeports": "50",
+}
+"""What volumes and Services of a namespace may cost, as no quota of GPUs counts them."""
+
 
 def people_namespace(
     cluster: Cluster, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
 ) -> pulumi.Resource:
-    """A namespace for people's pods; ``default`` is there and gets the labels only.
+    """A namespace for people's pods, with what its volumes and Services may have at most; an administrator may change
+    that. ``default`` is there already. The resource is what is declared in the namespace waits for.
 
     A ``retained`` one of a cluster that somebody else made keeps the labels that its owner chose.
     """
@@ -56,7 +67,9 @@ def people_namespace(
         spec = {"spec": {"devices": {"requests": [request]}}}
         template = manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
         cluster.objects.declare(f"{FABRIC_CLAIM}-in-{namespace}", template, parent, resource)
-    return resource
+    # The API server refuses claims until it has counted those that there are, which the provider waits for.
+    most = manifest("v1", "ResourceQuota", "volumes-and-services", namespace, spec={"hard": {**_MOST}})
+    return cluster.objects.declare(f"volumes-and-services-in-{namespace}", most, parent, resource, as_made=("spec",))
 
 
 def open_tool(

@@ -144,5 +144,6 @@ class SharedVolume(pulumi.ComponentResource):
             volume_manifest["spec"]["csi"]["volumeAttributes"] = dict(share.attributes)
         volume = objects.declare(f"{name}-volume", volume_manifest, self, *share.ready)
         after = [each for each in (volume, args.namespaces.get(namespace)) if each is not None]
-        objects.declare(f"{name}-claim", claim_manifest, self, *after)
+        # 0.1.0 requested the volume's size, and no claim may become smaller.
+        objects.declare(f"{name}-claim", claim_manifest, self, *after, as_made=("spec.resources",))
         self.register_outputs({"claim": self.claim})

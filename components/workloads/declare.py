@@ -30,7 +30,7 @@ def declare_workloads(
 ) -> Mapping[str, pulumi.Output[Any]]:
     """Declare the stack file's ``workloads`` and ``identities``; the stack's outputs about them.
 
-    Pods wait for ``admin_pool``; ``user_namespaces`` are those of ``access`` and ``teams``, by name.
+    Pods wait for ``admin_pool``; ``user_namespaces`` are those of ``Access``, by name.
     """
     settings, outputs = cluster.settings, dict[str, pulumi.Output[Any]]()
     reach = {

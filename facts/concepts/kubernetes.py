@@ -30,6 +30,11 @@ A taint of that key keeps other pods away: admission adds the toleration for it 
 https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
 """
 
+MIG_RESOURCE: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
+"""How a device plugin calls the slices of a MIG profile, which ends the name:
+https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details"""
+SHARED_RESOURCE: Final = f"{GPU_RESOURCE}.shared"
+"""How it may call the shares of GPUs: ``renameByDefault`` in https://github.com/NVIDIA/k8s-device-plugin"""
 COUNTED_APART: Final[Mapping[str, tuple[str, ...]]] = {
     RESOURCES["aws"]: ("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
 }
@@ -77,6 +82,7 @@ _READABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "keda.sh": ("scaledobjects",),
     "kueue.x-k8s.io": ("clusterqueues", "localqueues", "resourceflavors"),
     "metallb.io": ("ipaddresspools", "l2advertisements"),
+    "networking.k8s.io": ("networkpolicies",),
     "policy": ("poddisruptionbudgets",),
     RBAC: ("clusterrolebindings", "clusterroles", "rolebindings", "roles"),
     "resource.k8s.io": ("resourceclaimtemplates",),

@@ -23,6 +23,12 @@ TOOLS: Final = (
 )
 """Namespaces of tools that the program installs. A principal that creates pods there has the rights of the tool."""
 
+PUBLIC: Final = frozenset(
+    ("ai", "app", "biz", "cloud", "co", "com", "dev", "edu", "eu", "gov", "info", "io", "me", "net", "org", "run", "sh")
+)
+"""Top-level domains of names that programs look up: ``pypi`` in the namespace ``org`` is ``pypi.org`` for every pod.
+https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#namespaces-and-dns"""
+
 
 def owner_of(namespace: str) -> str:
     """Whose namespace it is, in words; empty: it may be a user's."""

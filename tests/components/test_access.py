@@ -155,7 +155,8 @@ def test_a_budget_in_each_namespace_keeps_gpu_jobs_from_being_evicted(cloud: str
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
             "selector": {"matchLabels": {"gpucluster.dev/uninterrupted": "true"}},
         }
-    assert recording.named("access-namespace-research").urn in budgets["research"].depends_on
+    (quota,) = budgets["research"].depends_on
+    assert recording.named("access-namespace-research").urn in recording.named(quota.rpartition("::")[2]).depends_on
 
 
 def test_groups_of_google_are_looked_up_in_their_domain() -> None:

@@ -722,6 +722,14 @@ def test_the_owners_daemonsets_take_their_part_of_a_nodes_room(
     assert (alone[0] - shared[0], alone[1] - shared[1]) == (cpu, mib)
 
 
+def test_a_daemonset_that_is_larger_than_the_nodes_is_named(server: ApiServer) -> None:
+    everywhere = {"tolerations": [{"operator": "Exists"}]}
+    add(server, "/apis/apps/v1/namespaces/sandbox/daemonsets/agent", **daemon("3", "1Gi", **everywhere))
+    assert "sandbox/agent" not in warnings()
+    add(server, "/apis/apps/v1/namespaces/sandbox/daemonsets/agent", **daemon("1000", "1Gi", **everywhere))
+    assert "DaemonSet sandbox/agent requests more than a node of t4-1 has, so no job would fit there" in warnings()
+
+
 def test_a_name_that_exists_is_refused(server: ApiServer) -> None:
     add(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles/gpucluster-node-reaper")
     text = refusal()
@@ -813,6 +821,18 @@ def test_a_device_plugin_of_others_is_used_or_kept_away(
         assert says in refusal(pools(**pool))
     else:
         assert update(pools(**pool)).only(POOL)
+
+
+@pytest.mark.parametrize(("scheduled", "believed"), [(0, False), (3, True)])
+def test_a_device_plugin_whose_pods_nobody_admits_is_none(server: ApiServer, scheduled: int, believed: bool) -> None:
+    """Anybody with a namespace makes such a DaemonSet; Pod Security refuses its pods alone."""
+    status = {"observedGeneration": 1, "desiredNumberScheduled": 3, "currentNumberScheduled": scheduled}
+    path = "/apis/apps/v1/namespaces/sandbox/daemonsets/nvidia-x"
+    add(server, path, metadata={"generation": 1}, status=status, **plugin(tolerations=EVERYTHING))
+    if believed:
+        assert "write taints that it does not tolerate, or ask its owner to remove nvidia-x" in refusal()
+    else:
+        assert update().only(POOL)
 
 
 def test_gkes_own_device_plugin_is_none_of_others(server: ApiServer) -> None:

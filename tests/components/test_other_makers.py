@@ -123,7 +123,7 @@ def test_each_resource_has_admission_policies_of_its_own(maker: Maker) -> None:
 def test_quotas_the_queue_and_the_reaper_count_each_resource_by_itself(maker: Maker) -> None:
     pools, resource = settings_of(stack(maker)).gpu_pools, maker.resource
     (quota, *_) = team_manifests(Team(name="a", gpus=3), (resource, "nvidia.com/gpu"))
-    hard = {f"requests.{resource}": "3", "requests.nvidia.com/gpu": "3"}
+    hard = {f"requests.{name}": "3" for name in (resource, "nvidia.com/gpu", "nvidia.com/gpu.shared")}
     cores = {"requests.aws.amazon.com/neuroncore": "0", "requests.aws.amazon.com/neurondevice": "0"}
     assert quota["spec"]["hard"] == hard | (cores if resource == "aws.amazon.com/neuron" else {})
     groups = cluster_queue(pools)["spec"]["resourceGroups"]

@@ -18,6 +18,7 @@ from tests.stacks import run_program, run_with
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 GPUS = "requests.nvidia.com/gpu"
+SHARES = "requests.nvidia.com/gpu.shared"
 
 
 def team(**changes: Any) -> dict[str, Any]:
@@ -39,13 +40,31 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
     hard = {
         one["metadata"]["namespace"]: one["spec"]["hard"] for one in quotas(recording) if GPUS in one["spec"]["hard"]
     }
-    assert hard == {"research": {GPUS: "2"}, "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"}}
+    assert hard == {
+        "research": {GPUS: "2", SHARES: "2"},
+        "vision": {GPUS: "0", SHARES: "0", "requests.cpu": "32", "requests.memory": "1Ti"},
+    }
     made = {
         one.inputs["metadata"]["name"]: one.retain_on_delete
         for one in recording.of_type("kubernetes:core/v1:Namespace")
     }
     costs = {"gpucluster-ledger": False}
     assert made == {"research": True, "vision": True, **costs}, "a team that is no longer named keeps what runs"
+
+
+@each_cloud
+def test_volumes_and_services_of_people_cost_no_more_than_an_administrator_allows(cloud: str) -> None:
+    """Neither the quota of GPUs nor a ceiling counts them: 64 TiB in one claim, and any number of load balancers."""
+    recording = program(cloud, teams=[team()], workloads={"sharedVolume": {"namespace": "data"}})
+    made = [
+        one
+        for one in recording.of_type("kubernetes:core/v1:ResourceQuota")
+        if one.inputs["metadata"]["name"] == "volumes-and-services"
+    ]
+    assert {one.inputs["metadata"]["namespace"] for one in made} == {"default", "research", "data"}
+    limited = {"requests.storage", "persistentvolumeclaims", "services.loadbalancers", "services.nodeports"}
+    assert {frozenset(one.inputs["spec"]["hard"]) for one in made} == {frozenset(limited)}
+    assert {one.ignore_changes for one in made} == {("spec",)}, "what an administrator allows stays"
 
 
 @each_cloud
@@ -62,8 +81,9 @@ def test_what_the_command_submits_by_is_published(cloud: str) -> None:
 @each_cloud
 def test_without_teams_nothing_is_declared(cloud: str) -> None:
     recording = run_program(one_stack.file(cloud))
-    kinds = ("core/v1:ResourceQuota", "core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
+    kinds = ("core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
     assert [one for kind in kinds for one in recording.of_type(f"kubernetes:{kind}")] == []
+    assert {one["metadata"]["name"] for one in quotas(recording)} == {"volumes-and-services"}
     config_maps = [one.inputs for one in recording.of_type("kubernetes:core/v1:ConfigMap")]
     (offer,) = (json.loads(each["data"][KEY]) for each in config_maps if each["metadata"]["name"] == CONFIG_MAP)
     assert not offer.get("teams")
@@ -89,7 +109,8 @@ def test_a_pod_without_cpus_passes_a_quota_of_cpus(changes: dict[str, Any], defa
 def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
     written = load_stack("gke", teams=[team(migSlices={"1g.10gb": 7, "1g.10gb.me": 1})]).teams[0]
     [hard] = [one["spec"]["hard"] for one in manifests(written) if one["metadata"]["name"] == "team"]
-    assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
+    slices = {"requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
+    assert hard == {GPUS: "2", SHARES: "2", **slices}
 
 
 def test_a_team_gets_no_device_by_a_name_that_counts_it_once_more() -> None:
@@ -100,7 +121,7 @@ def test_a_team_gets_no_device_by_a_name_that_counts_it_once_more() -> None:
         if one["metadata"]["name"] == "team"
     ]
     devices = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice")
-    assert hard == {GPUS: "0", **{f"requests.{name}": "0" for name in devices}}
+    assert hard == {GPUS: "0", SHARES: "0", **{f"requests.{name}": "0" for name in devices}}
 
 
 def test_devices_that_pods_claim_count_where_pools_grow_for_claims() -> None:

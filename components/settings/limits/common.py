@@ -25,6 +25,7 @@ from facts.catalog.model import Resources
 from facts.concepts.autoscaler import KARPENTERS
 from facts.concepts.counts import counted
 from facts.concepts.kubernetes import quantity
+from facts.concepts.namespaces import PUBLIC
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _SMALLEST_SERVICES: Final = 27
@@ -118,8 +119,14 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
 
 def warnings(settings: Settings) -> list[str]:
     """What a valid file may be wrong about, a sentence each: the tools may not fit beside the system pods; a namespace
-    of ``access`` may be a misspelled team; a quota may limit what no node offers."""
-    problems = (*_admin_room(settings, certain=False), *_members(settings), *_slices_of_teams(settings))
+    of ``access`` may be a misspelled team, or have Services with names of the internet; a quota may limit what no node
+    offers."""
+    problems = (
+        *_admin_room(settings, certain=False),
+        *_members(settings),
+        *_slices_of_teams(settings),
+        *_public_names(settings),
+    )
     return [str(problem) for problem in problems]
 
 
@@ -134,6 +141,18 @@ def _slices_of_teams(settings: Settings) -> Iterator[Problem]:
                 f"limits nothing for '{team.name}': no pool has drivers: none, and all other device plugins offer "
                 "slices as GPUs",
                 "Limit them by gpus, of which each slice is one",
+            )
+
+
+def _public_names(settings: Settings) -> Iterator[Problem]:
+    places = {team.name: f"teams[{index}].name" for index, team in enumerate(settings.teams)}
+    for namespace in settings.user_namespaces:
+        if namespace in PUBLIC:
+            yield Problem(
+                places.get(namespace, "access"),
+                f"'{namespace}' is also a domain of the internet: a Service 'x' of that namespace has the name "
+                f"x.{namespace}, and every pod of the cluster that asks for that name reaches it",
+                f"Write another name, such as '{namespace}-team'; a namespace that is there keeps what runs in it",
             )
 
 

@@ -59,6 +59,7 @@ class GpuMonitoring(pulumi.ComponentResource):
         open_tool(cluster, CHART.namespace, self, space, [LOGIN])
         needs: list[pulumi.Resource] = [
             space,
+            objects.declare(f"{name}-network", _own_pods_only(), self, space),
             password(cluster, LOGIN, CHART.namespace, {"user": "admin"}, self, space),
             *(objects.declare(f"{name}-{one['metadata']['name']}", one, self, space) for one in dashboards()),
         ]
@@ -67,6 +68,16 @@ class GpuMonitoring(pulumi.ComponentResource):
 
 
 TOOL: Final = GpuMonitoring
+
+
+def _own_pods_only() -> dict[str, Any]:
+    """A NetworkPolicy: Prometheus and Alertmanager answer whoever reaches them, about all namespaces, and end or fall
+    silent at a request. Forwarded ports come from the pod itself.
+
+    https://prometheus.io/docs/operating/security/#prometheus
+    """
+    spec = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
+    return manifest("networking.k8s.io/v1", "NetworkPolicy", "own-pods-only", CHART.namespace, spec=spec)
 
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:

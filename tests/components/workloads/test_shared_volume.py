@@ -54,10 +54,13 @@ def test_the_claim_gets_this_volume_and_no_other_claim_does(cloud: str) -> None:
     assert volume["spec"]["storageClassName"] == claim["spec"]["storageClassName"] == ""
     assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadWriteMany"]
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
-    assert volume["spec"]["capacity"] == claim["spec"]["resources"]["requests"]
+    quotas = recording.of_type("kubernetes:core/v1:ResourceQuota")
+    (quota,) = [each for each in quotas if each.inputs["metadata"]["namespace"] == "ml"]
+    assert quota.urn in recording.only(CLAIM).depends_on, "until it has counted, the API server refuses a claim"
+    assert claim["spec"]["resources"] == {"requests": {"storage": "1Gi"}}, "the quota counts it whatever its size"
     namespaces = recording.of_type("kubernetes:core/v1:Namespace")
     (namespace,) = [each for each in namespaces if each.inputs["metadata"]["name"] == "ml"]
-    assert namespace.urn in recording.only(CLAIM).depends_on
+    assert namespace.urn in quota.depends_on
     assert recording.stack_outputs["sharedVolume"] == f"ml/{SHARED_CLAIM}"
 
 

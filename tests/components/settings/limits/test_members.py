@@ -46,6 +46,15 @@ def test_a_namespace_spelled_almost_as_an_empty_team_is_noted(
     assert notes == ([f"access: {note}. Did you mean 'vision'?"] if note else [])
 
 
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_a_namespace_whose_services_have_names_of_the_internet_is_noted(cloud: str) -> None:
+    """`pypi.org` of every pod would be the Service `pypi` of the team `org`."""
+    teams = [{"name": name, "gpus": 1} for name in ("research", "org")]
+    assert len(noted(cloud, "teams[1].name: 'org' is also a domain", teams=teams)) == 1
+    assert noted(cloud, "teams[0]", teams=teams) == []
+    assert len(noted(cloud, "access: 'ai' is also a domain", access=[developers(cloud, "vision", "ai")])) == 1
+
+
 @pytest.mark.parametrize("drivers", ["managed", "none"])
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_a_quota_of_slices_needs_a_pool_whose_device_plugin_is_its_user_s(cloud: str, drivers: str) -> None:

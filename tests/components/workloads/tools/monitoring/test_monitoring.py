@@ -23,7 +23,7 @@ from components.workloads.monitoring import dashboards, rules, values
 from facts.concepts.pool import POOL_LABEL
 from tests.components.specs import changed, given
 from tests.components.workloads.tools.monitoring import EXPORTED
-from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, with_one
+from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all, with_one
 from tests.stacks import ROOT
 
 HERE = Path(__file__).parent
@@ -87,6 +87,17 @@ def test_grafana_has_a_password_of_its_own() -> None:
     grafana = releases(with_all("gke"))["kube-prometheus-stack"]["values"]["grafana"]
     assert grafana["admin"] == {"existingSecret": "grafana-login", "userKey": "user", "passwordKey": "password"}
     assert "adminPassword" not in grafana
+
+
+@every_cloud
+def test_only_its_own_pods_reach_what_answers_without_a_login(cloud: str) -> None:
+    """Prometheus knows all namespaces, and ends at a request; Alertmanager takes silences of anybody."""
+    recording = with_one(cloud, "monitoring")
+    (policy,) = recording.of_type("kubernetes:networking.k8s.io/v1:NetworkPolicy")
+    assert policy.inputs["metadata"]["namespace"] == "monitoring"
+    own = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
+    assert policy.inputs["spec"] == own, "a peer without a namespaceSelector is of the policy's own namespace"
+    assert policy.urn in recording.of_type(RELEASE)[0].depends_on, "it holds before the first pod"
 
 
 @pytest.mark.parametrize("secret", [None, "alerts"])
