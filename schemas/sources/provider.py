@@ -1,6 +1,6 @@
 """What a cloud's provider does with each input, by its own source: the facts of ``provider.csv`` in a source's folder.
 
-Each file is an extract of a repository, which its first line names, so that schemas are made without a network.
+Each file is an extract of sources that its comments name, so that schemas are made without a network.
 """
 
 from __future__ import annotations
@@ -39,11 +39,22 @@ class Fact:
     unordered: str = ""
 
 
-def recorded(folder: Path) -> tuple[str, list[Fact]]:
-    """The commit of the provider, and what ``provider.csv`` in a source's folder says."""
-    with (folder / EXTRACT).open(newline="", encoding="utf-8") as file:
-        commit = file.readline().rpartition(" ")[2].strip()
-        return commit, [Fact(**row) for row in csv.DictReader(file)]
+_SOURCE: Final = re.compile(
+    r"# https://github\.com/[^/]+/(?P<repository>[^/ ]+)(?:/blob/\w+/(?P<file>\S+))? at (?P<version>.+)"
+)
+
+
+def recorded(folder: Path) -> tuple[dict[str, str], list[Fact]]:
+    """The sources (file, or repository → its version) and what ``provider.csv`` in a source's folder says."""
+    lines = (folder / EXTRACT).read_text(encoding="utf-8").splitlines()
+    named = [match for line in lines if (match := _SOURCE.fullmatch(line))]
+    facts = csv.DictReader(line for line in lines if not line.startswith("#"))
+    sources = {each["file"] or each["repository"]: each["version"] for each in named}
+    return {name: _version(each) for name, each in sources.items()}, [Fact(**row) for row in facts]
+
+
+def _version(text: str) -> str:
+    return f"commit {text}" if re.fullmatch("[0-9a-f]{40}", text) else text
 
 
 def mark(objects: Mapping[str, Mapping[str, Any]], root: str, facts: list[Fact]) -> None:
@@ -72,7 +83,7 @@ def _property(objects: Mapping[str, Mapping[str, Any]], root: str, path: list[st
     for name in path:
         if properties is None:
             return {"type": "any"}
-        found = next((properties[each] for each in _names(name) if each in properties), None)
+        found = next((properties[each] for each in names(name) if each in properties), None)
         if found is None:
             return None
         block = found
@@ -82,7 +93,7 @@ def _property(objects: Mapping[str, Mapping[str, Any]], root: str, path: list[st
     return found
 
 
-def _names(name: str) -> Iterator[str]:
+def names(name: str) -> Iterator[str]:
     """What Pulumi may call a property of Terraform: a list has its plural.
 
     https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tfbridge/names.go

@@ -61,6 +61,18 @@ def outputs_of(token: str) -> dict[str, str]:
     return {name: _output_type(names[name]) for name in sorted(names)}
 
 
+def always_answered(token: str) -> set[str]:
+    """The outputs of a resource type that have a value whatever the program says."""
+    resource = getattr(module_of(token), token.rpartition(":")[2])
+    getters = {key: each.fget for key, each in vars(resource).items() if isinstance(each, property)}
+    return {getattr(each, "_pulumi_name", key) for key, each in getters.items() if not _may_lack(each)}
+
+
+def _may_lack(getter: Any) -> bool:
+    (declared,) = typing.get_args(getter.__annotations__["return"])
+    return type(None) in typing.get_args(declared)
+
+
 def _output_type(getter: Any) -> str:
     """The type of a getter's value; ``any`` for what has none."""
     (declared,) = typing.get_args(getter.__annotations__["return"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
 from schemas import schema
+from schemas.sources import amazon, google, provider
 from schemas.sources.collecting import SourceError
 from schemas.sources.golang import FunctionCall, Name, Sources
 from schemas.sources.google import terraform
 from schemas.sources.google.terraform import extracted
-from schemas.sources.provider import Fact, mark
+from schemas.sources.provider import Fact, mark, recorded
 
 SOURCE = Sources(
     {
@@ -88,9 +92,48 @@ def test_a_property_that_the_sdk_does_not_know_stops_the_generator() -> None:
         mark(objects, "Pool", [Fact("pool", "disk_kind", unordered="yes")])
 
 
+@pytest.mark.parametrize(("source", "cloud"), [(google, "gke"), (amazon, "eks")])
+def test_every_type_has_facts_of_its_provider(source: ModuleType, cloud: str) -> None:
+    assert source.__file__
+    sources, facts = recorded(Path(source.__file__).parent)
+    assert {fact.resource for fact in facts} == {*schema(cloud).resources}
+    assert sources.items() <= schema(cloud).sources.items()
+
+
+def test_the_sources_of_an_extract_are_its_comments(tmp_path: Path) -> None:
+    (tmp_path / "provider.csv").write_text(
+        f"# https://github.com/us/whole at {'0' * 40}\n"
+        "resource,property,replaces,computed,default,unordered\n"
+        "# https://github.com/us/part/blob/main/a/pool.go at a version of 2026\n"
+        "pool,size,change,,,\n"
+    )
+    sources = {"whole": f"commit {'0' * 40}", "a/pool.go": "a version of 2026"}
+    assert recorded(tmp_path) == (sources, [Fact("pool", "size", replaces="change")])
+
+
+def test_what_a_program_may_leave_out_is_what_the_sdk_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Fact("aws:eks/addon:Addon", "service_account_role_arn", computed="yes")
+    monkeypatch.setattr(provider, "recorded", lambda _: ({}, [wrong]))
+    with pytest.raises(SourceError, match="service_account_role_arn may have no value"):
+        amazon.made([wrong.resource])
+
+
 @pytest.mark.parametrize(
     ("token", "path", "replaces", "computed", "default", "unordered"),
     [
+        ("aws:eks/cluster:Cluster", "vpcConfig.publicAccessCidrs", "", True, None, True),
+        (
+            "aws:eks/cluster:Cluster",
+            "accessConfig.bootstrapClusterCreatorAdminPermissions",
+            "change",
+            False,
+            None,
+            False,
+        ),
+        ("aws:eks/addon:Addon", "configurationValues", "", True, None, False),
+        # The newest inputs are in the SDK, not in the source that was read.
+        ("aws:cloudwatch/logGroup:LogGroup", "deletionProtectionEnabled", "", True, None, False),
+        ("aws:eks/podIdentityAssociation:PodIdentityAssociation", "disableSessionTags", "", False, False, False),
         ("gcp:container/nodePool:NodePool", "placementPolicy", "presence", False, None, False),
         ("gcp:container/nodePool:NodePool", "nodeConfig.guestAccelerators.count", "change", False, None, False),
         ("gcp:container/nodePool:NodePool", "nodeLocations", "", True, None, True),
@@ -102,6 +145,6 @@ def test_a_property_that_the_sdk_does_not_know_stops_the_generator() -> None:
 def test_the_schema_has_it(
     token: str, path: str, replaces: str, computed: bool, default: object, unordered: bool
 ) -> None:
-    found = schema("gke").find(token, path)
+    found = schema({"gcp": "gke", "aws": "eks"}[token.partition(":")[0]]).find(token, path)
     assert found is not None
     assert (found.replaces, found.computed, found.default, found.unordered) == (replaces, computed, default, unordered)

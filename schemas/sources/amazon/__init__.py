@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,13 +55,31 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
             shape = model.shape_for(request.get("body") or model.operation_model(operation).input_shape.name)
             root = _Merging(collection, token, model, request.get("names", {})).root(sdk.inputs_of(token), shape)
         resources[token] = {"api": f"{service}:{operation}", "object": root, "outputs": sdk.outputs_of(token)}
-    commit, facts = provider.recorded(Path(__file__).parent)
+    named, facts = provider.recorded(Path(__file__).parent)
     for token, each in resources.items():
-        provider.mark(collection.named, each["object"], [fact for fact in facts if fact.resource == token])
+        own = [fact for fact in facts if fact.resource == token]
+        provider.mark(collection.named, each["object"], [*_computed(token, own), *own])
     resources, objects = collection.result(resources)
-    sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")}
-    sources["node_group.go"] = f"commit {commit}"
+    sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")} | named
     return {"sources": sources, "resources": resources, "objects": objects}
+
+
+def _computed(token: str, own: list[provider.Fact]) -> Iterator[provider.Fact]:
+    """The inputs that a program may leave to AWS: the SDK says that such a one has a value in any case.
+
+    Raises:
+        SourceError: the provider's source, or the part of it in ``provider.csv``, says so of others.
+    """
+    answered = sdk.always_answered(token)
+    given = {name for fact in own if fact.default for name in provider.names(fact.property)}
+    optional = {each.name for each in sdk.arguments(sdk.inputs_of(token)) if not each.required} - {"region"} - given
+    for fact in own:
+        if fact.computed and "." not in fact.property and not (optional & answered & {*provider.names(fact.property)}):
+            raise SourceError(
+                f"{token}: by its SDK {fact.property} may have no value: correct the source's provider.csv"
+            )
+    for name in sorted(optional & answered):
+        yield provider.Fact(token, name, computed="yes")
 
 
 @cache

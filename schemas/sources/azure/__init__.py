@@ -40,12 +40,12 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
         token: {"api": sdk.api_version(token), "object": _root(collection, token), "outputs": sdk.outputs_of(token)}
         for token in tokens
     }
-    commit, facts = provider.recorded(Path(__file__).parent)
+    named, facts = provider.recorded(Path(__file__).parent)
     for token, each in resources.items():
         provider.mark(collection.named, each["object"], [fact for fact in facts if fact.resource == token])
     resources, objects = collection.result(resources)
     _require_limited(objects)
-    sources = {each: importlib.metadata.version(each) for each in _PACKAGES} | {"replacement.go": f"commit {commit}"}
+    sources = {each: importlib.metadata.version(each) for each in _PACKAGES} | named
     return {"sources": sources, "resources": resources, "objects": objects}
 
 

@@ -15,7 +15,6 @@ import googleapiclient
 
 from schemas.sources import provider, sdk
 from schemas.sources.collecting import Collection, SourceError, explained, required, table
-from schemas.sources.google.terraform import REPOSITORY
 from schemas.sources.sdk import Raw
 
 NAMES: Final = "schemas/sources/google/names.yaml"
@@ -36,7 +35,7 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """
     collection, resources = Collection(), {}
     revisions = {}
-    commit, facts = provider.recorded(Path(__file__).parent)
+    sources, facts = provider.recorded(Path(__file__).parent)
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
@@ -50,8 +49,7 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
         resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
     packages = {each: importlib.metadata.version(each) for each in ("pulumi-gcp", "google-api-python-client")}
     resources, objects = collection.result(resources)
-    packages[REPOSITORY] = f"commit {commit}"
-    return {"sources": {**packages, **revisions}, "resources": resources, "objects": objects}
+    return {"sources": {**packages, **sources, **revisions}, "resources": resources, "objects": objects}
 
 
 @cache

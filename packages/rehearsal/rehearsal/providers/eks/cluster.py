@@ -48,6 +48,7 @@ def _requires(pending: Pending[Account]) -> None:
         _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
         _check_vpc(account, inputs, pending.before.inputs)
         return
+    _check_access(inputs)
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
     _check_network(account, inputs)
     key = at(inputs, "encryptionConfig.provider.keyArn")
@@ -163,6 +164,14 @@ def _stop(account: Account, record: Record) -> None:
         raise ProviderError(f"waiting for EKS Cluster ({record.id}) delete: {error}") from error
 
 
+def _check_access(inputs: Properties) -> None:
+    """AWS's words: https://github.com/upbound/configuration-aws-eks/pull/130."""
+    access = inputs.get("accessConfig") or {_MAKER_IS_ADMIN: True}
+    if access.get("authenticationMode", "CONFIG_MAP") == "CONFIG_MAP" and not access.get(_MAKER_IS_ADMIN):
+        reason = f"{_MAKER_IS_ADMIN} must be true if cluster authentication mode is set to CONFIG_MAP"
+        raise refused(CLUSTER, "InvalidParameterException", reason)
+
+
 def _check_version(account: Account, id: str, inputs: Properties) -> None:
     live, version = _live(account, id), inputs.get("version")
     upgraded = vars(live).get(_UPGRADED)
@@ -247,11 +256,8 @@ def require_cluster(account: Account, name: str) -> Record:
 
 
 def maker_is_admin(cluster: Record) -> bool:
-    """Whether EKS has an access entry for the principal that made the cluster.
-
-    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html
-    """
-    return at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions") is not False
+    """Whether EKS has an access entry for the principal that made the cluster."""
+    return bool(cluster.outputs["accessConfig"][_MAKER_IS_ADMIN])
 
 
 def secrets_key(account: Account, name: str) -> str | None:
@@ -324,7 +330,16 @@ def _encrypted(pending: Pending[Account]) -> Properties | None:
 
 
 _OPEN: Final = {"publicAccessCidrs": ["0.0.0.0/0"]}
-_USUAL_ACCESS: Final = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
+_MAKER_IS_ADMIN: Final = "bootstrapClusterCreatorAdminPermissions"
+
+
+def _access(pending: Pending[Account]) -> Properties:
+    """Who made the cluster is its administrator, but the provider sends ``false`` for what a declared block leaves out:
+    https://github.com/pulumi/pulumi-aws/issues/3997. It is asked for at creation alone."""
+    declared = pending.inputs.get("accessConfig")
+    before = pending.before and pending.before.outputs["accessConfig"]
+    admin = before[_MAKER_IS_ADMIN] if before else declared is None or bool(declared.get(_MAKER_IS_ADMIN))
+    return {"authenticationMode": "CONFIG_MAP", **(declared or {}), _MAKER_IS_ADMIN: admin}
 
 
 def _network(pending: Pending[Account]) -> Properties:
@@ -348,7 +363,7 @@ ROWS: Final = (
         remove=_remove,
         live=_as_it_runs,
         outputs={
-            "accessConfig": lambda pending: {**_USUAL_ACCESS, **(pending.inputs.get("accessConfig") or {})},
+            "accessConfig": _access,
             "certificateAuthority": _since_start("certificateAuthority"),
             "encryptionConfig": _encrypted,
             "endpoint": _since_start("endpoint"),

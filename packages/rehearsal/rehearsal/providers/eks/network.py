@@ -66,6 +66,17 @@ def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
     return {"table": table, "acl": acl, "group": default_security_group(account, id)}
 
 
+def _other_hardware(before: Any, after: Any) -> bool:
+    """Dedicated machines can be given up alone: ``CustomizeDiff`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/vpc_.go"""
+    return (before, after) != ("dedicated", "default")
+
+
+def _set_tenancy(account: Account, id: str, old: Properties, new: Properties) -> None:
+    if old.get("instanceTenancy") == "dedicated" != new["instanceTenancy"]:
+        account.call("ec2", "ModifyVpcTenancy", VpcId=id, InstanceTenancy=new["instanceTenancy"])
+
+
 def _without_addresses(account: Account, gateway: Record) -> None:
     vpc = gateway.inputs.get("vpcId")
     for other in account.store.all(NAT_GATEWAY):
@@ -267,7 +278,7 @@ def _wrong_ports(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 ROWS: Final = (
-    TABLE.row(VPC, describe=_vpc),
+    TABLE.row(VPC, describe=_vpc, change=_set_tenancy, replaces_if={"instanceTenancy": _other_hardware}),
     TABLE.row(INTERNET_GATEWAY, require_deletable=_without_addresses),
     TABLE.row(ADDRESS, outputs={"publicDns": _public_name}),
     TABLE.row(NAT_GATEWAY, requires=_needs_internet, remove=_remove_nat),

@@ -310,7 +310,7 @@ def test_a_cluster_makes_its_log_group_unless_there_is_one(amazon: eks.Amazon) -
 
 
 def test_access_entries_need_the_mode_and_policies_need_an_entry(amazon: eks.Amazon) -> None:
-    amazon.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
+    amazon.cluster(accessConfig={"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True})
     entry = {"clusterName": "gpu-dev", "principalArn": "arn:aws:iam::123456789012:role/ops"}
     amazon.refuses(eks.ENTRY, entry, "authentication mode must be set")
     arn = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
