@@ -100,6 +100,29 @@ def test_inputs_that_only_a_creation_sets_never_replace_retained_data(cloud: str
         assert answered & {*row.replaces} <= {*each.ignore_changes}, each.urn
 
 
+@pytest.mark.parametrize(
+    ("tier", "before", "after", "words"),
+    [
+        ("ZONAL", 2048, 1024, ""),
+        ("ZONAL", 9984, 10240, "other range"),
+        ("BASIC_HDD", 2048, 1024, "reducing the capacity"),
+    ],
+)
+def test_which_sizes_google_s_file_shares_change_to(
+    tier: str, before: int, after: int, words: str, tmp_path: Path
+) -> None:
+    here = GKE(tmp_path)
+    here.network()
+    inputs = {"tier": tier, "fileShares": {"name": "all", "capacityGb": before}}
+    made = here.create(google.FILES, google.EXAMPLES.inputs("files")(**inputs))
+    share = google.EXAMPLES.inputs("files")(**{**inputs, "fileShares": {"name": "all", "capacityGb": after}})
+    if words:
+        with pytest.raises(ProviderError, match=words):
+            here.update(google.FILES, made, share)
+    else:
+        assert here.update(google.FILES, made, share)["fileShares"]["capacityGb"] == after
+
+
 def test_an_import_finds_what_azure_answers_by_itself(tmp_path: Path) -> None:
     here = AKS(tmp_path)
     here.group()

@@ -48,11 +48,34 @@ def _repository_key(pending: Pending[SimulatedCloud]) -> None:
     require_customer_key(pending.cloud, pending.id, pending.inputs["project"], key, "gcp-sa-artifactregistry")
 
 
+_SMALL, _LARGE = range(1024, 9984 + 1, 256), range(10240, 102400 + 1, 2560)
+_SIZES: Final = {"ZONAL": (_SMALL, _LARGE), "REGIONAL": (_SMALL, _LARGE), "ENTERPRISE": (range(1024, 10240 + 1, 256),)}
+"""Tier → the sizes in GiB that it may have; from one range to another an instance cannot go."""
+
+
+def _sizes(inputs: Properties) -> range | None:
+    """Those of which an instance's is one; ``None`` if it is of none."""
+    return next((each for each in _SIZES[inputs["tier"]] if inputs["fileShares"]["capacityGb"] in each), None)
+
+
+@TABLE.check("instance", "filestore-steps")
+def _steps(inputs: Properties, _: SimulatedCloud) -> str | None:
+    if inputs["tier"] not in _SIZES or _sizes(inputs) is not None:
+        return None
+    sizes = " or ".join(f"{each[0]} to {each[-1]} in steps of {each.step}" for each in _SIZES[inputs["tier"]])
+    return f"capacity of tier {inputs['tier']} cannot be {inputs['fileShares']['capacityGb']} GiB: {sizes}"
+
+
 def _grows_with_its_key(pending: Pending[SimulatedCloud]) -> None:
-    """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
+    """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows, another stays in its range
+    (https://cloud.google.com/filestore/docs/service-tiers-zonal)."""
     project, key = pending.inputs["project"], pending.inputs.get("kmsKeyName")
     require_customer_key(pending.cloud, pending.id, project, key, "cloud-filer")
-    if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
+    if pending.before is None:
+        return
+    if pending.inputs["tier"] in _SIZES and _sizes(pending.inputs) != _sizes(pending.before.inputs):
+        raise bad_request("the capacity cannot be changed to one of the tier's other range")
+    if not str(pending.inputs["tier"]).startswith("BASIC"):
         return
     if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:
         raise bad_request("reducing the capacity is not supported by instances of a basic tier")
