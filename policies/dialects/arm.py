@@ -13,12 +13,13 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
 from policies.dialects.cloudformation import decides_unknown
+from policies.readers.aks.clusters import UPDATE
 from policies.readers.aks.template_expressions import evaluated
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 
 _GENERIC: Final = "azure-native:resources:Resource"
-_NUMBERS: Final = ("count", "minCount")
+_CLUSTERS: Final = "microsoft.containerservice/managedclusters"
 _DEPLOYMENT: Final = "microsoft.resources/deployments"
 _SCRIPT: Final = "microsoft.resources/deploymentscripts"
 _DEEPEST: Final = 8
@@ -50,8 +51,9 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     name = inputs.get("name")
     path = f"{above}/{name}" if kind.partition("@")[0].count("/") > 1 else name
     outer = {key: inputs[key] for key in ("location", "tags") if key in inputs}
-    if declared.type.endswith(":UpdateResource") and any(at(body, "properties", key) is not None for key in _NUMBERS):
-        yield declared  # as what it changes of a resource that may be declared elsewhere
+    if declared.type.endswith(":UpdateResource") and kind.lower().startswith(_CLUSTERS):
+        yield replace(declared, type=UPDATE)  # what it does not name stays as it is
+        return
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 
 

@@ -37,7 +37,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "awscc": ("readers.keys", "dialects.tools"),
     "aws-native": ("readers.keys", "dialects.cloudformation"),
-    "azapi": ("readers.aks.clusters", "readers.keys", "dialects.arm"),
+    "azapi": ("readers.keys", "dialects.arm"),
     "azure": (
         "readers.aks.classic",
         "readers.keys",

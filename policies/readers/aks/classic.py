@@ -12,6 +12,7 @@ from typing import Any, Final
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
 from policies.readers.aks.clusters import (
     RESIZED,
+    UPDATED,
     read_agent_pool,
     read_capacity_reservation,
     read_dedicated_host,
@@ -108,7 +109,11 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure:compute/orchestratedVirtualMachineScaleSet:OrchestratedVirtualMachineScaleSet": read_machines,
 }
 
-REFERRERS: Final[Mapping[str, Referrer]] = {"azure:compute/*VirtualMachineScaleSet": RESIZED}
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "azure:compute/*VirtualMachineScaleSet": RESIZED,
+    "azure:containerservice/kubernetesCluster:KubernetesCluster": UPDATED,
+    "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool": UPDATED,
+}
 
 
 def _native_pool(pool: Mapping[str, Any]) -> dict[str, Any]:

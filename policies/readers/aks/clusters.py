@@ -6,13 +6,14 @@ https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import most_gpus, resource_of_machines
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Cluster, Minimum, NodeGroup, Reservation, capacity_type
+from facts.concepts.declared import Cluster, Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason, capacity_type
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.parts import MIG_SLICES, Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
@@ -59,7 +60,7 @@ _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
-    inputs = declared.properties
+    inputs = _updated(declared.properties, declared.references)
     name: Maybe[str] = coalesce(text(inputs.get("resourceName")), declared.name)
     region = region_of(inputs.get("location"))
     kms = at(inputs, "securityProfile", "azureKeyVaultKms")
@@ -109,7 +110,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         if pool is UNKNOWN:
             yield unknown_group(label, declared.urn)
         else:
-            yield from pool_groups(pool, label, common)
+            yield from pool_groups(_updated(pool, declared.references, label), label, common)
 
 
 def _unlimited(there: Maybe[bool]) -> Maybe[None]:
@@ -126,7 +127,7 @@ def _has_virtual_nodes(addons: Any) -> Maybe[bool]:
 
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:AgentPool``. Its disks' key is its cluster's, hence not known here."""
-    pool = declared.properties
+    pool = _updated(declared.properties, declared.references, _named_in(declared)[1])
     common = NodeGroup("", CLOUD, disk_key=UNKNOWN, cluster=text(pool.get("resourceName")), resource=declared.urn)
     yield from pool_groups(pool, declared.named("agentPoolName"), common)
 
@@ -244,7 +245,6 @@ def _settings(scale_set: Declared, everything: Program) -> Iterable[Declared]:
 
 
 RESIZED: Final = Referrer(refers=lambda _: True, finds=_settings)
-REFERRERS: Final[Mapping[str, Referrer]] = {"azure-native*:compute*:VirtualMachineScaleSet": RESIZED}
 
 
 def read_generic(declared: Declared) -> Iterable[Item]:
@@ -277,23 +277,146 @@ _GENERIC: Final[Mapping[str, Reader]] = {
 
 
 def read_update(declared: Declared) -> Iterable[Item]:
-    """``azapi:index/updateResource:UpdateResource`` of an agent pool: the numbers of nodes that it sets.
+    """``azapi:index/updateResource:UpdateResource`` of a cluster or agent pool: the numbers of nodes that it sets. All
+    that it sets is read with the cluster or pool that it changes; of one that the program has not, it is not evaluated.
 
     https://registry.terraform.io/providers/Azure/azapi/latest/docs/resources/update_resource
     """
-    inputs = declared.properties
-    name = coalesce(inputs.get("name"), inputs.get("resourceId"))
-    for key in ("minCount", "count"):
-        number = at(parsed(inputs.get("body")), "properties", key)
-        if number is not None and "/agentpools" in str(inputs.get("type")).lower():
-            group, where = text(name), f"body.properties.{key}"
-            group = group.rpartition("/")[2] if isinstance(group, str) else group
+    inputs, body = declared.properties, at(parsed(declared.properties.get("body")), "properties")
+    of_pool = _kind(inputs.get("type")) == _POOL
+    for key in ("minCount", "count") if of_pool else ():
+        number = at(body, key)
+        if number is not None:
             sources = tuple(urn for key in ("name", "resourceId") for urn in declared.dependencies.get(key, ()))
-            update = Minimum(f"update '{declared.name}'", amount(number), group, where=where, resource=declared.urn)
+            what, where = f"update '{declared.name}'", f"body.properties.{key}"
+            update = Minimum(what, amount(number), _target(inputs)[1], where=where, resource=declared.urn)
             yield replace(update, declared_at=sources)
+    judged = [key for key in (_OF_POOLS if of_pool else _OF_CLUSTERS) if at(body, *key.split(".")) is not None]
+    if judged and not declared.references and _kind(inputs.get("type")) in (_POOL, _CLUSTER):
+        what = "an agent pool" if of_pool else "a cluster"
+        why = f"it changes {', '.join(judged)} of {what} that is not known to be in this program"
+        yield NotEvaluated(f"UpdateResource '{declared.name}'", UnknownReason(why, _NAME_IT), declared.urn)
 
 
-GENERIC: Final = (read_generic, read_update)
+UPDATE: Final = "azure-native:containerservice:UpdateResource"
+"""No type of the provider: an update by azapi of a cluster or an agent pool, as it is written."""
+_CLUSTER: Final = "microsoft.containerservice/managedclusters"
+_POOL: Final = f"{_CLUSTER}/agentpools"
+_TARGET: Final = re.compile(r"/managedclusters/(?P<cluster>[^/]+)(?:/agentpools/(?P<pool>[^/]+))?/?", re.IGNORECASE)
+_NAME_IT: Final = "Write it where the cluster or pool is declared, or exempt it by name, with a reason."
+# What rules read of them; an update of anything else changes nothing for them.
+_OF_CLUSTERS: Final = (
+    "addonProfiles.aciConnectorLinux",
+    "agentPoolProfiles",
+    "apiServerAccessProfile",
+    "autoScalerProfile",
+    "disableLocalAccounts",
+    "diskEncryptionSetID",
+    "networkProfile",
+    "nodeProvisioningProfile",
+    "publicNetworkAccess",
+    "securityProfile.azureKeyVaultKms",
+)
+_OF_POOLS: Final = (
+    "enableAutoScaling",
+    "enableEncryptionAtHost",
+    "enableNodePublicIP",
+    "gpuInstanceProfile",
+    "maxCount",
+    "mode",
+    "nodeLabels",
+    "nodeTaints",
+    "scaleSetPriority",
+    "securityProfile",
+    "vmSize",
+)
+
+
+def _kind(type: Any) -> str:
+    return str(type).partition("@")[0].lower()
+
+
+def _updated(properties: Mapping[str, Any], updates: Iterable[Declared], pool: Maybe[str | None] = None) -> Any:
+    """The properties of a cluster, or of its pool of this name, with what azapi's updates set of them."""
+    kind = _CLUSTER if pool is None else _POOL
+    for update in updates:
+        inputs = update.properties
+        if _kind(inputs.get("type")) == kind and (pool is None or _target(inputs)[1] in (UNKNOWN, pool)):
+            properties = _merged(properties, at(parsed(inputs.get("body")), "properties"))
+    return properties
+
+
+def _merged(under: Any, over: Any) -> Any:
+    if not isinstance(over, Mapping) or not isinstance(under, Mapping):
+        return under if over is None else over
+    return {**under, **{key: _merged(under.get(key), part) for key, part in over.items()}}
+
+
+def _target(inputs: Mapping[str, Any]) -> tuple[Maybe[str | None], Maybe[str | None]]:
+    """The names of the cluster and the pool that azapi's update changes, in lower case, as Azure compares them."""
+    whole_id, parent, name = (text(inputs.get(key)) for key in ("resourceId", "parentId", "name"))
+    of_pool = _kind(inputs.get("type")) == _POOL
+    if whole_id is None:
+        below = _lower(name), UNKNOWN if parent is UNKNOWN else _lower(str(parent).rpartition("/")[2])
+        return (below[1], below[0]) if of_pool else (below[0], None)
+    named = None if whole_id is UNKNOWN else _TARGET.search(whole_id)
+    if named is None:
+        return UNKNOWN, UNKNOWN if of_pool else None
+    return _lower(named["cluster"]), _lower(named["pool"])
+
+
+def _named_in(declared: Declared) -> tuple[Maybe[str | None], Maybe[str | None]]:
+    """The same of a declared cluster or pool, in the words of any provider."""
+    inputs = declared.properties
+    if declared.kind in ("ManagedCluster", "KubernetesCluster"):
+        return _lower(coalesce(text(inputs.get("resourceName")), text(inputs.get("name")), declared.name)), None
+    above = [text(inputs.get(key)) for key in ("parentResourcePath", "kubernetesClusterId", "resourceName")]
+    own = [text(inputs.get(key)) for key in ("agentPoolName", "name")]
+    if declared.kind == "Resource":
+        own, above = [text(inputs.get("resourceName"))], above[:1]
+        if str(inputs.get("resourceType")).lower() == "managedclusters":
+            return _lower(own[0]), None
+    cluster = coalesce(*above)
+    last = cluster.rpartition("/")[2] if isinstance(cluster, str) else cluster
+    return _lower(last), _lower(coalesce(*own, declared.name))
+
+
+def _lower(name: Maybe[str | None]) -> Maybe[str | None]:
+    return name.lower() if isinstance(name, str) else name
+
+
+def _updates(resource: Declared, everything: Program) -> Iterable[Declared]:
+    return (each for each in everything.of(UPDATE) if _changes(each, resource))
+
+
+def _changed(update: Declared, everything: Program) -> Iterable[Declared]:
+    kinds = ("ManagedCluster", "AgentPool", "KubernetesCluster", "KubernetesClusterNodePool", "Resource")
+    return (each for each in everything.of_kinds(*kinds) if _changes(update, each))
+
+
+def _changes(update: Declared, resource: Declared) -> bool:
+    """Whether the update is of this resource, or of a pool that this cluster lists."""
+    if resource.urn in update.dependencies.get("resourceId", ()):
+        return True
+    (cluster, pool), (own_cluster, own_pool) = _target(update.properties), _named_in(resource)
+    of_cluster = resource.urn in update.dependencies.get("parentId", ()) or (
+        cluster is not UNKNOWN and (cluster == own_cluster or own_cluster is UNKNOWN)
+    )
+    if own_pool is not None:
+        return pool is not UNKNOWN and pool == own_pool and (of_cluster or cluster is UNKNOWN)
+    listed = (_lower(text(at(each, "name"))) for each in items(resource.properties.get("agentPoolProfiles")))
+    return of_cluster and (pool is None or pool in listed)
+
+
+UPDATED: Final = Referrer(refers=lambda _: True, finds=_updates)
+GENERIC: Final = (read_generic,)
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "azure-native*:compute*:VirtualMachineScaleSet": RESIZED,
+    "azure-native*:containerservice*:ManagedCluster": UPDATED,
+    "azure-native*:containerservice*:AgentPool": UPDATED,
+    "azure-native:resources:Resource": UPDATED,
+    UPDATE: Referrer(refers=lambda _: True, finds=_changed),
+}
 
 # The API version is part of the token (containerservice/v20250901) or of the package (azure-native_containerservice_…).
 READERS: Final[Mapping[str, Reader]] = {
@@ -306,7 +429,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:insights*:AutoscaleSetting": read_setting,
     "azure-native*:monitor*:AutoscaleSetting": read_setting,
     "azure-native*:resources*:Resource": read_generic,
-    "azapi:index/updateResource:UpdateResource": read_update,
+    UPDATE: read_update,
 }
 
 
