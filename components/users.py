@@ -27,21 +27,24 @@ MPS_POD_SECURITY: Final[Mapping[str, str]] = {"gpucluster.dev/pod-security": "mp
 """The same where pods use MPS, which needs ``hostIPC``: a policy of ours admits the rest (``mps-pods.yaml``)."""
 
 # https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-storage, #quota-on-object-count. Node ports are
-# few in a cluster (30000-32767), and a load balancer has one for each of its ports.
+# few in a cluster (30000-32767), and a load balancer has one for each of its ports. What a DaemonSet requests
+# autoscalers leave free on each node that they would start, whether its pods start or not:
+# https://github.com/kubernetes/autoscaler/issues/2085, https://github.com/kubernetes/autoscaler/issues/2927.
 _MOST: Final[Mapping[str, str]] = {
+    "count/daemonsets.apps": "0",
     "persistentvolumeclaims": "100",
     "requests.storage": "10Ti",
     "services.loadbalancers": "5",
     "services.nodeports": "50",
 }
-"""What volumes and Services of a namespace may cost, as no quota of GPUs counts them."""
+"""What a namespace may have of what no quota of GPUs counts, and others pay or lack."""
 
 
 def people_namespace(
     cluster: Cluster, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
 ) -> pulumi.Resource:
-    """A namespace for people's pods, with what its volumes and Services may have at most; an administrator may change
-    that. ``default`` is there already. The resource is what is declared in the namespace waits for.
+    """A namespace for people's pods, and what it may have at most of other things, which an administrator may change.
+    ``default`` is there already. What is declared in the namespace waits for the resource.
 
     A ``retained`` one of a cluster that somebody else made keeps the labels that its owner chose.
     """
@@ -68,8 +71,8 @@ def people_namespace(
         template = manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
         cluster.objects.declare(f"{FABRIC_CLAIM}-in-{namespace}", template, parent, resource)
     # The API server refuses claims until it has counted those that there are, which the provider waits for.
-    most = manifest("v1", "ResourceQuota", "volumes-and-services", namespace, spec={"hard": {**_MOST}})
-    return cluster.objects.declare(f"volumes-and-services-in-{namespace}", most, parent, resource, as_made=("spec",))
+    most = manifest("v1", "ResourceQuota", "namespace-limits", namespace, spec={"hard": {**_MOST}})
+    return cluster.objects.declare(f"namespace-limits-in-{namespace}", most, parent, resource, as_made=("spec",))
 
 
 def open_tool(

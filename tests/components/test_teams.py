@@ -53,16 +53,23 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
 
 
 @each_cloud
-def test_volumes_and_services_of_people_cost_no_more_than_an_administrator_allows(cloud: str) -> None:
-    """Neither the quota of GPUs nor a ceiling counts them: 64 TiB in one claim, and any number of load balancers."""
+def test_people_get_no_more_of_what_no_quota_of_gpus_counts_than_an_administrator_allows(cloud: str) -> None:
+    """No ceiling does: 64 TiB in one claim, any number of load balancers, a DaemonSet for which autoscalers leave
+    room on each node."""
     recording = program(cloud, teams=[team()], workloads={"sharedVolume": {"namespace": "data"}})
     made = [
         one
         for one in recording.of_type("kubernetes:core/v1:ResourceQuota")
-        if one.inputs["metadata"]["name"] == "volumes-and-services"
+        if one.inputs["metadata"]["name"] == "namespace-limits"
     ]
     assert {one.inputs["metadata"]["namespace"] for one in made} == {"default", "research", "data"}
-    limited = {"requests.storage", "persistentvolumeclaims", "services.loadbalancers", "services.nodeports"}
+    limited = {
+        "count/daemonsets.apps",
+        "requests.storage",
+        "persistentvolumeclaims",
+        "services.loadbalancers",
+        "services.nodeports",
+    }
     assert {frozenset(one.inputs["spec"]["hard"]) for one in made} == {frozenset(limited)}
     assert {one.ignore_changes for one in made} == {("spec",)}, "what an administrator allows stays"
 
@@ -83,7 +90,7 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
     recording = run_program(one_stack.file(cloud))
     kinds = ("core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
     assert [one for kind in kinds for one in recording.of_type(f"kubernetes:{kind}")] == []
-    assert {one["metadata"]["name"] for one in quotas(recording)} == {"volumes-and-services"}
+    assert {one["metadata"]["name"] for one in quotas(recording)} == {"namespace-limits"}
     config_maps = [one.inputs for one in recording.of_type("kubernetes:core/v1:ConfigMap")]
     (offer,) = (json.loads(each["data"][KEY]) for each in config_maps if each["metadata"]["name"] == CONFIG_MAP)
     assert not offer.get("teams")
