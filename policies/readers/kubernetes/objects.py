@@ -80,6 +80,8 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         kind = "RayCluster" if _keeps_its_cluster(declared) else declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in (declared.outside or {}).items() if key not in _NO_BODY}
+        if declared.group == "argoproj.io" and "Workflow" in kind:
+            body = _of_argo(body)
         yield from _placed_anywhere(body, declared)
         stopped = _is_stopped(declared) or (_SUSPENDED.search(kind) is not None and is_suspended(declared))
         pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
@@ -594,6 +596,37 @@ def _of_kserve(body: Mapping[str, Any]) -> Mapping[str, Any]:
             parts[name] = {key: each for key, each in part.items() if key != "workerSpec"}
             parts[f"{name}-workers"] = {**worker, "minReplicas": count}
     return {**body, "spec": parts}
+
+
+def _of_argo(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A workflow with a pod for each template that has containers; where it places none, the workflow does.
+
+    https://argo-workflows.readthedocs.io/en/latest/fields/#template
+    """
+    listed = body.get("templates")
+    parts = {key: _of_argo(part) if isinstance(part, Mapping) else part for key, part in body.items()}
+    if not isinstance(listed, (list, tuple)):
+        return parts
+    rest = {key: part for key, part in parts.items() if key not in _PLACEMENT}
+    defaults = body.get("templateDefaults")
+    shared = {key: coalesce(at(defaults, key), body.get(key)) for key in _PLACEMENT}
+    return {**rest, "templates": [_pod_of_argo(each, shared) for each in listed]}
+
+
+def _pod_of_argo(template: Any, shared: Mapping[str, Any]) -> Any:
+    containers = [each for key in ("container", "script") if isinstance(each := at(template, key), Mapping)]
+    containers += items(at(template, "containerSet", "containers"))
+    if not isinstance(template, Mapping) or not containers:
+        return template
+    placement = {key: coalesce(template.get(key), shared[key]) for key in _PLACEMENT}
+    pod = {
+        "containers": [*containers, *items(template.get("sidecars"))],
+        "initContainers": template.get("initContainers"),
+    }
+    return {
+        "name": template.get("name"),
+        **{key: part for key, part in {**placement, **pod}.items() if part is not None},
+    }
 
 
 def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
