@@ -49,25 +49,27 @@ class IdleTime:
 
 
 @dataclass(frozen=True)
-class ScalingGroup:
-    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
-
-    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
-    known; ``open`` says that there may be more.
-    """
-
-    name: Maybe[str]
-    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
-    open: bool = False
-
-
-@dataclass(frozen=True)
 class AutoscalerCall:
     """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
 
     action: str
     resource: str = "*"
     on_group: bool = False
+
+
+@dataclass(frozen=True)
+class ScalingGroup:
+    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
+
+    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
+    known; ``open`` says that there may be more. ``described_by`` is the call by which it gets labels and taints from
+    the cloud; without one, or without the right to it, the tags alone tell them.
+    """
+
+    name: Maybe[str]
+    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
+    open: bool = False
+    described_by: AutoscalerCall | None = None
 
 
 @dataclass(frozen=True)

@@ -107,14 +107,17 @@ def sees_each_group(stack: Stack) -> Iterator[Violation]:
     example=program(replace(GPUS, scaling_group=ScalingGroup("l4", TAGS)), scaler("ml")),
 )
 def knows_each_template(stack: Stack) -> Iterator[Violation]:
-    """The tags of each GPU group tell the autoscaler every label and taint of its nodes.
-
-    It asks the cloud for a managed group's labels and taints only until the group has had a node.
-    """
+    """The tags of each GPU group tell the autoscaler every label and taint of its nodes, unless it may ask the cloud
+    for those of the group."""
     for group in stack.groups if finders_of(stack) else ():
         if group.gpus.per_node == 0 or group.kind == "machine" or group.scaling_group is None:
             continue
         missing, unknown = _missing_hints(group, group.scaling_group)
+        described = _described(group.scaling_group, stack)
+        if described is not False:  # a tag with another value still misleads it
+            wrong = [hint for hint in missing if hint[1] in group.scaling_group.tags]
+            rest = [hint for hint in (*missing, *unknown) if hint not in wrong]
+            missing, unknown = wrong, rest if described is UNKNOWN else []
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
         name = f"GPU node group '{group.name}'"
@@ -124,7 +127,24 @@ def knows_each_template(stack: Stack) -> Iterator[Violation]:
             not_evaluated = group.gpus.per_node is UNKNOWN
             yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
         elif unknown:
-            yield knows_each_template.unknown(name, "its tags for the autoscaler", group.resource, remedy=remedy)
+            what = "its tags for the autoscaler" + (", or what its role allows" if described is UNKNOWN else "")
+            yield knows_each_template.unknown(name, what, group.resource, remedy=remedy)
+
+
+def _described(group: ScalingGroup, stack: Stack) -> Maybe[bool]:
+    """Whether the autoscaler that discovers the group may ask the cloud for its labels and taints; unknown where the
+    program does not declare its role."""
+    call, answers = group.described_by, []
+    if call is None:
+        return False
+    for workload in stack.workloads:
+        if (scaler := workload.autoscaler) is None or finds(scaler, group) is False:
+            continue
+        own = [role for role in stack.pod_roles if not role.of_nodes and _runs_as(role, workload, scaler) is not False]
+        roles = own or [role for role in stack.pod_roles if role.of_nodes]
+        allowed = [UNKNOWN if role.elsewhere else _allowed(call, role, []) for role in roles]
+        answers.append(both(allowed) if allowed else UNKNOWN)
+    return both(answers) if answers else False
 
 
 @rule(

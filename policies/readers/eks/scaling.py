@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.autoscaler import ScalingGroup
+from facts.concepts.autoscaler import AutoscalerCall, ScalingGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text
 from policies.readers.resource import Declared, Program
 
 ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
 OWNED_TAG: Final = "k8s.io/cluster-autoscaler/"
 TAG: Final = "aws:autoscaling/tag:Tag"
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/managed_nodegroup_cache.go
+_DESCRIBES: Final = AutoscalerCall("eks:DescribeNodegroup", "arn:?:eks:?:?:nodegroup/?")
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
@@ -29,7 +32,8 @@ def of_node_group(declared: Declared, name: str, cluster: Maybe[str | None]) -> 
         tags |= {OWNED_TAG + cluster: "owned", f"kubernetes.io/cluster/{cluster}": "owned", "eks:cluster-name": cluster}
     else:
         tags[UNKNOWN] = UNKNOWN
-    return scaling_group(group_name(name), {**tags, **dict(added_tags(declared))})
+    found = scaling_group(group_name(name), {**tags, **dict(added_tags(declared))})
+    return replace(found, described_by=_DESCRIBES)
 
 
 def group_name(name: str) -> str:
