@@ -39,8 +39,8 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]{20,}={0,2}\s*")
 _DOCKER: Final = re.compile(r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{20,}={0,2})\"")
 # Files of cloud-init: https://docs.cloud-init.io/en/latest/reference/yaml_examples/write_files.html
 _ENCODED: Final = re.compile(r"b(?:ase)?64|key_?-?data", re.IGNORECASE)
-_LAYERS: Final = 3
-"""How often a key is encoded: a key file in the password of a login, which is in base64."""
+_LAYERS: Final = 6
+"""How often a key may be encoded: a key file in the password of a login, which is in base64, twice over."""
 # Resources that have a name and a value of their own: a variable of a pipeline, a parameter of a store.
 _NAMES: Final = ("name", "key", "secretName", "variableName", "parameterName")
 _VALUES: Final = re.compile(r"(?:plain_?text_?|secret_?)?value", re.IGNORECASE)

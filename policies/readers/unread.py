@@ -78,7 +78,7 @@ def _opaque(resource: Declared) -> str:
     if _HOLDERS.match(resource.type) and any(manifest_text(text) for _, text in _texts(_body(resource.properties))):
         return "it holds a manifest that the gate cannot read"
     unknown = _HOLDERS.match(resource.type) and not _is_harmless(resource.type) and not is_dialect(resource.type)
-    if unknown and (group := _everybody(_body(resource.properties))) is not None:
+    if unknown and (group := names_everybody(_body(resource.properties))) is not None:
         return f"the gate does not know what rights it gives to {group}"
     if resource.kind == "Composition" and (step := _unread_function(resource)):
         return f"its function {step} is a program that the gate does not read"
@@ -91,7 +91,7 @@ def _opaque(resource: Declared) -> str:
 _NAMES_EVERYBODY: Final = re.compile(rf"(?<![\w:-])(?:{'|'.join(map(re.escape, EVERYBODY))})(?![\w:-])")
 
 
-def _everybody(value: Any) -> str | None:
+def names_everybody(value: Any) -> str | None:
     """The first group of everybody that the value names: as a text, in one, or as a key."""
     for path, text in _texts(value):
         if match := _NAMES_EVERYBODY.search(path) or _NAMES_EVERYBODY.search(text):

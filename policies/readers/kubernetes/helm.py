@@ -25,6 +25,7 @@ from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_o
 from policies.readers.resource import Declared, Item, Reader, Referrer
 from policies.readers.spelling import Spelling, parsed
 from policies.readers.tables import rows
+from policies.readers.unread import names_everybody
 
 _TOLERATIONS: Final = {
     "critical": Toleration("CriticalAddonsOnly", "Exists"),
@@ -55,6 +56,10 @@ def read_release(declared: Declared) -> Iterable[Item]:
     values, complete = _values(inputs)
     yield from _files(declared, complete)
     values, _ = whole_objects(values)
+    if (group := names_everybody(values)) is not None:
+        remedy = "Bind the role by an object of the program, or check it by hand and exempt it by name."
+        reason = UnknownReason(f"the gate does not know what rights it gives to {group}", remedy)
+        yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn)
     missing = None if complete else UNKNOWN
     chart, release, space = _chart(inputs), declared.named("name"), known_text(inputs.get("namespace")) or "default"
     daemon_sets = [row for row in _CHARTS if row["chart"] == chart]
