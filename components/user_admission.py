@@ -25,7 +25,7 @@ from components.gpu_admission import templates
 from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
 from facts import catalog
-from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, RESOURCES, quantity
+from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, MIG_RESOURCE, RESOURCES, quantity
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.parts import FABRIC_CLAIM
 
@@ -48,6 +48,13 @@ _DOMAINS: Final = (
 of these: https://kubernetes.io/docs/reference/labels-annotations-taints/"""
 _APART: Final = [name for names in COUNTED_APART.values() for name in names]
 """Devices by names that no quota counts."""
+_DISKS: Final = (
+    *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker"),
+    *("gcePersistentDisk", "glusterfs", "iscsi", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO"),
+    *("storageos", "vsphereVolume"),
+)
+"""Volumes by which a pod names a disk or server itself: those that Pod Security admits as ``baseline`` and not as
+``restricted``, but ``nfs``: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted"""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -75,10 +82,15 @@ def pod_rules(namespaces: Sequence[str] | None = None, *, claims: bool = True) -
     )
 
 
-def user_rules(namespaces: Sequence[str], high: Sequence[str], share: str | None = None) -> Iterator[Mapping[str, Any]]:
+def user_rules(
+    namespaces: Sequence[str],
+    high: Sequence[str],
+    share: str | None = None,
+    slices: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Mapping[str, Any]]:
     """The policies on priorities, on what keeps others from nodes and devices, and on addresses in ``namespaces``, with
     their bindings; ``high``: those of teams whose priority is high; ``share``: the CSI driver of a shared volume
-    that is open to the network."""
+    that is open to the network; ``slices``: team → the resources of MIG slices that its quota counts."""
     pods, *others = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     daemon_sets = {**others[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]}
     yield from documents(
@@ -95,6 +107,9 @@ def user_rules(namespaces: Sequence[str], high: Sequence[str], share: str | None
         jobs=_JOB_OF_A_SET,
         domains=_DOMAINS,
         share=share or "",
+        slices=json.dumps(slices or {}),
+        mig=MIG_RESOURCE,
+        disks=" && ".join(f"!has(v.{kind})" for kind in _DISKS),
         taints=json.dumps(_ALL_OR_GPUS),
         apart=json.dumps(_APART),
         listed=" and ".join(_APART),
@@ -118,7 +133,7 @@ def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
     claims = grows_for_claims(settings)
     yield from pod_rules(settings.user_namespaces, claims=claims)
-    yield from user_rules(settings.user_namespaces, _high(settings), _open_share(settings))
+    yield from user_rules(settings.user_namespaces, _high(settings), _open_share(settings), _slices(settings))
     if claims:
         yield from claim_rules(settings.user_namespaces)
 
@@ -141,10 +156,11 @@ def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterat
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
     high, claims, share = _high(settings), grows_for_claims(settings), _open_share(settings)
+    slices = _slices(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:
-            for reason in _reasons(each, namespace in high, claims, share):
+            for reason in _reasons(each, namespace in high, claims, share, slices.get(namespace)):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
 
 
@@ -152,7 +168,13 @@ def _high(settings: Settings) -> list[str]:
     return [team.name for team in settings.teams if team.priority == "high"]
 
 
-def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: str | None) -> Iterator[str]:
+def _slices(settings: Settings) -> dict[str, list[str]]:
+    return {team.name: [f"{MIG_RESOURCE}{profile}" for profile in team.mig_slices] for team in settings.teams}
+
+
+def _reasons(
+    each: Mapping[str, Any], may_be_high: bool, claims: bool, share: str | None, slices: Sequence[str] | None
+) -> Iterator[str]:
     kind, spec, own = each["kind"], each.get("spec") or {}, each["metadata"]
     if kind == "Service":
         if spec.get("externalIPs"):
@@ -169,11 +191,15 @@ def _reasons(each: Mapping[str, Any], may_be_high: bool, claims: bool, share: st
     labels = (own if kind == "Pod" else (template or {}).get("metadata") or {}).get("labels") or {}
     if any(_reaches_others(term, own["namespace"], labels.get(_JOB_OF_A_SET)) for term in terms):
         yield "keeps pods of other namespaces off its nodes"
-    volumes = pod.get("volumes") or () if share is not None else ()
-    if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in volumes):
+    volumes = pod.get("volumes") or ()
+    for kind_of_disk in sorted({*_DISKS} & {key for each in volumes for key in each}):
+        yield f"mounts a disk by its name in the cloud ({kind_of_disk})"
+    of_share = volumes if share is not None else ()
+    if any("nfs" in each or (each.get("csi") or {}).get("driver") == share for each in of_share):
         yield "mounts a file server by its address"
-    for name in sorted({*_APART} & {key for key, _ in _limits(pod)}):
-        yield f"requests {name}, which no quota counts"
+    for name in sorted({key for key, _ in _limits(pod)}):
+        if name in _APART or (slices is not None and name.startswith(MIG_RESOURCE) and name not in slices):
+            yield f"requests {name}, which no quota counts"
     if kind == "DaemonSet":
         if any(one.get("key", "") in _ALL_OR_GPUS for one in _tolerations(pod)):
             yield "runs on every GPU node"

@@ -24,7 +24,7 @@ from tests.stacks import EXISTING, OWN_MACHINES, STACK_FILES, run_program, setti
 CLUSTER_CLASS = "gmp-critical"  # GKE has it in every cluster
 ACCESS = [{"name": "ann", "who": "group:ann@example.com", "role": "developer", "namespaces": ["sandbox"]}]
 TEAMS = [
-    {"name": "research", "gpus": 2, "priority": "high"},
+    {"name": "research", "gpus": 2, "priority": "high", "migSlices": {"1g.10gb": 2}},
     {"name": "nightly", "gpus": 1, "priority": "normal"},
 ]
 PEOPLE = ("default", "sandbox", "research", "nightly")
@@ -140,6 +140,14 @@ REFUSED = {
     "a node by name": with_spec(nodeName="gpu-1"),
     "a file server by its address": with_spec(volumes=[NFS]),
     "the shared volume without its claim": with_spec(volumes=[FILESTORE]),
+    "a disk of AWS by its name": with_spec(volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}]),
+    "a disk of Google by its name": with_spec(volumes=[{"name": "d", "gcePersistentDisk": {"pdName": "pvc-1"}}]),
+    "a disk of Azure by its name": with_spec(
+        volumes=[{"name": "d", "azureDisk": {"kind": "Managed", "diskName": "one", "diskURI": "/subscriptions/one"}}]
+    ),
+    "a disk of a network": with_spec(
+        volumes=[{"name": "d", "iscsi": {"targetPortal": "10.0.0.2", "iqn": "iqn.2001-04.com.example:one", "lun": 0}}]
+    ),
     "no other pods anywhere": apart(namespaceSelector={}),
     "no pods but one's own JobSet": apart(namespaceSelector={}, labelSelector={"matchExpressions": OTHER_JOBSETS[1:]}),
     "no JobSets, by a pod of none": of_a_job_set("kubernetes.io/hostname", None),
@@ -171,6 +179,7 @@ WARNED = {
     "a CronJob with the class of others": workload("CronJob", REFUSED["the class of other teams"]),
     "a DaemonSet with a critical class": workload("DaemonSet", REFUSED["system-node-critical"]),
     "a Job that no other pods are beside": workload("Job", REFUSED["no other pods anywhere"]),
+    "a Deployment with a disk of others": workload("Deployment", REFUSED["a disk of Google by its name"]),
     "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
     "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
 }
@@ -191,6 +200,9 @@ ADMITTED = {
     "a DaemonSet that stays": workload("DaemonSet", with_spec(tolerations=[{**ALL, "effect": "NoExecute"}])),
     "the claim of the shared volume": with_spec(volumes=[CLAIMED_VOLUME]),
     "a bucket": with_spec(volumes=[BUCKET]),
+    "volumes of its own": with_spec(
+        volumes=[{"name": "e", "emptyDir": {}}, {"name": "c", "configMap": {"name": "one", "optional": True}}]
+    ),
     "no other pods of its own": apart(),
     "rather no other pods": apart("preferred", namespaceSelector={}),
     "no other JobSets on its node": of_a_job_set("kubernetes.io/hostname"),
@@ -236,6 +248,25 @@ def test_what_people_run_is_admitted_in_silence(submit: Submit, title: str, name
 def test_a_high_team_has_its_priority_and_no_higher_one(submit: Submit) -> None:
     assert submit(written(REFUSED["the class of other teams"], "research")).silent
     assert submit(written(REFUSED["system-node-critical"], "research")).status == 403
+
+
+SLICE = with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1}))
+COUNTED = {"research": True, "nightly": False}
+
+
+@real
+@pytest.mark.parametrize("team", COUNTED)
+def test_a_team_gets_the_slices_that_its_quota_counts(submit: Submit, team: str) -> None:
+    assert submit(written(SLICE, team)).status == (201 if COUNTED[team] else 403)
+    assert bool(submit(written(workload("Job", SLICE), team)).warnings) is not COUNTED[team]
+
+
+@pytest.mark.parametrize("team", COUNTED)
+def test_slices_that_no_quota_of_the_team_counts_are_listed(team: str) -> None:
+    lines = [*refusals([running(SLICE, team)], settings())]
+    assert lines == (
+        [] if COUNTED[team] else [f"{team}: Pod one requests nvidia.com/mig-1g.10gb, which no quota counts"]
+    )
 
 
 @real
