@@ -58,6 +58,8 @@ for _panel, _functions in COMMANDS.items():
 
 def main() -> None:
     """Run the command line; every expected error is one readable message and an exit code."""
+    # Nobody else changes programs and files that these commands write and use again, whatever the user's own umask.
+    os.umask(os.umask(0o077) | 0o022)
     # SIGTERM and SIGHUP clean up as Ctrl-C does. A shell ignores SIGINT for its background jobs.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)

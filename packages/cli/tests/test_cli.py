@@ -295,6 +295,17 @@ def test_missing_tools_name_the_command_that_builds_them(tmp_path: Path) -> None
     assert "make tools" in refused.stderr
 
 
+@pytest.mark.parametrize(("own", "used"), [(0, 0o022), (0o002, 0o022), (0o077, 0o077)])
+def test_nobody_else_may_change_what_a_command_writes_and_runs_again(own: int, used: int) -> None:
+    """Such as the tools in ~/.cache/gpucluster, which another user would replace."""
+    before = os.umask(own)
+    try:
+        run("--help")
+        assert os.umask(own) == used
+    finally:
+        os.umask(before)
+
+
 def test_a_stack_is_a_name_or_a_file() -> None:
     assert locate("dev") == ROOT / "Pulumi.dev.yaml"
     assert resolve("dev").name == "dev"
