@@ -535,11 +535,13 @@ def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _virtual_machine(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """KubeVirt's machine as a pod: https://kubevirt.io/user-guide/compute/host-devices/."""
-    spec = body.get("spec")
+    spec, each = body.get("spec"), 1
+    if (machine := at(spec, "virtualMachineTemplate", "spec")) is not None:  # of a VirtualMachinePool
+        spec, each = machine, amount(at(spec, "replicas"), 1)
     inner = coalesce(at(spec, "template", "spec"), spec)
     runs = inner is spec or at(spec, "running") is True or at(spec, "runStrategy") in ("Always", "RerunOnFailure")
     pod = _as_pod(inner, GPU_RESOURCE, len(items(at(inner, "domain", "devices", "gpus"))))
-    return {"replicas": coalesce(at(spec, "replicas"), int(runs)), "machine": pod}
+    return {"replicas": times(each, amount(at(spec, "replicas"), int(runs))), "machine": pod}
 
 
 def _as_pod(part: Any, resource: str, count: Any) -> Mapping[str, Any]:
@@ -704,7 +706,9 @@ def _pods(value: Any, path: tuple[str, ...], around: _Around, kind: str) -> Iter
             if name.lower() == _DAEMON_SET:
                 inner = replace(inner, daemon_set=True)
             if not in_chart and _TEMPLATE.search(name):
-                inner = replace(inner, number=inner.number.in_set())
+                own = value.get(_TEMPLATE.sub("Replicas", name))  # workerReplicas beside workerTemplate
+                number = inner.number.in_set()
+                inner = replace(inner, number=replace(number, number=amount(own)) if is_number(own) else number)
             elif in_chart and _ends(name):  # the number of one part of a chart is none of those it starts
                 inner = replace(inner, number=inner.number.without_number())
             elif in_chart and name.lower() == "backend" and inner.number.number is not None:
@@ -713,7 +717,13 @@ def _pods(value: Any, path: tuple[str, ...], around: _Around, kind: str) -> Iter
 
 
 def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: str) -> _Around:
-    number = at_part(value, above.number, kind, in_chart=kind == _RELEASE, place=".".join(path))
+    # A template of a set of pods is Kubernetes' own, and so is its spec: neither has a number of pods or a switch.
+    of_kubernetes = above.number.times is not None and any(
+        isinstance(part, Mapping) and _is_pod(part) for part in (value, value.get("spec"))
+    )
+    number = above.number
+    if not of_kubernetes:
+        number = at_part(value, number, kind, in_chart=kind == _RELEASE, place=".".join(path))
     annotated = _of_knative(at(value, "metadata", "annotations"))
     each = [amount(value[key]) for key in _PODS_OF_EACH if key in value and "template" in value]
     said = any(str(value.get(key)).lower() == _DAEMON_SET for key in ("kind", "mode", "type"))

@@ -30,12 +30,12 @@ _ROWS: Final = {row["kind"]: row for row in rows("readers/kubernetes", "pod_kind
 DEFAULTS: Final[Mapping[str, int]] = {kind: int(row["default"]) for kind, row in _ROWS.items()}
 """Kinds whose pods run without work, and how many without a number."""
 
-# How charts and operators call a number of pods: replicas, replicaCount, numReplicas, workerCount; minReplicas,
-# minRunners, minReplicaCount (KEDA), idleWorkers, warmPoolSize.
-_UNITS: Final = r"(?:replicas?|runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
+# How charts and operators call a number of pods: replicas, replicaCount, desiredReplicas, minReplicaCount, count;
+# workers, numWorkers, workerCount; minRunners, idleWorkers, warmPoolSize.
+_UNITS: Final = r"(?:runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
 _NUMBER: Final = re.compile(
-    rf"(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?"
-    rf"|(?:min(?:imum)?|idle|(?:pre)?warm(?:ed)?|standby|spare|hot)_?(?:idle|warm)?_?{_UNITS}?_?(?:count|size|number|scale|replicas)?",
+    rf"(?!max)\w*replicas?(?:_?(?:count|number|scale))?|count|(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?"
+    rf"|(?:min(?:imum)?|idle|(?:pre)?warm(?:ed)?|standby|spare|hot)_?(?:idle|warm)?_?{_UNITS}?_?(?:count|size|number|scale)?",
     re.IGNORECASE,
 )
 _SCALER: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
@@ -80,7 +80,8 @@ class PodNumber:
 def at_part(values: Mapping[str, Any], above: PodNumber, kind: str, *, in_chart: bool, place: str) -> PodNumber:
     """The number of pods at ``values``, a part of an object of this ``kind`` or of a chart, at this (dotted) place."""
     if (row := _ROWS.get(kind)) is not None:
-        number = values.get(row["field"]) if row["field"] else None
+        # What a template describes is Kubernetes' own, which has no number of pods.
+        number = values.get(row["field"]) if row["field"] and above.times is None else None
         return above if not is_number(number) else replace(above, number=amount(number), reason=None)
     if (switch := _switch_off(values)) is not None:
         why = f"the gate does not know whether {f'{place}.{switch}'.lstrip('.')} switches these pods off"
