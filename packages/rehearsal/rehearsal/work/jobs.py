@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import Offer
+from facts.concepts.pool import ARCH_LABEL, ARM
 from facts.jobs.fit import Fit, PodRequest, comparable, fits
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
@@ -28,7 +29,9 @@ class Workplace:
 
     @property
     def image(self) -> str:
-        """An image as ``gpu submit`` would have pushed it."""
+        """An image as ``gpu submit`` would have pushed it; on a stack with Arm CPUs one that runs on all its nodes."""
+        if any(pool.nodes.labels.get(ARCH_LABEL) == ARM for pool in self.offer.pools):
+            return "nvidia/cuda:12.2.2-base-ubuntu22.04"
         return f"{self.offer.registry or 'registry.example'}/train:1"
 
     @property

@@ -19,6 +19,7 @@ from rehearsal.work import reclaim, sweep
 from rehearsal.work.jobs import Workplace
 from rehearsal.work.reclaim import ReclaimOutcome
 from rehearsal.work.sweep import SweepOutcome
+from rehearsal.workloads.platforms import has_arm64
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOB = TrainingJobSpec(
@@ -133,6 +134,14 @@ def test_a_job_can_have_all_gpus_of_the_nodes_of_every_stack(
     unused: Any = None
     there = Workplace(offers.offer(*pools), unused, unused, unused, unused)
     assert [(each.gpu, each.gpus, each.workers) for each, _ in there.whole_nodes()] == expected
+
+
+def test_jobs_have_an_image_for_the_cpus_of_every_node() -> None:
+    unused: Any = None
+    labels = {**T4.nodes.labels, "gpucluster.dev/arch": "arm64"}
+    arm = offers.pool("t4g-1", gpu="nvidia-t4g", labels=labels)
+    images = [Workplace(offers.offer(*pools), unused, unused, unused, unused).image for pools in ([T4], [T4, arm])]
+    assert [has_arm64(image) for image in images] == [False, True]
 
 
 @dataclass(frozen=True)
