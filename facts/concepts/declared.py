@@ -198,7 +198,8 @@ class Workload(Item):
     scales_nodes: Maybe[bool] = False
     autoscaler: Autoscaler | None = None
     """Whether it is a node autoscaler, and how it scales nodes, where its declaration tells."""
-    idle: IdleTime | None = None  # of a node autoscaler, which has a default of about ten minutes
+    idle: IdleTime | None = None
+    """How long idle nodes stay: by a node autoscaler, which has a default of about ten minutes, or for a DaemonSet."""
     unknown_reason: UnknownReason | None = None
     """Why its kind is unknown: a DaemonSet may run where other workloads may not."""
     config_maps: tuple[str, ...] = ()

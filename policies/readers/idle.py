@@ -134,6 +134,18 @@ def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     return max(known, key=lambda pair: pair[0])[1]
 
 
+def idle_of_daemon_set(annotations: Any) -> IdleTime | None:
+    """How long pods of a DaemonSet with these annotations keep an empty node of Karpenter, which others do not.
+
+    https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/state/statenode.go (ValidatePodsDisruptable)
+    """
+    said, where = at(annotations, DO_NOT_DISRUPT), f"annotation {DO_NOT_DISRUPT} of its pods"
+    if said is UNKNOWN:
+        return IdleTime(UNKNOWN, where)
+    minutes = math.inf if str(said).lower() == "true" else None if said is None else minutes_of(said)
+    return None if minutes is None or minutes is UNKNOWN else IdleTime(minutes, where)
+
+
 def holds_empty_nodes(budget: Any) -> bool:
     """Whether a disruption budget, while it is in force, keeps nodes without pods."""
     reasons = items(at(budget, "reasons"))

@@ -15,6 +15,7 @@ from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Wor
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, mapping, texts, whole
 from policies.readers.eks.roles import role_of_account, roles_from
+from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
@@ -75,6 +76,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
             tolerations=usual if tolerations is None else tolerations_of(tolerations),
             node_selector=texts(selector) if row["node_selector"] else {},
             device_plugin=True,
+            idle=next(filter(None, map(idle_of_daemon_set, _mappings(values))), None),
             resource=declared.urn,
         )
     for name in _AUTOSCALERS:
@@ -120,6 +122,14 @@ def _autoscaler(declared: Declared, chart: str, values: Any, named: tuple[str, s
         for place in _SERVICE_ACCOUNTS:
             annotations = at(values, *place, "annotations")
             yield from role_of_account(declared, annotations, space, scaler.service_account)
+
+
+def _mappings(values: Any) -> Iterator[Mapping[str, Any]]:
+    """All mappings in the values: charts have several words for the annotations of their pods."""
+    if isinstance(values, Mapping):
+        yield values
+    for part in values.values() if isinstance(values, Mapping) else values if isinstance(values, (list, tuple)) else ():
+        yield from _mappings(part)
 
 
 def _of_ray(values: Any) -> Any:

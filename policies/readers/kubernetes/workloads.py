@@ -40,7 +40,7 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.idle import longest_window
+from policies.readers.idle import idle_of_daemon_set, longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of, scales_nodes
 from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, plugin_of_pod
@@ -112,7 +112,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         device_plugin=parts.device_plugin(pod),
         scales_nodes=False if kind in REPLICATED and always == 0 else scales_nodes(pod),
         autoscaler=autoscaler_of(pod),
-        idle=idle_of(pod),
+        idle=idle_of_daemon_set(at(template, "annotations")) if kind == "DaemonSet" else idle_of(pod),
         config_maps=parts.config_maps(pod),
         runtime_class=known_text(at(pod, "runtimeClassName")),
     )
