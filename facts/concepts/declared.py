@@ -94,6 +94,8 @@ class NodeGroup(Item):
     kind: GroupKind = "pool"
     cluster: Maybe[str | None] = None
     """Name of the cluster the group belongs to, as far as its declaration tells."""
+    cluster_at: tuple[str, ...] = ()
+    """URNs of the resources that this name is computed from, where it is not known yet."""
     cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
     """Domains in which the cloud sets labels, or names without one, so that one missing from ``nodes.labels`` may still
     be there."""

@@ -160,8 +160,15 @@ def _paths(value: Any, number: _Number, path: tuple[str, ...] = ()) -> Iterator[
         yield ".".join(path)
 
 
+# How clouds' pools name their cluster.
+_OF_CLUSTER: Final = ("cluster", "clusterName", "kubernetesClusterId", "resourceName")
+
+
 def _placed(item: Item, resource: Declared) -> Item:
-    """What is in a cluster, with the cluster that it goes to."""
+    """What is in a cluster, with the cluster that it goes to, or where the name of that comes from."""
+    if isinstance(item, NodeGroup) and item.cluster is UNKNOWN:
+        sources = tuple(urn for key in _OF_CLUSTER for urn in resource.dependencies.get(key, ()))
+        return replace(item, cluster_at=sources)
     in_cluster = isinstance(item, (AddedPlacement, GpuQuota, PodScaler, Workload))
     return replace(item, place=resource.place) if in_cluster else item
 
@@ -511,7 +518,7 @@ def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None
         return None if group.region is UNKNOWN else group.region
     # One that is looked up is not the program's, and only the place of groups that name it.
     alone = not isinstance(group.cluster, str) and [cluster.other_groups for cluster in clusters] == [()]
-    named = [cluster for cluster in clusters if alone or cluster.name == group.cluster]
+    named = [each for each in clusters if alone or each.name == group.cluster or each.resource in group.cluster_at]
     regions = {cluster.region for cluster in named if isinstance(cluster.region, str)}
     return regions.pop() if len(regions) == 1 else None
 

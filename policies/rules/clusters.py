@@ -100,8 +100,11 @@ def clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
 
 
 def belongs(group: NodeGroup, cluster: Cluster, stack: Stack) -> bool:
-    """Whether the group may be one of the cluster's: its cluster has this name and place, or is not known."""
+    """Whether the group may be one of the cluster's: its cluster's name is computed from this one, or its cluster has
+    this name and place, or is not known."""
     names = (group.cluster, cluster.name)
+    if any(each.resource in group.cluster_at for each in stack.clusters):
+        return cluster.resource in group.cluster_at
     if len(stack.clusters) == 1 or None in names or UNKNOWN in names:
         return True
     return group.cluster == cluster.name and same_place(group, cluster)
