@@ -75,6 +75,8 @@ class NodeGroup(Item):
     limited_vcpus: int | None = None
     """The vCPUs of all nodes together, where ``scaling.max_nodes`` is what they suffice for; without machine types it
     is these, and a price is that of one vCPU."""
+    limited_memory: int | None = None
+    """The same in bytes of memory, by the types' own."""
     disk_encrypted: Maybe[bool | None] = None
     encrypted_at_host: Maybe[bool | None] = None
     """Whether its nodes' disks are encrypted; whether their temporary disks are, and data on the way to the others.

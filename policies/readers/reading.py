@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
-from facts.catalog.model import Price
+from facts.catalog.model import Machine, Price
 from facts.concepts.declared import (
     Cluster,
     GpuQuota,
@@ -500,9 +500,8 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     nodes, gpus = group.scaling.max_nodes, group.gpus.per_node
     if nodes == 0:
         return max(prices)
-    if group.limited_vcpus is not None and isinstance(nodes, int):
-        known = [catalog.of(cloud).machines.sized(one) for one in types]
-        counts = [min(group.limited_vcpus // machine.vcpus, nodes) if machine else nodes for machine in known]
+    if (group.limited_vcpus, group.limited_memory) != (None, None) and isinstance(nodes, int):
+        counts = [_most_of_type(group, nodes, catalog.of(cloud).machines.sized(one)) for one in types]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
     if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)
@@ -510,6 +509,16 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     counts = [listed.get(one.lower(), gpus) for one in types]
     totals = [usd * (nodes * gpus // max(count, 1)) for usd, count in zip(prices, counts, strict=True)]
     return max(totals) / nodes
+
+
+def _most_of_type(group: NodeGroup, nodes: int, machine: Machine | None) -> int:
+    """How many machines of one type all limits of the group allow; of an unknown one its ``nodes``."""
+    bounds = [nodes]
+    if machine is not None and group.limited_vcpus is not None:
+        bounds.append(group.limited_vcpus // machine.vcpus)
+    if machine is not None and group.limited_memory is not None:
+        bounds.append(int(group.limited_memory / (machine.memory_gib * 2**30)))
+    return min(bounds)
 
 
 def region_of_group(group: NodeGroup, clusters: Sequence[Cluster]) -> str | None:

@@ -114,6 +114,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=sizes != () and isinstance(allowed, int),
         limited_vcpus=_all_vcpus(limits, types) if sizes == () else None,
+        limited_memory=_all_memory(limits) if sizes == () else None,
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef"), gpus)
         | _limit_unknown_reasons(limits, resource),
@@ -147,6 +148,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             limited_by_gpus=False,
             part_of=pool.name,
             limited_vcpus=_all_vcpus(limits, others),
+            limited_memory=_all_memory(limits),
             unknown_reasons={},
         )
     yield from shared_by_boot_data(declared)
@@ -492,7 +494,10 @@ def _most_without_gpus(limits: Any, seller: str | None, types: Sequence[Any]) ->
 
 def _memory(machine: Machine) -> int:
     """Bytes of a machine's memory that Karpenter counts: https://karpenter.sh/docs/reference/settings."""
-    return int(machine.memory_gib * 2**30 * 0.925)
+    return int(machine.memory_gib * 2**30 * _COUNTED)
+
+
+_COUNTED: Final = 0.925
 
 
 def _all_vcpus(limits: Any, types: Sequence[Any]) -> int | None:
@@ -500,6 +505,12 @@ def _all_vcpus(limits: Any, types: Sequence[Any]) -> int | None:
     named = [each for each in types if isinstance(each, str)]
     vcpus = _vcpus(limits) if whole(at(limits, "nodes")) is None or named else None
     return None if vcpus is None or vcpus is UNKNOWN else int(vcpus)
+
+
+def _all_memory(limits: Any) -> int | None:
+    """The limit in bytes of memory, by the machines' own."""
+    memory = _limit(limits, "memory")
+    return int(float(memory) / _COUNTED) if isinstance(memory, Decimal) else None
 
 
 def _gpu_limit(limits: Any, resource: str, machines: Sequence[Machine]) -> Maybe[int | None]:
