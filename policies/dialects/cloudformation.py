@@ -37,6 +37,13 @@ def read_instance(declared: Declared) -> Iterable[Declared]:
     yield respelled(declared, "aws:ec2/instance:Instance", {**declared.properties, "tags": tags})
 
 
+def read_subnet(declared: Declared) -> Iterable[Declared]:
+    """``AWS::EC2::Subnet``."""
+    tags = tags_of_pairs(declared.properties.get("tags"))
+    properties = {**declared.properties, "tags": tags}
+    yield respelled(declared, "aws:ec2/subnet:Subnet", properties)
+
+
 def read_cluster(declared: Declared) -> Iterable[Declared]:
     """``AWS::EKS::Cluster``."""
     encryption = next(iter(items(declared.properties.get("encryptionConfig"))), None)
@@ -190,7 +197,10 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:eks:Cluster": read_cluster,
     "aws-native:eks:FargateProfile": renaming("aws:eks/fargateProfile:FargateProfile"),
     "aws-native:autoscaling:AutoScalingGroup": renaming(
-        "aws:autoscaling/group:Group", autoScalingGroupName="name", launchConfigurationName="launchConfiguration"
+        "aws:autoscaling/group:Group",
+        autoScalingGroupName="name",
+        launchConfigurationName="launchConfiguration",
+        vpcZoneIdentifier="vpcZoneIdentifiers",
     ),
     "aws-native:autoscaling:ScheduledAction": renaming(
         "aws:autoscaling/schedule:Schedule", autoScalingGroupName="autoscalingGroupName"
@@ -211,6 +221,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:ec2:EC2Fleet": renaming("aws:ec2/fleet:Fleet"),
     "aws-native:ec2:CapacityReservation": renaming("aws:ec2/capacityReservation:CapacityReservation"),
     "aws-native:ec2:Host": renaming("aws:ec2/dedicatedHost:DedicatedHost"),
+    "aws-native:ec2:Subnet": read_subnet,
     "aws-native:ec2:SpotFleet": read_spot_fleet,
     "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
     "aws-native:kms:Key": renaming("aws:kms/key:Key", keySpec="customerMasterKeySpec"),

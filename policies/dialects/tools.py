@@ -56,6 +56,7 @@ _ACKS_REGION: Final = "services.k8s.aws/region"
 _OLD: Final = {"enableAutoScaling": "autoScalingEnabled", "enableNodePublicIp": "nodePublicIpEnabled"}
 # The readers' type → their names of fields that are called otherwise in all its spellings.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "aws:autoscaling/group:Group": {"vpcZoneIdentifier": "vpcZoneIdentifiers"},
     "aws:eks/cluster:Cluster": {"resourcesVPCConfig": "vpcConfig"},
     "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName"},
 }

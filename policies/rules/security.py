@@ -140,7 +140,7 @@ def pods_not_nodes(stack: Stack) -> Iterator[Violation]:
         answer = group.pods_as_nodes
         if answer is None:
             answer = either(one.pods_as_nodes for one in stack.clusters if belongs(group, one, stack))
-        if group.kind == "pool":
+        if group.kind in ("pool", "auto-provisioned"):
             predicate = "lets pods take its nodes' credentials"
             yield from pods_not_nodes.decide(answer, group.title, predicate, group.resource)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, mapping, text
 from policies.readers.aks.clusters import (
     RESIZED,
     UPDATED,
@@ -90,9 +90,25 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     native = {
         **inputs,
         "sku": {"name": size, "capacity": inputs.get("instances")},
-        "virtualMachineProfile": {"priority": inputs.get("priority")},
+        "virtualMachineProfile": {"priority": inputs.get("priority"), "networkProfile": _network(inputs)},
     }
     yield from read_scale_set(replace(declared, properties=native))
+
+
+def _network(inputs: Mapping[str, Any]) -> Any:
+    """The interfaces of a scale set's machines, each with its addresses, in the words of the API."""
+    interfaces = [
+        interface
+        if interface is UNKNOWN
+        else {
+            "ipConfigurations": [
+                {"publicIPAddressConfiguration": next(iter(items(at(address, "publicIpAddresses"))), None)}
+                for address in items(at(interface, "ipConfigurations"))
+            ]
+        }
+        for interface in items(inputs.get("networkInterfaces"))
+    ]
+    return {"networkInterfaceConfigurations": interfaces}
 
 
 READERS: Final[Mapping[str, Reader]] = {

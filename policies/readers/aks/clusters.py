@@ -167,6 +167,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
             capacity_type=capacity_type(_is(priority, "Spot")),
         ),
         initial_nodes=capacity,
+        private=negation(_public_address(at(inputs, "virtualMachineProfile", "networkProfile"))),
         # What the kubelet registers with is in the machine's start-up script.
         nodes=Nodes(machine_types=(size,), zones=(), labels=UNKNOWN, taints=_tagged_taints(tags)),
         region=region_of(inputs.get("location")),
@@ -177,6 +178,21 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     most = group.scaling.max_nodes
     larger = UNKNOWN if resized is UNKNOWN or most is UNKNOWN else most if most is None else max(most, resized or 0)
     yield replace(group, scaling=replace(group.scaling, max_nodes=larger))
+
+
+def _public_address(network: Any) -> Maybe[bool]:
+    """Whether an interface of a scale set's machines has a public address; the API nests its parts in ``properties``.
+
+    https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-networking
+    """
+    interfaces = items(at(network, "networkInterfaceConfigurations"))
+    addresses = [each for interface in interfaces for each in items(_part(interface, "ipConfigurations"))]
+    given = (_part(address, "publicIPAddressConfiguration") for address in addresses)
+    return either(UNKNOWN if each is UNKNOWN else each is not None for each in given)
+
+
+def _part(whole: Any, name: str) -> Any:
+    return coalesce(at(whole, name), at(whole, "properties", name))
 
 
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:

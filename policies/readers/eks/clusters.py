@@ -13,10 +13,11 @@ from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Cluster, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.kubernetes import Taint
 from facts.concepts.parts import Scaling
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, text, texts, whole
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
+from policies.readers.eks.subnets import subnets_among
 from policies.readers.eks.template import (
     Choice,
     group_of,
@@ -37,8 +38,6 @@ _DEFAULT_TYPE: Final = "t3.medium"
 _SYSTEM: Final = ("kube-system", "*")
 # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
 _FARGATE: Final = Taint("eks.amazonaws.com/compute-type", "fargate", "NoSchedule")
-# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
-SUBNET: Final = "aws:ec2/subnet:Subnet"
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
@@ -92,7 +91,6 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
             taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), group.nodes.taints),
             labels=_together(group.nodes.labels, texts(inputs.get("labels"))),
         ),
-        private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
         cluster=cluster,
         scaling_group=read_by_autoscaler,
         idle=idle_of_tags(read_by_autoscaler.tags),
@@ -209,17 +207,3 @@ def _together(one: Maybe[Mapping[str, Any]], other: Maybe[Mapping[str, Any]]) ->
 ADDITIONS: Final[Mapping[str, Additions]] = {
     "aws:eks/nodeGroup:NodeGroup": Additions("taints", "labels", spelled=entry_of)
 }
-
-
-def subnets_among(declared: Declared, property: str, everything: Program) -> list[Declared]:
-    """The subnets that ``property`` of ``declared`` comes from or names."""
-    sources = declared.dependencies.get(property, ())
-    named = [one for one in items(declared.properties.get(property)) if isinstance(one, str)]
-    return [subnet for subnet in everything.of(SUBNET) if subnet.urn in sources or subnet.properties.get("id") in named]
-
-
-def private_subnet(resource: Declared) -> Maybe[bool]:
-    """Whether machines get no public address by this resource: only a subnet that gives them one makes it false."""
-    if resource.type != SUBNET:
-        return True
-    return negation(flag(resource.properties.get("mapPublicIpOnLaunch")))

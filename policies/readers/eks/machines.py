@@ -16,6 +16,7 @@ from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
+from policies.readers.eks.subnets import subnets_among
 from policies.readers.eks.template import (
     CONFIGURATION,
     TEMPLATE,
@@ -137,6 +138,7 @@ def _by_templates(name: str) -> Referrer:
 def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from tags_among(declared, _pattern(declared), everything)
     yield from templates_among(declared, _GROUP_TEMPLATES, everything)
+    yield from subnets_among(declared, "vpcZoneIdentifiers", everything)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {

@@ -33,6 +33,7 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_gpu_family, is_other_family, model_of
+from policies.readers.eks.subnets import private_machines
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 from policies.readers.unknown_reasons import reason_for
@@ -62,7 +63,9 @@ class LaunchTemplate:
     registration: Registration = NOTHING
     disk_encrypted: Maybe[bool] = True
     disk_key: Maybe[str | None] = None
-    private: Maybe[bool] = True
+    doors: tuple[Maybe[bool | None], ...] = (None,)
+    """Whether its machines get public addresses, of each template that may be meant; ``None`` where their subnet
+    decides."""
     pods_as_nodes: Maybe[bool] = False
     tags: Maybe[Mapping[str, Any]] = UNKNOWN
     gpu_image: bool = False
@@ -142,7 +145,7 @@ def group_of(declared: Declared, choices: Sequence[Choice], template: LaunchTemp
         region=text(declared.properties.get("region")),
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
-        private=template.private,
+        private=private_machines(template.doors, declared.references),
         pods_as_nodes=template.pods_as_nodes,
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
@@ -178,14 +181,14 @@ def template_of(declared: Declared) -> LaunchTemplate:
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
     root = inputs.get("rootBlockDevice")
     disks += [*items(inputs.get("ebsBlockDevices")), *([] if root is None else items(root) or [root])]
-    open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
-    public = either(flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress")))
+    doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
+    said = [flag(door) for door in (*doors, inputs.get("associatePublicIpAddress")) if door not in (None, "")]
     return LaunchTemplate(
         choices=choices_of(inputs),
         registration=registration(data),
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
-        private=UNKNOWN if public is UNKNOWN else not public,
+        doors=(either(said) if said else None,),
         pods_as_nodes=pods_reach(inputs.get("metadataOptions")),
         tags=_instance_tags(inputs),
         gpu_image=is_gpu_image(coalesce(inputs.get("imageId"), inputs.get("ami"))),
@@ -233,7 +236,7 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
             choices=together.choices + other.choices,
             registration=replace(together.registration, taints=common),
             disk_encrypted=both((together.disk_encrypted, other.disk_encrypted)),
-            private=both((together.private, other.private)),
+            doors=(*together.doors, *other.doors),
             gpu_image=together.gpu_image or other.gpu_image,
             pods_as_nodes=either((together.pods_as_nodes, other.pods_as_nodes)),
         )

@@ -334,6 +334,8 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
             cluster=name,
             cloud_label_domains=LABEL_DOMAINS,
             disk_key=text(at(scaling, "autoProvisioningDefaults", "bootDiskKmsKey")),
+            private=None,
+            pods_as_nodes=None,
             resource=declared.urn,
         )
 

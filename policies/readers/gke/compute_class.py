@@ -55,11 +55,17 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
-            # One that names none gets that of the cluster's auto-provisioning.
+            # One that says nothing gets what its cluster's auto-provisioning has.
+            private=_private(at(spec, "nodePoolConfig", "ipType")),
+            pods_as_nodes=None,
             default_identity=names_default_account(at(spec, "nodePoolConfig", "serviceAccount")),
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE} if limited else {},
             resource=declared.urn,
         )
+
+
+def _private(addresses: object) -> Maybe[bool | None]:
+    return addresses if addresses is None or addresses is UNKNOWN else str(addresses).lower() != "public"
 
 
 def _buffers(declared: Declared) -> Iterator[Minimum]:

@@ -24,6 +24,7 @@ from facts.concepts.unknown import (
     Maybe,
     at,
     both,
+    coalesce,
     flag,
     holds_unknown,
     items,
@@ -37,6 +38,7 @@ from policies.readers.aks.facts import CLOUD as AZURE
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family, most_of
+from policies.readers.eks.subnets import private_machines, subnets_selected
 from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
 from policies.readers.kubernetes.machine_labels import (
@@ -105,7 +107,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             labels=final,
             taints=taints_of(at(template, "taints")),
         ),
-        private=_of_all(classes, lambda each: negation(flag(at(each.properties, "spec", "associatePublicIPAddress")))),
+        private=_of_all(classes, _private),
         disk_encrypted=_of_all(classes, _disks_encrypted),
         pods_as_nodes=negation(_of_all(classes, lambda each: negation(_pods_reach(each)))),
         encrypted_at_host=_of_all(classes, _encrypted_at_host),
@@ -214,7 +216,8 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def _node_class(declared: Declared, everything: Program) -> Iterable[Declared]:
     reference = at(declared.properties, "spec", "template", "spec", "nodeClassRef")
-    return everything.meant(reference, declared, cluster_scoped=True)
+    for each in everything.meant(reference, declared, cluster_scoped=True):
+        yield replace(each, references=tuple(subnets_selected(each, everything)))
 
 
 # A NodePool is checked alone: its node class (disks, addresses) does not affect idle GPUs.
@@ -588,6 +591,17 @@ def _of_all(classes: Iterable[Declared], good: Callable[[Declared], Maybe[bool]]
     """Whether all node classes of the pool's reference are good; one that may be another cluster's decides nothing."""
     answers = ((good(each), each.certain) for each in classes)
     return both(UNKNOWN if answer is False and not certain else answer for answer, certain in answers)
+
+
+def _private(node_class: Declared) -> Maybe[bool]:
+    """By its own word, else by that of the subnets that it selects.
+
+    https://karpenter.sh/docs/concepts/nodeclasses/#specassociatepublicipaddress,
+    https://docs.aws.amazon.com/eks/latest/userguide/create-node-class.html
+    """
+    spec = node_class.properties.get("spec")
+    door = coalesce(*(at(spec, *path, "associatePublicIPAddress") for path in ((), ("advancedNetworking",))))
+    return private_machines((None if door is None else flag(door),), node_class.references)
 
 
 def _disks_encrypted(node_class: Declared) -> bool:
