@@ -318,7 +318,8 @@ def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     title="Load balancers are not on the internet",
     why="An inference server or a notebook on the internet works for anybody who finds it, at your cost.",
     remedy="Make the load balancer internal by its cloud's annotation, or list loadBalancerSourceRanges: together at "
-    "most a /8 of public addresses.",
+    "most a /8 of public addresses. AKS: nginx: {defaultIngressControllerType: Internal}, and ingress gateways of mode "
+    "Internal.",
     level="advisory",
     severity="high",
     example=Exposure("network", "Service 'llm'", True),

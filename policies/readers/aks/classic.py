@@ -60,7 +60,12 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "disableLocalAccounts": inputs.get("localAccountDisabled"),
         "networkProfile": inputs.get("networkProfile"),
         "nodeProvisioningProfile": inputs.get("nodeProvisioningProfile"),
-        "addonProfiles": {"aciConnectorLinux": {"enabled": inputs.get("aciConnectorLinux") is not None}},
+        "addonProfiles": {
+            "aciConnectorLinux": {"enabled": inputs.get("aciConnectorLinux") is not None},
+            "httpApplicationRouting": {"enabled": inputs.get("httpApplicationRoutingEnabled")},
+        },
+        "ingressProfile": _routing(inputs.get("webAppRouting")),
+        "serviceMeshProfile": _mesh(inputs.get("serviceMeshProfile")),
         "apiServerAccessProfile": {
             "enablePrivateCluster": inputs.get("privateClusterEnabled"),
             "authorizedIPRanges": at(inputs, "apiServerAccessProfile", "authorizedIpRanges"),
@@ -74,6 +79,18 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "agentPoolProfiles": [pool if pool is UNKNOWN else {**_native_pool(pool), "mode": "System"}],
     }
     yield from read_managed_cluster(replace(declared, properties=native))
+
+
+def _routing(routing: Any) -> Any:
+    if routing is None or routing is UNKNOWN:
+        return routing
+    nginx = {"defaultIngressControllerType": at(routing, "defaultNginxController")}
+    return {"webAppRouting": {"enabled": True, "nginx": nginx}}
+
+
+def _mesh(mesh: Any) -> Any:
+    gateway = {"enabled": at(mesh, "externalIngressGatewayEnabled"), "mode": "External"}
+    return {"istio": {"components": {"ingressGateways": [gateway]}}}
 
 
 def read_machine(declared: Declared) -> Iterable[Item]:

@@ -13,7 +13,16 @@ from typing import Any, Final
 
 from facts.catalog.gpu_machines import most_gpus, resource_of_machines
 from facts.concepts.addresses import open_to_internet
-from facts.concepts.declared import Cluster, Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason, capacity_type
+from facts.concepts.declared import (
+    Cluster,
+    Exposure,
+    Minimum,
+    NodeGroup,
+    NotEvaluated,
+    Reservation,
+    UnknownReason,
+    capacity_type,
+)
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.parts import MIG_SLICES, Gpus, Nodes, Scaling
 from facts.concepts.unknown import (
@@ -78,6 +87,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         idle=idle_of_profile(inputs.get("autoScalerProfile"), "autoScalerProfile"),
         resource=declared.urn,
     )
+    yield from _ingresses(inputs, declared)
     common = NodeGroup(
         "", CLOUD, region=region, disk_key=text(inputs.get("diskEncryptionSetID")), cluster=name, resource=declared.urn
     )
@@ -93,7 +103,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             scaling=replace(common.scaling, autoscaled=True, max_nodes=_unlimited(makes_nodes)),
             nodes=replace(common.nodes, labels=UNKNOWN),
         )
-    virtual = _has_virtual_nodes(inputs.get("addonProfiles"))
+    virtual = _has_addon(inputs, "aciConnectorLinux")
     if virtual is not False:
         # It makes a container instance for each pod: https://learn.microsoft.com/azure/aks/virtual-nodes
         yield replace(
@@ -113,15 +123,40 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             yield from pool_groups(_updated(pool, declared.references, label), label, common)
 
 
+def _ingresses(cluster: Mapping[str, Any], declared: Declared) -> Iterable[Exposure]:
+    """The load balancers of ingresses that AKS runs by itself. Of its own nginx the default controller is public unless
+    it is internal by its type, or there is none.
+
+    https://learn.microsoft.com/azure/aks/app-routing-nginx-configuration#control-the-default-nginx-ingress-controller-configuration-preview,
+    https://learn.microsoft.com/azure/aks/http-application-routing,
+    https://learn.microsoft.com/azure/aks/istio-deploy-ingress
+    """
+    routing = at(cluster, "ingressProfile", "webAppRouting")
+    type = at(routing, "nginx", "defaultIngressControllerType")
+    public = negation(either((_is(type, "Internal"), _is(type, "None"))))
+    gateways = items(at(cluster, "serviceMeshProfile", "istio", "components", "ingressGateways"))
+    outside = (both((flag(at(each, "enabled")), _is(at(each, "mode"), "External"))) for each in gateways)
+    answers = {
+        "ingressProfile.webAppRouting": both((flag(at(routing, "enabled")), public)),
+        "addonProfiles.httpApplicationRouting": _has_addon(cluster, "httpApplicationRouting"),
+        "serviceMeshProfile": either(outside),
+    }
+    for where, open in answers.items():
+        if open is not False:
+            yield Exposure("network", f"Cluster '{declared.name}' ({where})", open, declared.urn)
+
+
 def _unlimited(there: Maybe[bool]) -> Maybe[None]:
     """The maximum of nodes without a limit; what may not be there has none that is known."""
     return None if there is True else UNKNOWN
 
 
-def _has_virtual_nodes(addons: Any) -> Maybe[bool]:
+def _has_addon(cluster: Mapping[str, Any], called: str) -> Maybe[bool]:
+    """Whether the add-on is on; Azure takes its name in any case."""
+    addons = cluster.get("addonProfiles")
     if addons is UNKNOWN:
         return UNKNOWN
-    named = [name for name in addons if str(name).lower() == "aciconnectorlinux"] if isinstance(addons, Mapping) else []
+    named = [name for name in addons if str(name).lower() == called.lower()] if isinstance(addons, Mapping) else []
     return either(flag(at(addons, name, "enabled")) for name in named)
 
 

@@ -16,10 +16,15 @@ _CHARTS: Final = {
     row["chart"]: tuple(row["service"].split(".")) for row in rows("readers/kubernetes", "balancer_charts")
 }
 _CLUSTERS: Final = ("Cluster", "KubernetesCluster", "ManagedCluster")
-# With either, AWS' own controller makes the load balancer, an internal one unless its scheme says otherwise:
-# https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/service/nlb
+# With either, AWS' own controller makes the load balancer, an internal one unless its scheme says otherwise, which goes
+# before the older annotation: https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/service/nlb,
+# https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/pkg/service/model_build_load_balancer.go
 _CONTROLLER: Final = ("service.beta.kubernetes.io/aws-load-balancer-type", ("external", "nlb-ip"))
 _SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-scheme"
+_OLD_SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-internal"
+# Google's classes go before its annotations:
+# https://github.com/kubernetes/ingress-gce/blob/master/pkg/annotations/service.go (WantsL4ILB)
+_GOOGLES_CLASS: Final = "networking.gke.io/l4-regional-"
 # https://pkg.go.dev/k8s.io/api/core/v1#AnnotationLoadBalancerSourceRangesKey, the field's old name
 _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 # https://tailscale.com/kb/1439/kubernetes-operator-cluster-ingress#exposing-a-service-to-the-public-internet-using-ingress
@@ -36,10 +41,10 @@ _PRIVATE_ADDRESS: Final = "appgw.ingress.kubernetes.io/use-private-ip"
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/gatewayclass-capabilities,
 # https://learn.microsoft.com/azure/application-gateway/for-containers
 _GATEWAYS: Final[Mapping[str, bool]] = {
-    "gke-l7-*external*": True,
-    "gke-l7-gxlb*": True,
-    "gke-l7-rilb*": False,
-    "gke-l7-*internal*": False,
+    "gke-*external*": True,
+    "*-l7-gxlb*": True,
+    "*-l7-rilb*": False,
+    "gke-*internal*": False,
     "azure-alb-external": True,
     "azure-alb-internal": False,
 }
@@ -135,10 +140,32 @@ _WITH_GATEWAY: Final = ("default", "demo", "preview")
 
 
 def read_class(declared: Declared) -> Iterable[Item]:
-    """``IngressClassParams`` of AWS' controller: https://kubernetes-sigs.github.io/aws-load-balancer-controller."""
+    """``IngressClassParams`` of AWS' controller and of EKS Auto Mode, and ``LoadBalancerConfiguration`` of a Gateway.
+
+    https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/ingress/ingress_class,
+    https://docs.aws.amazon.com/eks/latest/userguide/auto-configure-alb.html,
+    https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/guide/gateway/loadbalancerconfig
+    """
     spec = declared.properties.get("spec")
-    if at(spec, "scheme") == "internet-facing" and open_to_internet(items(at(spec, "inboundCIDRs")) or ["::/0"]):
+    ranges = items(coalesce(at(spec, "inboundCIDRs"), at(spec, "sourceRanges"))) or ["::/0"]
+    if at(spec, "scheme") == "internet-facing" and open_to_internet(ranges):
         yield Exposure("network", _title(declared), True, declared.urn)
+
+
+def read_multi_cluster(declared: Declared) -> Iterable[Item]:
+    """``MultiClusterIngress``, whose load balancer is always public.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/concepts/multi-cluster-ingress
+    """
+    yield Exposure("network", _title(declared), True, declared.urn)
+
+
+def read_nginx(declared: Declared) -> Iterable[Item]:
+    """``NginxIngressController`` of AKS' own ingress: https://learn.microsoft.com/azure/aks/app-routing-nginx-configuration."""
+    spec = declared.properties.get("spec")
+    limits = {"loadBalancerSourceRanges": at(spec, "loadBalancerSourceRanges")}
+    public = _public(at(spec, "loadBalancerAnnotations"), limits, ())
+    yield Exposure("network", _title(declared), public, declared.urn)
 
 
 def of_values(chart: str, values: Any, release: str, resource: str) -> Iterator[Exposure]:
@@ -201,13 +228,21 @@ def _public(annotations: Any, spec: Any, clusters: Iterable[Declared]) -> Maybe[
     controller = at(annotations, _CONTROLLER[0])
     if UNKNOWN in (*values.values(), controller):
         return UNKNOWN
+    kind = at(spec, "loadBalancerClass")
+    if isinstance(kind, str) and kind.startswith(_GOOGLES_CLASS):
+        return "external" in kind
+    by_controller = kind is not None or controller in _CONTROLLER[1]
+    scheme = values[_SCHEME]
+    if scheme is None and by_controller:
+        scheme = {"true": "internal", "false": "internet-facing"}.get(str(values[_OLD_SCHEME]).lower())
+    if scheme == "internet-facing":
+        return True
     types = [cluster.type for cluster in clusters]
     for row in _INTERNAL:
         works = not types or any(matches(type, each) for type in types for each in row["clusters"].split())
         if str(values[row["annotation"]]).lower() == row["value"] and works:
             return False
-    by_controller = at(spec, "loadBalancerClass") is not None or controller in _CONTROLLER[1]
-    return values[_SCHEME] == "internet-facing" if by_controller else True
+    return not by_controller
 
 
 def _title(declared: Declared) -> str:
@@ -229,7 +264,10 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:core/v1:Service": read_service,
     **dict.fromkeys(_INGRESSES, read_ingress),
     "kubernetes:gateway.networking.k8s.io/*:Gateway": read_gateway,
-    "kubernetes:elbv2.k8s.aws/*:IngressClassParams": read_class,
+    **{f"kubernetes:{group}/*:IngressClassParams": read_class for group in ("elbv2.k8s.aws", "eks.amazonaws.com")},
+    "kubernetes:gateway.k8s.aws/*:LoadBalancerConfiguration": read_class,
+    "kubernetes:networking.gke.io/*:MultiClusterIngress": read_multi_cluster,
+    "kubernetes:approuting.kubernetes.azure.com/*:NginxIngressController": read_nginx,
     "kubernetes:install.istio.io/*:IstioOperator": read_istio,
 }
 REFERRERS: Final[Mapping[str, Referrer]] = {
