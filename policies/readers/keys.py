@@ -18,7 +18,7 @@ from facts.concepts.credentials import static_key_in
 from facts.concepts.declared import Credential, EncryptionKey
 from facts.concepts.durations import seconds
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, flag, items, negation, text
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.tables import rows
 
 
@@ -57,6 +57,9 @@ def _exists(value: object) -> Maybe[bool]:
 
 
 _MADE: Final = rows("readers", "made_keys")
+# Packages whose types are looked at one by one, or whose tokens end in any case: no names decide there.
+_LOOKED_AT: Final = ("aws", "azure", "gcp:", "gitlab:", "google", "tailscale:")
+_END: Final = re.compile(r"expir|ttl|lifetime|validity|toLive|endDate|duration", re.IGNORECASE)
 _YEAR: Final = timedelta(days=366)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _GOOGLES: Final = ("gcp", "google", "google-beta", "google-native")
@@ -71,12 +74,37 @@ _SHORT_LIVED: Final = ("ya29.", "k8s-aws-v1.")
 
 def _made(row: Row) -> Reader:
     """The reader of a type that makes a key."""
+    by_name = row["ends"] == "*"
 
     def read(declared: Declared) -> Iterable[Item]:
-        static = negation(_ends(declared.properties.get(row["ends"])))
-        yield Credential(row["what"].format(declared.name), static, declared.urn)
+        inputs = declared.properties
+        if by_name and declared.type.startswith(_LOOKED_AT):
+            return
+        if not any(inputs.get(name) not in (None, "") for name in row["unless"].split("|")):
+            named = filter(_END.search, inputs) if by_name else row["ends"].split("|")
+            static = negation(either(_ends(inputs.get(name)) for name in named))
+            yield Credential(row["what"].format(declared.name), static, declared.urn)
 
     return read
+
+
+def read_secret_id(declared: Declared) -> Iterable[Item]:
+    """``vault:appRole/authBackendRoleSecretId:AuthBackendRoleSecretId``, whose role may give it an end.
+
+    https://developer.hashicorp.com/vault/docs/auth/approle,
+    https://registry.terraform.io/providers/hashicorp/vault/latest/docs/resources/approle_auth_backend_role
+    """
+    own = [declared.properties.get(name) for name in ("ttl", "wrappingTtl")]
+    given = [role.properties.get("secretIdTtl") for role in declared.references]
+    static = negation(either(_ends(each) for each in (*own, *given)))
+    yield Credential(f"the secret ID '{declared.name}' of Vault", static, declared.urn)
+
+
+def _approles(declared: Declared, everything: Program) -> Iterable[Declared]:
+    name, sources = declared.properties.get("roleName"), declared.dependencies.get("roleName", ())
+    for role in everything.of("vault:appRole/authBackendRole:AuthBackendRole"):
+        if role.urn in sources or (isinstance(name, str) and role.properties.get("roleName") == name):
+            yield role
 
 
 def _ends(end: object) -> Maybe[bool]:
@@ -218,11 +246,14 @@ def read_vault_token(declared: Declared) -> Iterable[Item]:
         yield Credential(f"the token '{declared.name}' of Vault", UNKNOWN if period is UNKNOWN else True, declared.urn)
 
 
+_SECRET_ID: Final = "vault:appRole/authBackendRoleSecretId:AuthBackendRoleSecretId"
+REFERRERS: Final[Mapping[str, Referrer]] = {_SECRET_ID: Referrer(refers=lambda _: True, finds=_approles)}
 READERS: Final[Mapping[str, Reader]] = {
     **{row["type"]: _made(row) for row in _MADE},
     **{f"pulumi:providers:{package}": read_amazons_provider for package in ("aws", "aws-native", "awscc")},
     **{f"pulumi:providers:{package}": _of_provider(package) for package in _OTHERS},
     "vault:index/token:Token": read_vault_token,
+    _SECRET_ID: read_secret_id,
     **{f"pulumi:providers:{package}": read_googles_provider for package in _GOOGLES},
     **{f"pulumi:providers:{package}": read_azures_provider for package in _AZURES},
     "azuread:index/application:Application": read_application,

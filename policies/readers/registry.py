@@ -105,6 +105,8 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 Kubernetes' own types and custom resources, which few programs declare, are two packages here.
 """
+_OF_OTHERS: Final = ("readers.keys",)
+"""What reads all other packages: the names of some types say that they make a key."""
 
 
 def additions_to(type_token: str) -> Additions | None:
@@ -172,4 +174,4 @@ def referrer_of(type_token: str) -> Referrer | None:
 
 @cache
 def _modules(package: str) -> tuple[ModuleType, ...]:
-    return tuple(importlib.import_module(f"policies.{name}") for name in MODULES.get(package, ()))
+    return tuple(importlib.import_module(f"policies.{name}") for name in MODULES.get(package, _OF_OTHERS))
