@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
 from policies.dialects.cloudformation import decides_unknown
-from policies.readers.aks.clusters import UPDATE
+from policies.readers.aks.clusters import UPDATE, merged
 from policies.readers.aks.template_expressions import evaluated
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
@@ -42,7 +42,11 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     """``azapi:index/resource:Resource``: one resource, its type with the API's version behind ``@``."""
     inputs = declared.properties
     kind = inputs.get("type")
-    body = _parsed(inputs.get("body"))
+    body, sensitive = _parsed(inputs.get("body")), _parsed(inputs.get("sensitiveBody"))
+    if sensitive is UNKNOWN:
+        yield declared
+    elif sensitive is not None:
+        body = merged(coalesce(body, {}), sensitive)
     if not isinstance(kind, str) or not isinstance(body, Mapping):
         yield declared
         return
@@ -51,8 +55,11 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
     name = inputs.get("name")
     path = f"{above}/{name}" if kind.partition("@")[0].count("/") > 1 else name
     outer = {key: inputs[key] for key in ("location", "tags") if key in inputs}
+    # What it does not name stays as it is.
     if declared.type.endswith(":UpdateResource") and kind.lower().startswith(_CLUSTERS):
-        yield replace(declared, type=UPDATE)  # what it does not name stays as it is
+        yield replace(
+            declared, type=UPDATE, properties={**inputs, "body": body}
+        )  # what it does not name stays as it is
         return
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 

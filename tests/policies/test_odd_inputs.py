@@ -22,7 +22,8 @@ from policies.readers import linked, read, read_stack, reading, stack_of, waits
 from policies.readers.resource import Declared
 from policies.rules.samples import GPUS
 from policies.rules.table import BY_ID, RULES
-from tests.policies.corpus.case import Case, blockers, declared_by
+from tests.policies.corpus.case import Case, blockers, declared_by, judged
+from tests.policies.corpus.programs import read_case
 from tests.policies.test_corpus import ALLOWED, BLOCKED, UNJUDGED
 
 _CASES = [*BLOCKED, *ALLOWED]
@@ -158,3 +159,19 @@ def test_what_no_reader_can_read_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(reading, "reader_of", lambda token: broken)
     (item,) = read(Declared("gcp:container/nodePool:NodePool", "gpu", "urn:gpu", {}))
     assert item == Unreadable("gcp:container/nodePool:NodePool 'gpu'", "TypeError: no such thing in gpu", "urn:gpu")
+
+
+def test_which_of_two_updates_of_azapi_stays_is_not_known() -> None:
+    """Both run at once, in any order."""
+    update = {"type": "Microsoft.ContainerService/managedClusters/agentPools@2025-01-01", "resourceId": "${t4}"}
+    updates = [
+        {
+            "type": "azapi:index/updateResource:UpdateResource",
+            "name": f"of-{most}",
+            "inputs": {**update, "body": {"properties": {"maxCount": most}}},
+        }
+        for most in (400, 4)
+    ]
+    for each in (updates, updates[::-1]):
+        case = read_case({"id": "two", "limits": {"maxGpus": 8}, "program": ["aks-cluster", "aks-t4", *each]})
+        assert [it.not_evaluated for it in judged(case) if it.rule == "gpu-ceiling"] == [True]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import most_gpus, resource_of_machines
@@ -390,17 +391,28 @@ def _kind(type: Any) -> str:
 def _updated(properties: Mapping[str, Any], updates: Iterable[Declared], pool: Maybe[str | None] = None) -> Any:
     """The properties of a cluster, or of its pool of this name, with what azapi's updates set of them."""
     kind = _CLUSTER if pool is None else _POOL
-    for update in updates:
-        inputs = update.properties
-        if _kind(inputs.get("type")) == kind and (pool is None or _target(inputs)[1] in (UNKNOWN, pool)):
-            properties = _merged(properties, at(parsed(inputs.get("body")), "properties"))
-    return properties
+    bodies = [
+        at(parsed(inputs.get("body")), "properties")
+        for inputs in (update.properties for update in updates)
+        if _kind(inputs.get("type")) == kind and (pool is None or _target(inputs)[1] in (UNKNOWN, pool))
+    ]
+    anything = {key.partition(".")[0]: UNKNOWN for key in (_OF_CLUSTERS if pool is None else _OF_POOLS)}
+    known = (anything if body is UNKNOWN else body for body in bodies)
+    return merged(properties, reduce(_in_any_order, known, None))
 
 
-def _merged(under: Any, over: Any) -> Any:
+def _in_any_order(one: Any, other: Any) -> Any:
+    """What updates leave that run at once: which of two values stays is not known."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {**one, **{key: _in_any_order(one.get(key), part) for key, part in other.items()}}
+    return one if other is None or one == other else other if one is None else UNKNOWN
+
+
+def merged(under: Any, over: Any) -> Any:
+    """A value with what another one sets in it, as azapi merges bodies."""
     if not isinstance(over, Mapping) or not isinstance(under, Mapping):
         return under if over is None else over
-    return {**under, **{key: _merged(under.get(key), part) for key, part in over.items()}}
+    return {**under, **{key: merged(under.get(key), part) for key, part in over.items()}}
 
 
 def _target(inputs: Mapping[str, Any]) -> tuple[Maybe[str | None], Maybe[str | None]]:
