@@ -6,16 +6,28 @@ As bindings, members and policies of all providers, and of Config Connector and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import Exposure
 from facts.concepts.kubernetes import EVERYBODY
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, either, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, either, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 # https://docs.cloud.google.com/iam/docs/principals-overview#all-users
 _EVERYBODY: Final = ("allAuthenticatedUsers", "allUsers")
+# All pods of a project's clusters, of one, or of a namespace, and its account that pods without one have:
+# https://docs.cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#principal-id-examples
+_PODS: Final = re.compile(
+    r"principal(?:Set)?://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/[^/]+\.svc\.id\.goog/"
+    r"(?:\*|kubernetes\.cluster/.+|namespace/(?!kube-system$).+|subject/ns/(?!kube-system/)[^/]+/sa/default)"
+)
+# By these one changes the cluster, or becomes somebody who may: https://docs.cloud.google.com/iam/docs/roles-permissions
+_CHANGES_CLUSTERS: Final = re.compile(
+    r"roles/(?:owner|editor|container\.(?:admin|clusterAdmin|developer)|resourcemanager\.\w*Admin"
+    r"|iam\.(?:securityAdmin|serviceAccount(?:Admin|KeyAdmin|TokenCreator|User)))"
+)
 # Who has a role on a service account may act as it: https://docs.cloud.google.com/iam/docs/service-account-permissions
 _SCOPES: Final = ("Project", "Folder", "Organization", "ServiceAccount")
 _KINDS: Final = ("Binding", "Member", "Policy")
@@ -58,7 +70,16 @@ def _grants(body: Any) -> Iterator[tuple[Any, Maybe[bool]]]:
         members = [at(binding, "member"), *items(at(binding, "members"))]
         # Config Connector's have each member by itself, or a reference to an account.
         names = [at(each, "member") if isinstance(each, Mapping) else each for each in members]
-        yield text(at(binding, "role")), either(UNKNOWN if each is UNKNOWN else each in _EVERYBODY for each in names)
+        role = text(at(binding, "role"))
+        changes = UNKNOWN if role is UNKNOWN else _CHANGES_CLUSTERS.fullmatch(str(role)) is not None
+        yield role, either(_is_everybody(each, changes) for each in names)
+
+
+def _is_everybody(member: Any, changes: Maybe[bool]) -> Maybe[bool]:
+    """Whether it is everybody; of a role that ``changes`` the cluster, so are all its pods."""
+    if member is UNKNOWN:
+        return UNKNOWN
+    return member in _EVERYBODY or both((isinstance(member, str) and _PODS.fullmatch(member) is not None, changes))
 
 
 def _parsed(policy: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import UNKNOWN, at, mapping
+from policies.readers.eks.auth import read_mapping, read_mappings
 from policies.readers.kubernetes.chart_values import placed
 from policies.readers.kubernetes.objects import read_custom_resource
 from policies.readers.kubernetes.workloads import read_config_map, tolerations_of
@@ -30,8 +31,9 @@ https://github.com/rancher/local-path-provisioner#customize-the-configmap"""
 
 
 def read_settings(declared: Declared) -> Iterable[Item]:
-    """``ConfigMap``: as any other, and by the placement of pods in its texts."""
+    """``ConfigMap``: as any other, by the rights that it gives, and by the placement of pods in its texts."""
     yield from read_config_map(declared)
+    yield from read_mappings(declared)
     data = mapping(declared.properties.get("data"))
     if data is UNKNOWN:
         return
@@ -72,6 +74,7 @@ def read_gpu_operator(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:core/v1:ConfigMap": read_settings,
+    "kubernetes:iamauthenticator.k8s.aws/*:IAMIdentityMapping": read_mapping,
     "kubernetes:core/v1:PodTemplate": read_pod_template,
     "kubernetes:kubeflow.org/*:PodDefault": read_pod_default,
     "kubernetes:nvidia.com/*:ClusterPolicy": read_gpu_operator,
