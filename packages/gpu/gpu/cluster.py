@@ -181,7 +181,10 @@ class ClusterClient:
                     raise
                 kept, asked = [], query
                 continue
-            kept += [part for item in answer.get("items") or [] if (part := keep(item)) is not None]
+            items = answer.get("items") or []
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+                raise self._no_kubernetes()
+            kept += [part for item in items if (part := keep(item)) is not None]
             token = text(at(answer, "metadata", "continue"))
             if not token:
                 return kept
@@ -228,9 +231,12 @@ class ClusterClient:
     ) -> Reply:
         response = self._exchange(method, path, body, query)
         try:
-            return Reply(json.loads(response.data), admission_warnings(response.headers.getlist("Warning")))
-        except ValueError as error:
+            stored = json.loads(response.data)
+        except (ValueError, RecursionError) as error:
             raise self._no_kubernetes() from error
+        if not isinstance(stored, dict):
+            raise self._no_kubernetes()
+        return Reply(stored, admission_warnings(response.headers.getlist("Warning")))
 
     def _exchange(
         self,

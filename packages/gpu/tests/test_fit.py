@@ -295,6 +295,29 @@ def clusters(contents: dict[str, Any], tmp_path: Path, monkeypatch: pytest.Monke
         yield
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        {"items": 5},
+        {"items": ["node"]},
+        {"items": [{"metadata": 5}]},
+        {"items": [{"metadata": {"labels": 5}, "status": 5}]},
+        b"[" * 200_000,
+        b"[]",
+    ],
+    ids=["no-list", "texts", "no-metadata", "odd-fields", "deep", "list"],
+)
+def test_a_cluster_whose_answer_nobody_can_read_ends_no_choice_among_the_others(
+    gpu: Run, contents: dict[str, Any], nodes: Any, request: pytest.FixtureRequest
+) -> None:
+    contents["warm"]["/api/v1/nodes"] = nodes
+    request.getfixturevalue("clusters")
+    code, out, err = gpu("fit", "--all", "--gpu", "t4")
+    assert code == 0
+    assert "cheap" in out
+    assert "warm" in out + err
+
+
 @pytest.mark.usefixtures("clusters")
 def test_the_soonest_comes_first_and_the_cheapest_is_named(gpu: Run) -> None:
     code, out, err = gpu("fit", "--all", "--gpu", "t4")

@@ -178,6 +178,9 @@ def _ask(cluster: ClusterClient, request: PodRequest, *, submits: bool) -> Place
         if isinstance(error, ClusterError) and error.status == HTTPStatus.NOT_FOUND:
             return "publishes no GPU pools"
         return str(error).removeprefix(f"context {cluster.context}: ")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        # One cluster's answer of another shape says nothing of the others.
+        return f"gives an answer that cannot be read ({type(error).__name__}: {error})"
 
 
 def cheapest_of(places: Sequence[Place]) -> Place:
