@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from facts.catalog.gpu_machines import lists
-from facts.concepts.declared import UnknownReason
+from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe
+from policies.readers.resource import Declared
+
+
+def until_update(declared: Declared, value: Any, what: str) -> Iterator[NotEvaluated]:
+    """A note that only the update evaluates the resource, if ``value`` is not known before; ``what`` is a subject."""
+    if value is UNKNOWN:
+        reason = UnknownReason(f"{what} is an output of another resource", "Check it again at the update.")
+        yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True, until_update=True)
 
 
 def reasons_for(cloud: str, gpus: Maybe[int], machine: Maybe[str | None]) -> dict[str, UnknownReason]:

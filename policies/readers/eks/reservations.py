@@ -23,6 +23,7 @@ from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Properties, Reader
 from policies.readers.spelling import in_camel_case
 from policies.readers.spelling import parsed as parsed_text
+from policies.readers.unknown_reasons import until_update
 from policies.readers.unread import unread
 
 
@@ -227,7 +228,7 @@ def read_event_schedule(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-targets-universal.html
     """
     target = declared.properties.get("target")
-    yield from _until_update(declared, at(target, "arn"), "what it calls")
+    yield from until_update(declared, at(target, "arn"), "what it calls")
     call = str(at(target, "arn")).partition(":aws-sdk:")[2]
     yield from _sizes(call, parsed(at(target, "input")), "target.input", declared, "schedule")
     yield from unread(declared, _others([call]))
@@ -240,7 +241,7 @@ def read_state_machine(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
     """
     calls = []
-    yield from _until_update(declared, declared.properties.get("definition"), "its definition")
+    yield from until_update(declared, declared.properties.get("definition"), "its definition")
     for state in _objects(parsed(declared.properties.get("definition"))):
         call = str(at(state, "Resource")).partition(":states:::")[2].removeprefix("aws-sdk:")
         calls.append(call)
@@ -257,7 +258,7 @@ def read_automation(declared: Declared) -> Iterable[Item]:
     content = declared.properties.get("content")
     if _SCRIPT.search(str(content)):
         yield _opaque(declared)
-    yield from _until_update(declared, content, "its content")
+    yield from until_update(declared, content, "its content")
     calls = []
     for step in _objects(parsed_text(content)):
         inputs = at(step, "inputs")
@@ -289,7 +290,7 @@ def read_event_target(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-targets.html
     """
     target = declared.properties.get("arn")
-    yield from _until_update(declared, target, "its target")
+    yield from until_update(declared, target, "its target")
     if re.search(r":ssm:[^:]*:[^:]*:(?:document|automation-definition)/", str(target)):
         yield _opaque(declared)
 
@@ -300,16 +301,10 @@ def read_integration(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/apigateway/latest/api/API_Integration.html (``uri``)
     """
     uri = declared.properties.get("uri")
-    yield from _until_update(declared, uri, "its address")
+    yield from until_update(declared, uri, "its address")
     match = re.fullmatch(r"arn:aws[\w-]*:apigateway:[\w-]*:(?:[\w-]+\.)?([\w-]+):action/(\w+)", str(uri))
     call = "" if match is None else f"{match[1].lower()}:{match[2][:1].lower()}{match[2][1:]}"
     yield from unread(declared, _others([call]))
-
-
-def _until_update(declared: Declared, value: Any, what: str) -> Iterator[NotEvaluated]:
-    if value is UNKNOWN:
-        reason = UnknownReason(f"{what} is an output of another resource", "Check it again at the update.")
-        yield NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True, until_update=True)
 
 
 def _opaque(declared: Declared) -> NotEvaluated:

@@ -26,6 +26,7 @@ from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_o
 from policies.readers.resource import Declared, Item, Reader, Referrer
 from policies.readers.spelling import Spelling, parsed
 from policies.readers.tables import rows
+from policies.readers.unknown_reasons import until_update
 from policies.readers.unread import names_everybody
 
 _TOLERATIONS: Final = {
@@ -56,6 +57,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
         return
     values, complete = _values(inputs)
     yield from _files(declared, complete)
+    yield from until_update(declared, inputs.get("values"), "the whole of its values")
     values, _ = whole_objects(values)
     if (group := names_everybody(values)) is not None:
         remedy = "Bind the role by an object of the program, or check it by hand and exempt it by name."

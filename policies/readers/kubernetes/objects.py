@@ -41,6 +41,7 @@ from policies.readers.resource import (
 )
 from policies.readers.spelling import Spelling, filled_in, manifests
 from policies.readers.tables import rows
+from policies.readers.unknown_reasons import until_update
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity", "priorityClassName")
@@ -76,6 +77,7 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
+        yield from until_update(declared, at(declared.outside, "spec"), "the whole of its spec")
         # KubeRay keeps the cluster of a job that has ended, unless it is told otherwise.
         kind = "RayCluster" if _keeps_its_cluster(declared) else declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
