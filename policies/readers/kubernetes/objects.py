@@ -18,7 +18,16 @@ from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
 from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, never_ends
-from policies.readers.kubernetes.pod_numbers import DEFAULTS, PodNumber, at_part, has_number, is_number, least_of, times
+from policies.readers.kubernetes.pod_numbers import (
+    DEFAULTS,
+    PodNumber,
+    at_part,
+    has_number,
+    is_number,
+    known,
+    least_of,
+    times,
+)
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -452,14 +461,16 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
-    for pod_at in _pods(body, (), _Around(), kind):
+    own = kind if kind == _RELEASE else known(declared.group, kind)
+    for pod_at in _pods(body, (), _Around(), own):
         whole, around = pod_at.whole, pod_at.around
         pod = pod_at.pod if whole else {"containers": [pod_at.pod]}
         placement = pod_at.pod if whole else around.placement
         gpus = gpus_of_kind(kind, pod_at.pod) if whole else container_gpus(pod_at.pod)
         daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
         missing = None if whole else UNKNOWN  # the operator may add its own
-        always, reason = _always(kind, around, never_ends=whole and never_ends(pod_at.pod))
+        waits = whole and never_ends(pod_at.pod)
+        always, reason = _always(kind, around, never_ends=waits, known_kind=own in DEFAULTS)
         yield Workload(
             name="/".join((declared.object_name, *pod_at.path)),
             namespace=declared.namespace,
@@ -622,6 +633,8 @@ def _pod_of_argo(template: Any, shared: Mapping[str, Any]) -> Any:
     containers += items(at(template, "containerSet", "containers"))
     if not isinstance(template, Mapping) or not containers:
         return template
+    if template.get("podSpecPatch") is not None:  # it may add the GPU
+        return {**{key: part for key, part in shared.items() if part is not None}, **template}
     placement = {key: coalesce(template.get(key), shared[key]) for key in _PLACEMENT}
     pod = {
         "containers": [*containers, *items(template.get("sidecars"))],
@@ -633,12 +646,18 @@ def _pod_of_argo(template: Any, shared: Mapping[str, Any]) -> Any:
     }
 
 
+def _at_least_one(least: Any) -> Maybe[int]:
+    """An HPA has no minimum of 0: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/."""
+    number = amount(least, 1)
+    return number if number is UNKNOWN else max(number, 1)
+
+
 def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Its own scaler, where it is on, sets the number: https://docs.nvidia.com/nim-operator/latest/service.html."""
     spec = body.get("spec")
     if flag(at(spec, "scale", "enabled")) is not True or not isinstance(spec, Mapping):
         return body
-    return {**body, "spec": {**spec, "replicas": amount(at(spec, "scale", "hpa", "minReplicas"), 1)}}
+    return {**body, "spec": {**spec, "replicas": _at_least_one(at(spec, "scale", "hpa", "minReplicas"))}}
 
 
 _PODS_OF: Final = {
@@ -651,14 +670,16 @@ _PODS_OF: Final = {
 }
 
 
-def _always(kind: str, around: _Around, *, never_ends: bool) -> tuple[Maybe[int], UnknownReason | None]:
+def _always(
+    kind: str, around: _Around, *, never_ends: bool, known_kind: bool
+) -> tuple[Maybe[int], UnknownReason | None]:
     """Number of pods that run without work, and why it may be another: see pod_numbers.py."""
-    if kind not in DEFAULTS and _ENDING.search(kind) and not never_ends:
+    if not known_kind and _ENDING.search(kind) and not never_ends:
         return 0, None
     number = around.number
     if number.number is None and kind in _OF_KNATIVE and around.min_scale is not None:
         number = replace(number, number=amount(around.min_scale))
-    always, reason = number.always(DEFAULTS.get(kind, int(never_ends)))
+    always, reason = number.always(DEFAULTS.get(kind, 0) if known_kind else int(never_ends))
     return times(always, around.each), reason
 
 

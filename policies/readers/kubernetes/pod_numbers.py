@@ -2,16 +2,17 @@
 
 The law:
 
-- A kind with a row in ``pod_kinds.csv`` is read by its own field, and nothing else there counts.
+- A kind with a row in ``pod_kinds.csv`` is read by its own field at its own place, and nothing else there counts.
 - Of any other custom resource, and of a chart's values, the numbers and switches count that stand at the part with the
   pods or above it. A part's own number goes before one further up. In a custom resource numbers with a ``template``
   between them multiply: sets of sets.
 - One convention is exact, because nearly all charts have it (``helm create``): ``replicaCount``, or
-  ``autoscaling.minReplicas`` where ``autoscaling.enabled`` is true.
+  ``autoscaling.minReplicas`` of 1 or more where ``autoscaling.enabled`` is true (it makes an HPA, which has no 0).
+- Words that may be something else (``workers``) count where none of replicas stands at the part or above.
 - Of several numbers in other words the largest counts, as an upper bound: a decoy of an author who wants fewer hides
   nothing, and an honest author takes the number out that nobody uses.
-- A switch that is off, or a scaler in other words that is on, makes a number unknown, which is a note: parts that are
-  off are everyday (Helm's ``condition``), and only the chart knows whether it asks for that word.
+- A switch that is off, a scaler in other words that is on, and a 0 below a larger number make it unknown, which is a
+  note: parts that are off are everyday (Helm's ``condition``), and only the chart knows whether it asks for that word.
 """
 
 from __future__ import annotations
@@ -24,18 +25,29 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, amount
+from policies.readers.resource import matches
 from policies.readers.tables import rows
 
 _ROWS: Final = {row["kind"]: row for row in rows("readers/kubernetes", "pod_kinds")}
+
+
+def known(group: str, kind: str) -> str:
+    """The kind, if it has a row; else nothing: another group's of that name is any custom resource."""
+    return kind if kind in _ROWS and matches(group, _ROWS[kind]["group"]) else ""
+
+
 DEFAULTS: Final[Mapping[str, int]] = {kind: int(row["default"]) for kind, row in _ROWS.items()}
 """Kinds whose pods run without work, and how many without a number."""
 
-# How charts and operators call a number of pods: replicas, replicaCount, desiredReplicas, minReplicaCount, count;
-# workers, numWorkers, workerCount; minRunners, idleWorkers, warmPoolSize.
-_UNITS: Final = r"(?:runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
+# Words that are numbers of pods: replicas, replicaCount, numReplicas, minReplicas, minReplicaCount (KEDA).
 _NUMBER: Final = re.compile(
-    rf"(?!max)\w*replicas?(?:_?(?:count|number|scale))?|count|(?:num(?:ber_?of)?_?)?{_UNITS}_?(?:count|number)?"
-    rf"|(?:min(?:imum)?|idle|(?:pre)?warm(?:ed)?|standby|spare|hot)_?(?:idle|warm)?_?{_UNITS}?_?(?:count|size|number|scale)?",
+    r"(?:num(?:ber_?of)?|min(?:imum)?|desired)?_?replicas?(?:_?(?:count|number))?", re.IGNORECASE
+)
+# Words that mostly are, and may be threads of a server: workers, minRunners, warmPoolSize, deploymentReplicas, count.
+_UNITS: Final = r"(?:replicas?|runners?|workers?|agents?|executors?|instances?|servers?|pods?|pool|nodes?)"
+_PERHAPS: Final = re.compile(
+    rf"(?!max)\w*replicas?|count|(?:(?:num(?:ber_?of)?|min(?:imum)?|idle|(?:pre)?warm(?:ed)?|standby|spare|hot)_?)*{_UNITS}"
+    r"_?(?:count|number|size)?|(?:min|idle|warm|standby|spare)_?(?:count|size)",
     re.IGNORECASE,
 )
 _SCALER: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
@@ -80,22 +92,32 @@ class PodNumber:
 def at_part(values: Mapping[str, Any], above: PodNumber, kind: str, *, in_chart: bool, place: str) -> PodNumber:
     """The number of pods at ``values``, a part of an object of this ``kind`` or of a chart, at this (dotted) place."""
     if (row := _ROWS.get(kind)) is not None:
-        # What a template describes is Kubernetes' own, which has no number of pods.
-        number = values.get(row["field"]) if row["field"] and above.times is None else None
+        there = any(matches(place, pattern) for pattern in row["places"].split())
+        number = values.get(row["field"]) if there and above.times is None else None
         return above if not is_number(number) else replace(above, number=amount(number), reason=None)
     if (switch := _switch_off(values)) is not None:
         why = f"the gate does not know whether {f'{place}.{switch}'.lstrip('.')} switches these pods off"
         above = replace(
             above, off=UnknownReason(why, "If it does, write the number 0 beside it, or take the part out.")
         )
-    own = _own(values, in_chart, place)
-    return above if own is None else replace(above, number=own.number, reason=own.reason)
+    own = _own(values, in_chart, place, perhaps=above.number is None)
+    if own is None:
+        return above
+    if own.number == 0 and above.number not in (None, 0):
+        reason = _reason(
+            "the gate does not know whether {} goes before the number of {}", f"the 0 of {place}", "the whole"
+        )
+        return replace(above, number=UNKNOWN, reason=reason)
+    return replace(above, number=own.number, reason=own.reason)
 
 
-def _own(values: Mapping[str, Any], in_chart: bool, place: str) -> PodNumber | None:
+def _own(values: Mapping[str, Any], in_chart: bool, place: str, *, perhaps: bool) -> PodNumber | None:
     numbers = _numbers(values)
+    if not numbers and perhaps:
+        bounds = {"min": values.get("min")} if {"min", "max"} <= values.keys() else {}
+        numbers = _numbers(values, _PERHAPS) | {key: amount(part) for key, part in bounds.items() if is_number(part)}
     scalers = [*_scalers(values)]
-    if in_chart and any(each.by_convention for each in scalers):
+    if in_chart and any(each.by_convention and each.least != 0 for each in scalers):
         # Kubernetes lets several scalers have one target: the largest minimum stays.
         return PodNumber(largest([each.least for each in scalers if each.on]))
     if UNKNOWN in (*numbers.values(), *(each.least for each in scalers)):
@@ -121,9 +143,9 @@ def _reason(why: str, fewer: str, counted: str) -> UnknownReason:
     return UnknownReason(why.format(fewer, counted), f"If {fewer} sets the number of pods, take {counted} out.")
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, Maybe[int]]:
+def _numbers(values: Mapping[str, Any], words: re.Pattern[str] = _NUMBER) -> dict[str, Maybe[int]]:
     named = ((str(key), part) for key, part in values.items())
-    return {key: amount(part) for key, part in named if is_number(part) and _NUMBER.fullmatch(key)}
+    return {key: amount(part) for key, part in named if is_number(part) and words.fullmatch(key)}
 
 
 @dataclass(frozen=True)
@@ -141,7 +163,7 @@ def _scalers(values: Mapping[str, Any], on: bool = False, place: str = "") -> It
         if not _SCALER.fullmatch(str(key)) or not isinstance(part, Mapping) or _switch_off(part) is not None:
             continue
         own = on or any(str(part.get(word)).lower() == "true" for word in _ON)
-        for word, least in _numbers(part).items():
+        for word, least in _numbers(part, _PERHAPS).items():
             named = f"{place}{key}.{word}"
             yield _Scaler(named, least, own, named == _CONVENTION and str(part.get("enabled")).lower() == "true")
         yield from _scalers(part, own, f"{place}{key}.")
@@ -162,12 +184,12 @@ def _fewer(least: Maybe[int], number: Maybe[int]) -> bool:
 
 def least_of(spec: Mapping[str, Any]) -> Maybe[int]:
     """The least number of pods that a scaler's own spec sets."""
-    return largest([0, *_numbers(spec).values()])
+    return largest([0, *_numbers(spec, _PERHAPS).values()])
 
 
 def has_number(values: Mapping[str, Any]) -> bool:
     """Whether a number of pods stands at this place."""
-    return bool(_numbers(values))
+    return bool(_numbers(values, _PERHAPS))
 
 
 def is_number(value: Any) -> bool:
