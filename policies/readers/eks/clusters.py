@@ -75,6 +75,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     spot = inputs.get("capacityType")
     cluster = text(inputs.get("clusterName"))
     read_by_autoscaler = of_node_group(declared, name, cluster)
+    if template.registration.taints != () or template.registration.labels:  # EKS tells nobody of these
+        read_by_autoscaler = replace(read_by_autoscaler, described_by=None)
     yield replace(
         group,
         name=name,
