@@ -41,7 +41,7 @@ def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iter
         def do_GET(self) -> None:
             content = objects.get(urlsplit(self.path).path, 404)
             code = content if isinstance(content, int) else 200
-            answer = {"message": "refused"} if code != 200 else content
+            answer: Any = {"message": "refused"} if code != 200 else content
             if isinstance(content, list):
                 asked = dict(parse_qsl(urlsplit(self.path).query))
                 first, limit = int(asked.get("continue", 0)), int(asked.get("limit", len(content)))

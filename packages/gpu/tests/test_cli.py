@@ -41,7 +41,7 @@ class FakeCluster(ClusterClient):
     def user_name(self) -> str:
         return "ada"
 
-    def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]] | None:
+    def list_if_allowed(self, path: str, **query: Any) -> list[dict[str, Any]] | None:
         return [{"metadata": {"labels": {"gpucluster.dev/pool": "t4-4"}}}] if self.sees_nodes else None
 
     def create(self, manifest: dict[str, Any]) -> Reply:

@@ -42,7 +42,7 @@ class Cluster(FakeCluster):
         about = {"name": "train", "namespace": "default", "uid": "u"}
         return {"metadata": about, "spec": {"template": template}, "status": {}} if path.endswith("/train") else None
 
-    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+    def list(self, path: str, **query: Any) -> list[dict[str, Any]]:
         if query.get("labelSelector", "").startswith("batch.kubernetes.io/job-name=gpu-cp-"):
             return [{"metadata": {"name": "reader"}, "status": {"phase": self.reader}}]
         return [

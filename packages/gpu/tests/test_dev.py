@@ -59,11 +59,11 @@ class Cluster(FakeCluster):
         job = jobs_by_path.get(path)
         return None if job is None else {**job, "metadata": {**job["metadata"], "uid": "u"}, "status": {}}
 
-    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+    def list(self, path: str, **query: Any) -> list[dict[str, Any]]:
         about = {"name": "dev-x", "namespace": "default", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}
         return [{"metadata": about, "spec": {}, "status": {"phase": "Running"}}]
 
-    def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]] | None:
+    def list_if_allowed(self, path: str, **query: Any) -> list[dict[str, Any]] | None:
         return []
 
 

@@ -67,7 +67,7 @@ class Ended(ClusterClient):
         metadata = {"name": "train", "namespace": "ml", "uid": "u"}
         return {"metadata": metadata, "spec": {"completions": 2}, "status": done}
 
-    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+    def list(self, path: str, **query: Any) -> list[dict[str, Any]]:
         about = {"name": "train-1-x", "namespace": "ml", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}
         index = {"batch.kubernetes.io/job-completion-index": "1"}
         status = {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {}}}]}
@@ -123,7 +123,7 @@ def test_the_index_of_a_pod_is_a_number_whatever_a_colleague_writes(written: str
 
 def test_texts_of_events_are_as_long_as_kubernetes_writes_them() -> None:
     class Noisy(FakeCluster):
-        def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]]:
+        def list_if_allowed(self, path: str, **query: Any) -> list[dict[str, Any]]:
             return [{"message": "x" * 1_000_000}, {"message": None}, {}]
 
     assert [len(event["message"]) for event in following.events_of(Noisy(), "ml")] == [4096, 0, 0]

@@ -131,7 +131,7 @@ class Cluster(FakeCluster):
             "status": {"conditions": [{"type": "Complete", "status": "True"}]},
         }
 
-    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+    def list(self, path: str, **query: Any) -> list[dict[str, Any]]:
         reads = query.get("labelSelector", "").startswith("batch.kubernetes.io/job-name=gpu-logs-")
         return [{"metadata": {"name": "reader"}, "status": {"phase": self.phase}}] if reads else []
 
@@ -202,7 +202,7 @@ def test_a_log_that_was_deleted_although_its_pod_was_not_is_read_as_well(
     about = {"name": "train-0-x", "namespace": "ml", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}
 
     class NodeGone(cluster):
-        def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+        def list(self, path: str, **query: Any) -> list[dict[str, Any]]:
             pods = [{"metadata": about, "spec": {}, "status": ended}] if path.endswith("/pods") else []
             return super().list(path, **query) or pods
 

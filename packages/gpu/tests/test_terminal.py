@@ -74,7 +74,7 @@ def test_a_line_of_a_job_writes_over_itself_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize("terminal", [True, False])
 def test_only_a_terminal_is_kept_from_them(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
-    shown.isatty = lambda: terminal  # type: ignore[method-assign]
+    shown.isatty = lambda: terminal
     monkeypatch.setattr("sys.stdout", shown)
     common.show_line("one\x07")
     assert shown.getvalue() == ("one\n" if terminal else "one\x07\n")
