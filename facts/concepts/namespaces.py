@@ -11,8 +11,9 @@ https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#wo
 https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
 https://learn.microsoft.com/azure/aks/istio-deploy-addon"""
 
-_COMPONENTS: Final = ("amazon-cloudwatch", "calico-system", "gatekeeper-system", "tigera-operator")
-"""Namespaces of components that clouds install in others than their own: add-ons, the network, Azure's policies.
+_COMPONENTS: Final = ("amazon-cloudwatch", "calico-system", "gatekeeper-system", "svc", "tigera-operator")
+"""Namespaces of components that clouds install in others than their own: add-ons, the network, Azure's policies. In
+``svc`` a Service could take the names ``<service>.<namespace>.svc`` of all others.
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html,
 https://learn.microsoft.com/azure/aks/use-network-policies,
 https://learn.microsoft.com/azure/governance/policy/concepts/policy-for-kubernetes"""
@@ -24,9 +25,13 @@ TOOLS: Final = (
 """Namespaces of tools that the program installs. A principal that creates pods there has the rights of the tool."""
 
 PUBLIC: Final = frozenset(
-    ("ai", "app", "biz", "cloud", "co", "com", "dev", "edu", "eu", "gov", "info", "io", "me", "net", "org", "run", "sh")
+    (
+        *("ai", "app", "aws", "biz", "cc", "cloud", "co", "com", "dev", "edu", "eu", "gov", "goog", "google", "info"),
+        *("internal", "io", "local", "me", "net", "org", "page", "run", "sh", "tech", "tv", "us", "xyz"),
+    )
 )
-"""Top-level domains of names that programs look up: ``pypi`` in the namespace ``org`` is ``pypi.org`` for every pod.
+"""Top-level domains of names that programs look up: ``pypi`` in the namespace ``org`` is ``pypi.org`` for every pod,
+and ``google`` in ``internal`` has the name of Google's metadata server.
 https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#namespaces-and-dns"""
 
 

@@ -52,7 +52,9 @@ def test_a_namespace_whose_services_have_names_of_the_internet_is_noted(cloud: s
     teams = [{"name": name, "gpus": 1} for name in ("research", "org")]
     assert len(noted(cloud, "teams[1].name: 'org' is also a domain", teams=teams)) == 1
     assert noted(cloud, "teams[0]", teams=teams) == []
-    assert len(noted(cloud, "access: 'ai' is also a domain", access=[developers(cloud, "vision", "ai")])) == 1
+    access = [developers(cloud, "vision", "ai", "internal")]
+    assert len(noted(cloud, "access: 'ai' is also a domain", access=access)) == 1
+    assert len(noted(cloud, "access: 'internal' is also a domain", access=access)) == 1, "metadata.google.internal"
 
 
 @pytest.mark.parametrize("drivers", ["managed", "none"])
