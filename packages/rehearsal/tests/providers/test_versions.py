@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -11,6 +13,7 @@ from packages.rehearsal.tests.providers.aks.account import CLUSTER as AKS
 from packages.rehearsal.tests.providers.aks.account import Microsoft
 from packages.rehearsal.tests.providers.gke.account import CLUSTER as GKE
 from packages.rehearsal.tests.providers.gke.account import POOL, Google, gpu_pool
+from rehearsal.providers.aks import rules
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.rules import version_step
 
@@ -29,7 +32,11 @@ def begun(account: Google | Microsoft, type: str, **inputs: Any) -> Update:
     return update
 
 
-def test_no_cloud_upgrades_past_a_minor_version(google: Google, azure: Microsoft) -> None:
+def test_no_cloud_upgrades_past_a_minor_version(
+    google: Google, azure: Microsoft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From the next day on Azure lets 1.34 go past one: it is out of community support then.
+    monkeypatch.setattr(rules, "datetime", SimpleNamespace(now=lambda _: datetime(2026, 11, 30)))
     assert version_step("1.34", "1.36", None) == "Unsupported Kubernetes minor version update from 1.34 to 1.36"
     words = {
         "minMasterVersion": (begun(google, GKE, minMasterVersion="1.34"), "more than a minor version at a time"),
