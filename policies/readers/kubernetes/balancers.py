@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from facts.concepts.addresses import open_to_internet
 from facts.concepts.declared import Exposure, UnknownReason
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, known_text, negation
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, coalesce, flag, items, known_text, negation
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer, matches
 from policies.readers.tables import rows
 
@@ -148,8 +148,10 @@ def read_class(declared: Declared) -> Iterable[Item]:
     """
     spec = declared.properties.get("spec")
     ranges = items(coalesce(at(spec, "inboundCIDRs"), at(spec, "sourceRanges"))) or ["::/0"]
-    if at(spec, "scheme") == "internet-facing" and open_to_internet(ranges):
-        yield Exposure("network", _title(declared), True, declared.urn)
+    scheme = at(spec, "scheme")
+    facing = UNKNOWN if scheme is UNKNOWN else scheme == "internet-facing"
+    if (public := both((facing, open_to_internet(ranges)))) is not False:
+        yield Exposure("network", _title(declared), public, declared.urn)
 
 
 def read_multi_cluster(declared: Declared) -> Iterable[Item]:
