@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
@@ -86,13 +86,17 @@ class FakeCluster(ClusterClient):
     def get(self, path: str, **query: str) -> Object:
         return {"gitVersion": "v1.34.4"}
 
-    def list(self, path: str, **query: str) -> list[Object]:
+    def list(
+        self, path: str, *, page: int = 0, keep: Callable[[Object], Object | None] = lambda item: item, **query: str
+    ) -> list[Object]:
         items = self._items(path, query)
         if items is None:
             raise ClusterError(f"{path}: forbidden", 403)
         return items
 
-    def list_if_allowed(self, path: str, **query: str) -> list[Object] | None:
+    def list_if_allowed(
+        self, path: str, *, page: int = 0, keep: Callable[[Object], Object | None] = lambda item: item, **query: str
+    ) -> list[Object] | None:
         return self._items(path, query)
 
     def _items(self, path: str, query: dict[str, str]) -> list[Object] | None:

@@ -44,9 +44,9 @@ class Observed:
 
 def observe(cluster: ClusterClient, offer: Offer, run: str, now: datetime, *, all_pods: bool = True) -> Observed:
     """The cluster now. ``all_pods``: also those of other namespaces on GPU nodes. Raises ClusterError."""
-    selected = {"labelSelector": f"{LABEL}={run}"}
-    jobs = cluster.list(job_path(cluster.namespace), **selected)
-    pods = cluster.list(pod_path(cluster.namespace), **selected)
+    selected = f"{LABEL}={run}"
+    jobs = cluster.list(job_path(cluster.namespace), labelSelector=selected)
+    pods = cluster.list(pod_path(cluster.namespace), labelSelector=selected)
     nodes = cluster.list_if_allowed(_NODES)
     names = {pool.name for pool in offer.pools}
     own = [node["metadata"]["name"] for node in nodes or () if pool_name(node) in names]
