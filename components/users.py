@@ -46,7 +46,7 @@ def people_namespace(
     """A namespace for people's pods, and what it may have at most of other things, which an administrator may change.
     ``default`` is there already. What is declared in the namespace waits for the resource.
 
-    A ``retained`` one of a cluster that somebody else made keeps the labels that its owner chose.
+    A ``retained`` one of a cluster that somebody else made keeps the labels and limits that its owner chose.
     """
     theirs = cluster.handle.outlives_stack and retained
     mps = any(pool.gpus.mps for pool in cluster.settings.gpu_pools)
@@ -70,6 +70,8 @@ def people_namespace(
         spec = {"spec": {"devices": {"requests": [request]}}}
         template = manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
         cluster.objects.declare(f"{FABRIC_CLAIM}-in-{namespace}", template, parent, resource)
+    if theirs:
+        return resource
     # The API server refuses claims until it has counted those that there are, which the provider waits for.
     most = manifest("v1", "ResourceQuota", "namespace-limits", namespace, spec={"hard": {**_MOST}})
     return cluster.objects.declare(f"namespace-limits-in-{namespace}", most, parent, resource, as_made=("spec",))

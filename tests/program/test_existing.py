@@ -125,6 +125,12 @@ def test_objects_are_deleted_one_by_one_and_namespaces_of_people_stay() -> None:
     assert not program.of_type("kubernetes:storage.k8s.io/v1:StorageClass")
 
 
+def test_namespaces_of_the_owner_get_the_quotas_of_teams_and_no_other_limit() -> None:
+    hard = [each.inputs["spec"]["hard"] for each in recording().of_type("kubernetes:core/v1:ResourceQuota")]
+    assert any("requests.nvidia.com/gpu" in each for each in hard)
+    assert [each for each in hard if "count/daemonsets.apps" in each] == []
+
+
 def test_the_kubeconfig_is_secret_and_in_one_place_only() -> None:
     program = recording(context="lab")
     holders = [each for each in program.resources if "secret-content" in json.dumps(each.inputs)]
