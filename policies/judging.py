@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
@@ -86,10 +87,16 @@ class DeclaredResources:
 
 
 def late_violations(stack: StackView, rule: Rule[...], limits: Limits) -> list[Violation]:
-    """A resource rule's violations in resources that can only be read together with others."""
+    """A resource rule's violations in resources that can only be read with others, and those that others add."""
     late = {declared.urn for declared in stack.declared if waits(declared)}
-    resources = [view for view in stack.linked if view.declared.urn in late]
-    return [violation for view in resources for violation in view.violations(rule, limits)]
+    found: list[Violation] = []
+    for view in stack.linked:
+        if view.declared.urn in late:
+            found += view.violations(rule, limits)
+        elif view.declared.references:
+            alone = ResourceView(replace(view.declared, references=())).violations(rule, limits)
+            found += [violation for violation in view.violations(rule, limits) if violation not in alone]
+    return found
 
 
 def _declared(resource: ResourceValidationArgs | PolicyResource, properties: object) -> Declared:

@@ -188,7 +188,7 @@ def waits(resource: Declared) -> bool:
 def _waits(resource: Declared) -> bool:
     referrer = referrer_of(resource.type)
     try:
-        return referrer is not None and referrer.refers(resource)
+        return referrer is not None and referrer.waits and referrer.refers(resource)
     except Exception:  # then reading it says what is wrong
         return False
 

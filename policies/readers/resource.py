@@ -160,6 +160,9 @@ class Referrer:
     """Those that complete it, among everything that is declared."""
     holds_theirs: bool = False
     """Whether the objects that those hold are what it declares: its spelling takes them from ``references``."""
+    waits: bool = True
+    """Whether rules check it with the whole stack alone. False where few programs have those: rules check it by itself
+    before it is made, and with the whole stack what those add."""
 
 
 Reader = Callable[[Declared], Iterable[Item]]

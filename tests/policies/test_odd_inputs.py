@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 
 from facts.concepts.declared import Unreadable
 from facts.concepts.unknown import UNKNOWN
-from policies.judging import tags_of
+from policies.judging import late_violations, tags_of
+from policies.offline import view_of
 from policies.readers import linked, read, read_stack, reading, stack_of, waits
 from policies.readers.resource import Declared
+from policies.rules.node_groups import gpu_taint
 from policies.rules.samples import GPUS
 from policies.rules.table import BY_ID, RULES
 from tests.policies.corpus.case import Case, blockers, declared_by, judged
@@ -175,3 +177,14 @@ def test_which_of_two_updates_of_azapi_stays_is_not_known() -> None:
     for each in (updates, updates[::-1]):
         case = read_case({"id": "two", "limits": {"maxGpus": 8}, "program": ["aks-cluster", "aks-t4", *each]})
         assert [it.not_evaluated for it in judged(case) if it.rule == "gpu-ceiling"] == [True]
+
+
+@pytest.mark.parametrize(("id", "added"), [("azapi-takes-a-pools-taints-away", 1), ("azapi-raises-a-pools-maximum", 0)])
+def test_a_pool_is_checked_before_it_is_made_and_again_with_what_another_resource_changes(id: str, added: int) -> None:
+    (case,) = (case for case in _CASES if case.id == id)
+    declared = declared_by(case)
+    pools = [one for one in declared if one.type.endswith(":AgentPool")]
+    assert pools
+    assert not any(map(waits, pools))
+    assert [item for pool in pools for item in read(pool) for _ in gpu_taint.check(item, {})] == []
+    assert len(late_violations(view_of(declared), gpu_taint, {})) == added

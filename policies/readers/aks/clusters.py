@@ -471,7 +471,7 @@ def _changes(update: Declared, resource: Declared) -> bool:
     return of_cluster and (pool is None or pool in listed)
 
 
-UPDATED: Final = Referrer(refers=lambda _: True, finds=_updates)
+UPDATED: Final = Referrer(refers=lambda _: True, finds=_updates, waits=False)
 GENERIC: Final = (read_generic,)
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "azure-native*:compute*:VirtualMachineScaleSet": RESIZED,

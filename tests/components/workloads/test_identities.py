@@ -139,7 +139,7 @@ def test_the_account_exists_in_its_namespace(cloud: str) -> None:
         every = recording.of_type("kubernetes:core/v1:Namespace")
         namespaces = [each for each in every if each.inputs["metadata"]["name"] != "gpucluster-ledger"]
         assert [each.inputs["metadata"]["name"] for each in namespaces] == made
-        assert {each.urn for each in namespaces} <= {*accounts(recording)[0].depends_on}
+        assert {each.urn for each in namespaces} <= recording.before(accounts(recording)[0])
 
 
 @every_cloud

@@ -203,6 +203,6 @@ def test_each_team_has_a_queue_of_its_own_into_the_one() -> None:
     assert {each.inputs["metadata"]["name"] for each in queues.values()} == {QUEUE}
     assert {each.inputs["spec"]["clusterQueue"] for each in queues.values()} == {QUEUE}
     namespace = recording.called("kubernetes:core/v1:Namespace", "vision")
-    assert namespace.urn in queues["vision"].depends_on
+    assert namespace.urn in recording.before(queues["vision"])
     (pools,) = [each for each in recording.resources if each.name == "offer-pools"]
     assert json.loads(pools.inputs["data"]["offer.json"])["queued"] == ["default", "vision"]

@@ -167,7 +167,7 @@ def cluster(role: Created, subnets: list[Created], **changes: Any) -> Properties
             "endpointPublicAccess": True,
             "publicAccessCidrs": ["203.0.113.0/24"],
         },
-        "accessConfig": {"authenticationMode": "API"},
+        "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
         "tags": {"team": "vision"},
         **changes,
     }
