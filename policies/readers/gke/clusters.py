@@ -516,7 +516,10 @@ def _listed_zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> Maybe[
     of_cluster = (location,) if isinstance(location, str) and _ZONE.match(location) else ()
     if theirs is UNKNOWN:
         return UNKNOWN
-    return tuple(dict.fromkeys((*of_cluster, *items(theirs))))
+    zones = [text(each) for each in items(theirs)]
+    # Each that is not known yet may be another one.
+    known = dict.fromkeys((*of_cluster, *(zone for zone in zones if zone is not UNKNOWN)))
+    return (*known, *(zone for zone in zones if zone is UNKNOWN))
 
 
 def _zone_count(pool: Mapping[str, Any], located: Mapping[str, Any]) -> int:
