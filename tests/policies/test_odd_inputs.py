@@ -20,6 +20,7 @@ from facts.concepts.unknown import UNKNOWN
 from policies.judging import late_violations, tags_of
 from policies.offline import view_of
 from policies.readers import linked, read, read_stack, reading, stack_of, waits
+from policies.readers.aks import clusters
 from policies.readers.resource import Declared
 from policies.rules.node_groups import gpu_taint
 from policies.rules.samples import GPUS
@@ -188,3 +189,35 @@ def test_a_pool_is_checked_before_it_is_made_and_again_with_what_another_resourc
     assert not any(map(waits, pools))
     assert [item for pool in pools for item in read(pool) for _ in gpu_taint.check(item, {})] == []
     assert len(late_violations(view_of(declared), gpu_taint, {})) == added
+
+
+class Asked(dict[str, Any]):
+    """Properties that note which of them are asked for."""
+
+    def __init__(self, **properties: Any) -> None:
+        super().__init__(properties)
+        self.keys_asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.keys_asked.add(key)
+        return super().get(key, default)
+
+
+# Who it is and where, and what an update's own reader or nobody needs: numbers of nodes, machines that cannot change.
+_NAMES = {"agentPoolName", "kubernetesClusterId", "location", "name", "parentResourcePath", "resourceName"}
+_OTHERWISE = {"availabilityZones", "count", "minCount", "osType"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reader", "named"),
+    [
+        ("ManagedCluster", clusters.read_cluster, clusters.OF_CLUSTERS),
+        ("AgentPool", clusters.read_agent_pool, clusters.OF_POOLS),
+    ],
+)
+def test_an_update_by_azapi_is_named_for_all_that_readers_ask_of_clusters_and_pools(
+    kind: str, reader: Any, named: tuple[str, ...]
+) -> None:
+    asked = Asked(resourceName="c", vmSize="Standard_NC4as_T4_v3")
+    assert [*reader(Declared(f"azure-native:containerservice:{kind}", "c", "urn:c", asked))]
+    assert asked.keys_asked - _NAMES - _OTHERWISE <= {key.partition(".")[0] for key in named}

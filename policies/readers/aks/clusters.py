@@ -343,7 +343,7 @@ def read_update(declared: Declared) -> Iterable[Item]:
             what, where = f"update '{declared.name}'", f"body.properties.{key}"
             update = Minimum(what, amount(number), _target(inputs)[1], where=where, resource=declared.urn)
             yield replace(update, declared_at=sources)
-    judged = [key for key in (_OF_POOLS if of_pool else _OF_CLUSTERS) if at(body, *key.split(".")) is not None]
+    judged = [key for key in (OF_POOLS if of_pool else OF_CLUSTERS) if at(body, *key.split(".")) is not None]
     if judged and not declared.references and _kind(inputs.get("type")) in (_POOL, _CLUSTER):
         what = "an agent pool" if of_pool else "a cluster"
         why = f"it changes {', '.join(judged)} of {what} that is not known to be in this program"
@@ -357,19 +357,23 @@ _POOL: Final = f"{_CLUSTER}/agentpools"
 _TARGET: Final = re.compile(r"/managedclusters/(?P<cluster>[^/]+)(?:/agentpools/(?P<pool>[^/]+))?/?", re.IGNORECASE)
 _NAME_IT: Final = "Write it where the cluster or pool is declared, or exempt it by name, with a reason."
 # What rules read of them; an update of anything else changes nothing for them.
-_OF_CLUSTERS: Final = (
+OF_CLUSTERS: Final = (
     "addonProfiles.aciConnectorLinux",
+    "addonProfiles.httpApplicationRouting",
     "agentPoolProfiles",
     "apiServerAccessProfile",
     "autoScalerProfile",
     "disableLocalAccounts",
     "diskEncryptionSetID",
+    "ingressProfile.webAppRouting",
     "networkProfile",
     "nodeProvisioningProfile",
     "publicNetworkAccess",
     "securityProfile.azureKeyVaultKms",
+    "serviceMeshProfile.istio",
+    "sku",
 )
-_OF_POOLS: Final = (
+OF_POOLS: Final = (
     "enableAutoScaling",
     "enableEncryptionAtHost",
     "enableNodePublicIP",
@@ -378,8 +382,10 @@ _OF_POOLS: Final = (
     "mode",
     "nodeLabels",
     "nodeTaints",
+    "scaleDownMode",
     "scaleSetPriority",
     "securityProfile",
+    "virtualMachinesProfile",
     "vmSize",
 )
 
@@ -396,7 +402,7 @@ def _updated(properties: Mapping[str, Any], updates: Iterable[Declared], pool: M
         for inputs in (update.properties for update in updates)
         if _kind(inputs.get("type")) == kind and (pool is None or _target(inputs)[1] in (UNKNOWN, pool))
     ]
-    anything = {key.partition(".")[0]: UNKNOWN for key in (_OF_CLUSTERS if pool is None else _OF_POOLS)}
+    anything = {key.partition(".")[0]: UNKNOWN for key in (OF_CLUSTERS if pool is None else OF_POOLS)}
     known = (anything if body is UNKNOWN else body for body in bodies)
     return merged(properties, reduce(_in_any_order, known, None))
 
