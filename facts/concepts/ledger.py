@@ -384,7 +384,7 @@ def _of_jobs(
         if job.end is None or job.end < since:
             continue
         before = _of_days(job.start, since) if job.start is not None and _day(job.start) < _day(since) else {}
-        lost = job.ended - _of_owner(job.owner, {**before, **counted})
+        lost = job.ended - _of_owner(job, {**before, **counted})
         pool = _dearest(job.pools, pools)
         usd = None if pool is None else _share(job.gpus, pool)
         if lost <= 0:
@@ -422,9 +422,11 @@ def _user_of(job: Any) -> str:
     return str((metadata.get("annotations") or {}).get(USER, "")[:100])
 
 
-def _of_owner(owner: str, pods: Mapping[str, PodEntry]) -> int:
-    """How many of the pods are the Job's own entries, which its UID alone has none of."""
-    return sum(pod.owner == owner and not uid.startswith(owner) for uid, pod in pods.items())
+def _of_owner(job: _Job, pods: Mapping[str, PodEntry]) -> int:
+    """How many of the pods are the Job's own entries, which its UID alone has none of. A pod in another namespace may
+    say that it is of this Job, too."""
+    of = (pod for uid, pod in pods.items() if not uid.startswith(job.owner))
+    return sum((pod.namespace, pod.owner) == (job.namespace, job.owner) for pod in of)
 
 
 def _of_days(start: int, end: int) -> dict[str, PodEntry]:
@@ -689,10 +691,11 @@ def _gone_pods(
     else when they were last seen. ``waiting``: nodes that are gone, and whose end is not final; nor is their pods'."""
     gone = {uid: pod for uid, pod in before.items() if not pod.final and uid not in pods}
     ends = {uid: node.end for uid, node in nodes.items() if node.final}
-    of_jobs = {job.owner: job.end for job in jobs if job.end is not None}
+    of_jobs = {(job.namespace, job.owner): job.end for job in jobs if job.end is not None}
     return {
         uid: pod._replace(
-            end=max(ends.get(pod.node, pod.end), of_jobs.get(pod.owner, 0)), final=pod.node not in waiting
+            end=max(ends.get(pod.node, pod.end), of_jobs.get((pod.namespace, pod.owner), 0)),
+            final=pod.node not in waiting,
         )
         for uid, pod in gone.items()
     }

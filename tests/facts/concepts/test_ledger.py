@@ -640,6 +640,22 @@ def test_pods_that_were_seen_are_not_counted_by_their_job_as_well() -> None:
     assert not [pod for day in there.days().values() for pod in day.pods.values() if pod.estimated]
 
 
+def test_a_pod_of_another_namespace_that_names_a_job_takes_nothing_of_its_time() -> None:
+    there = cluster(NOON - 3 * DAY)
+    there.run()
+    started = there.now
+    there.add_node("n", "l4")
+    there.add_pod("p", "n", job="train", team="other")
+    there.run_pod("p")
+    passing(there, 60)
+    there.end_pod("p")
+    passing(there, 30)
+    there.remove_node("n")
+    there.add_job("train", started, "l4")
+    passing(there, 30)
+    assert {pod.namespace for day in there.days().values() for pod in day.pods.values() if pod.estimated} == {"ml"}
+
+
 def test_ten_thousand_pods_a_day_stay_below_the_size_limit() -> None:
     there = cluster()
     there.run()
