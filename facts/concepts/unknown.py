@@ -3,7 +3,7 @@ without a crash and without a guess."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from math import ceil
 from typing import Any, Final, TypeAlias, TypeVar
@@ -140,6 +140,17 @@ def flag(value: Any) -> Maybe[bool]:
 def is_false(value: Any) -> Maybe[bool]:
     """Whether it is the boolean ``False``, also as a text; missing is not."""
     return UNKNOWN if value is UNKNOWN else value is False or (isinstance(value, str) and value in _FALSE)
+
+
+def mappings_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings in ``value`` at any depth; none in what is unknown."""
+    if isinstance(value, Mapping):
+        yield value
+        for part in value.values():
+            yield from mappings_in(part)
+    elif value is not UNKNOWN:
+        for part in items(value):
+            yield from mappings_in(part)
 
 
 def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:

@@ -19,13 +19,12 @@ from facts.concepts.declared import (
     Violation,
     Workload,
 )
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
-from policies.rules.scheduling import admits, can_get, distinct
+from policies.rules.scheduling import admits, as_running, can_get, distinct
 from policies.rules.sharing import as_advertised
 
 
@@ -99,20 +98,10 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
         held = groups
         if workload.kind == "DaemonSet":  # its pods keep nodes of Karpenter alone, on which they are
             made = [group for group in groups if group.cloud == "karpenter"]
-            held = [group for group in made if admits(workload, _labelled(group)) is not False]
+            held = [group for group in made if admits(workload, as_running(group)) is not False]
         if held or workload.kind != "DaemonSet":
             certain = not held or any(group.gpus.per_node is not UNKNOWN for group in held)
             yield workload.title, workload.idle, certain, workload.resource
-
-
-def _labelled(group: NodeGroup) -> NodeGroup:
-    """The group with the label that NVIDIA's programs put on its running nodes."""
-    labels = group.nodes.labels
-    return (
-        group
-        if labels is UNKNOWN
-        else replace(group, nodes=replace(group.nodes, labels={GPU_PRESENT_LABEL: "true", **labels}))
-    )
 
 
 def _is_short(minutes: float, most: float | None) -> bool:

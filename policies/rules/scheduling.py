@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Stack, Workload
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, items, negation
 
 _ABSENT: Final = object()
@@ -130,6 +130,17 @@ def untolerated(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]
     if tolerations is UNKNOWN:
         return UNKNOWN
     return tuple(taint for taint in taints if not any(toleration.tolerates(taint) for toleration in tolerations))
+
+
+def as_running(group: NodeGroup) -> NodeGroup:
+    """The group with the label that feature discovery puts on its running nodes with GPUs, whatever it declares.
+
+    https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
+    """
+    labels = group.nodes.labels
+    if labels is UNKNOWN:
+        return group
+    return replace(group, nodes=replace(group.nodes, labels={GPU_PRESENT_LABEL: "true", **labels}))
 
 
 def admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:

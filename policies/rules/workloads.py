@@ -22,6 +22,7 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program
 from policies.rules.scheduling import (
     admits,
+    as_running,
     distinct,
     labels_of,
     offers_gpus,
@@ -303,14 +304,10 @@ def _is_it(group: NodeGroup, pool: NodeGroup) -> bool:
 
 
 def _with_detected_labels(stack: Stack) -> Stack:
-    """The stack as running pods meet it: node feature discovery labels GPU nodes, whatever their group declares.
-
-    https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
-    """
+    """The stack as running pods meet it: node feature discovery labels GPU nodes, whatever their group declares."""
     groups = (
         replace(
-            group,
-            nodes=replace(group.nodes, labels={GPU_PRESENT_LABEL: "true", **group.nodes.labels}),
+            as_running(group),
             cloud_label_domains=(*group.cloud_label_domains, GPU_RESOURCE.partition("/")[0]),
         )
         if has_gpus(group)

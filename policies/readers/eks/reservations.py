@@ -16,7 +16,7 @@ from facts import catalog
 from facts.concepts.declared import Minimum, NodeGroup, NotEvaluated, Reservation, UnknownReason, capacity_type
 from facts.concepts.iam import parsed
 from facts.concepts.parts import Gpus, Nodes, Scaling
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, mappings_in, text, whole
 from policies.readers.eks.facts import CLOUD, gpus_of
 from policies.readers.eks.template import TemplateMachines, machines, typed, unknown_reasons_for
 from policies.readers.node_registration import NOTHING
@@ -242,7 +242,7 @@ def read_state_machine(declared: Declared) -> Iterable[Item]:
     """
     calls = []
     yield from until_update(declared, declared.properties.get("definition"), "its definition")
-    for state in _objects(parsed(declared.properties.get("definition"))):
+    for state in mappings_in(parsed(declared.properties.get("definition"))):
         call = str(at(state, "Resource")).partition(":states:::")[2].removeprefix("aws-sdk:")
         calls.append(call)
         for where in ("Parameters", "Arguments"):
@@ -260,7 +260,7 @@ def read_automation(declared: Declared) -> Iterable[Item]:
         yield _opaque(declared)
     yield from until_update(declared, content, "its content")
     calls = []
-    for step in _objects(parsed_text(content)):
+    for step in mappings_in(parsed_text(content)):
         inputs = at(step, "inputs")
         api = str(at(inputs, "Api"))
         call = f"{str(at(inputs, 'Service')).lower()}:{api[:1].lower()}{api[1:]}"
@@ -310,17 +310,6 @@ def read_integration(declared: Declared) -> Iterable[Item]:
 def _opaque(declared: Declared) -> NotEvaluated:
     reason = UnknownReason("it runs a script", "Check it by hand and exempt it by name.")
     return NotEvaluated(f"{declared.type} '{declared.name}'", reason, declared.urn, opaque=True)
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects in ``value`` at any depth; none in what is unknown."""
-    if isinstance(value, Mapping):
-        yield value
-        for part in value.values():
-            yield from _objects(part)
-    elif value is not UNKNOWN:
-        for part in items(value):
-            yield from _objects(part)
 
 
 def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) -> Iterator[Minimum]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, mapping, texts, whole
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, mapping, mappings_in, texts, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes import autoscalers
@@ -78,7 +78,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
             tolerations=usual if tolerations is None else tolerations_of(tolerations),
             node_selector=texts(selector) if row["node_selector"] else {},
             device_plugin=True,
-            idle=next(filter(None, map(idle_of_daemon_set, _mappings(values))), None),
+            # Charts have several words for the annotations of their pods.
+            idle=next(filter(None, map(idle_of_daemon_set, mappings_in(values))), None),
             resource=declared.urn,
         )
     for name in _AUTOSCALERS:
@@ -124,14 +125,6 @@ def _autoscaler(declared: Declared, chart: str, values: Any, named: tuple[str, s
         for place in _SERVICE_ACCOUNTS:
             annotations = at(values, *place, "annotations")
             yield from role_of_account(declared, annotations, space, scaler.service_account)
-
-
-def _mappings(values: Any) -> Iterator[Mapping[str, Any]]:
-    """All mappings in the values: charts have several words for the annotations of their pods."""
-    if isinstance(values, Mapping):
-        yield values
-    for part in values.values() if isinstance(values, Mapping) else values if isinstance(values, (list, tuple)) else ():
-        yield from _mappings(part)
 
 
 def _of_ray(values: Any) -> Any:
