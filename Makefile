@@ -105,7 +105,7 @@ checkov: setup-dev ## What Checkov, another project's scanner, reports on the re
 bench: setup-rehearsal ## Benchmark the gate, the number of pools, the rehearsal's stages and scheduling, as ratios
 	$(GPUCLUSTER) bench
 
-bench-load: setup-rehearsal ## How late pods start and end in a large simulated fleet: one-GPU jobs fill nodes (NODES=50, JOBS=500, SECONDS=120 to submit them)
+bench-load: setup-rehearsal ## How late pods start and end in a large simulated fleet: one-GPU jobs fill nodes (NODES=50, JOBS=500, SECONDS=0.24 a job to submit them)
 	$(GPUCLUSTER) bench-load
 
 bench-trace: setup-rehearsal ## What a list of jobs costs on published designs, on a stack's pools and on those of `gpu plan`, and at least (STACK=, TRACE=file.csv or a generated one, SEED=1)

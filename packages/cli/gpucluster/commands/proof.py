@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -103,14 +104,22 @@ def bench_load(
     ] = 50,
     jobs: Annotated[int, typer.Option("--jobs", help="How many Jobs.", envvar="JOBS", min=1)] = 500,
     seconds: Annotated[
-        int, typer.Option("--seconds", help="The time within which they are submitted.", envvar="SECONDS", min=1)
-    ] = 120,
+        int | None,
+        typer.Option(
+            "--seconds",
+            help="The time within which they are submitted.",
+            envvar="SECONDS",
+            min=1,
+            show_default="0.24 a Job",
+        ),
+    ] = None,
 ) -> None:
     """Print how late pods start and end in a large simulated fleet. Exit code 1 if that is too late."""
-    from proof.bench.load import run
+    from proof.bench.load import SECONDS_PER_JOB, run
     from rehearsal.tools.modules import KARPENTER, KUBERNETES, KWOK
 
-    raise typer.Exit(0 if run(tools((KUBERNETES, KARPENTER, KWOK)), nodes, jobs, seconds) else EXIT_FAIL)
+    within = math.ceil(jobs * SECONDS_PER_JOB) if seconds is None else seconds
+    raise typer.Exit(0 if run(tools((KUBERNETES, KARPENTER, KWOK)), nodes, jobs, within) else EXIT_FAIL)
 
 
 def bench_trace(

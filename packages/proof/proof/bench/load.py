@@ -28,6 +28,8 @@ from rehearsal.scenario.plan import SECONDS
 
 MOST_LATE: Final = {"started": 10.0, "ended": 2.0}
 """Seconds within which 95 of 100 pods start and end: an idle simulation needs up to 4 s for a pod on a new node."""
+SECONDS_PER_JOB: Final = 0.24
+"""Between two Jobs by default. Kubernetes' own programs take about 0.25 CPU seconds for each: half of two cores."""
 _PATIENCE_SECONDS: Final = 600.0  # after the planned end of the last
 
 
