@@ -36,6 +36,7 @@ _ATTEMPTS: Final = 4
 _LONGEST_WAIT: Final = 10.0
 _PLUGIN_SECONDS: Final = 60.0
 _PAGE: Final = 500
+_MOST_PAGES: Final = 2000  # a server may send pages without an end, and empty ones are lawful
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _APPLY: Final = "application/apply-patch+yaml"
 _MANAGER: Final = "gpucluster"
@@ -88,13 +89,14 @@ class ClusterReader:
     def items(self, path: str, **query: str) -> Iterator[Object]:
         """The objects of a list, page by page."""
         more: dict[str, str] = {}
-        while True:
+        for _ in range(_MOST_PAGES):
             page = self.get(path, limit=str(_PAGE), **more, **query)
             yield from page.get("items") or ()
             token = (page.get("metadata") or {}).get("continue")
             if not token:
                 return
             more = {"continue": token}
+        raise SilentServerError(f"the list {path} has no end")
 
     def may(self, attributes: Mapping[str, str]) -> bool:
         """Whether the user has a right: ``group``, ``resource``, ``verb``, and perhaps ``namespace`` and ``name``.

@@ -106,6 +106,12 @@ def test_it_shows_the_plugins_token_and_reads_all_pages(server: Server, tmp_path
     assert {authorization for *_, authorization in server.asked} == {"Bearer secret"}
 
 
+def test_a_list_without_an_end_ends(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClusterReader, "get", lambda *_, **__: {"items": [], "metadata": {"continue": "again"}})
+    with pytest.raises(SilentServerError, match="/api/v1/pods has no end"):
+        list(reader(tmp_path, server.server_port).items("/api/v1/pods"))
+
+
 def test_a_refusal_is_the_servers_message(server: Server, tmp_path: Path) -> None:
     with pytest.raises(RefusedRequestError, match="exceeded quota") as error:
         reader(tmp_path, server.server_port).try_create("/refused", MANIFEST)

@@ -24,6 +24,7 @@ Object = dict[str, Any]
 _TIMEOUT: Final = (10.0, 60.0)
 """Seconds to connect, and between two bytes."""
 _PAGE: Final = 500
+_MOST_PAGES: Final = 2000  # a server may send pages without an end, and empty ones are lawful
 """Items of a List in one answer, as kubectl asks: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks"""
 _ANONYMOUS: Final = 'User "system:anonymous"'
 _COMPLETION: Final = "_GPU_COMPLETE"
@@ -172,7 +173,7 @@ class ClusterClient:
         ``page`` of whole ones is in memory; ``None``: nothing."""
         kept: list[Object] = []
         asked = {**query, "limit": str(page)}
-        while True:
+        for _ in range(_MOST_PAGES):
             try:
                 answer = self.get(path, **asked)
             except ClusterError as error:
@@ -189,6 +190,7 @@ class ClusterClient:
             if not token:
                 return kept
             asked = {**asked, "continue": token}
+        raise self._no_kubernetes()
 
     def list_if_allowed(
         self, path: str, *, page: int = _PAGE, keep: Callable[[Object], Object | None] = lambda item: item, **query: str

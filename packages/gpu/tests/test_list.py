@@ -14,7 +14,7 @@ import yaml
 
 from facts.concepts.ledger import USER
 from facts.concepts.pool import POOL_LABEL
-from gpu.cluster import ClusterClient
+from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands.jobs import JOBS_AT_ONCE, gpu_job
 from packages.gpu.tests.api_server import inventory, kubeconfig, serving
 from packages.gpu.tests.offers import offer, pool
@@ -261,3 +261,11 @@ def test_a_list_is_read_in_pages_and_no_large_text_of_a_job_is_kept(
     assert len(json.dumps(listed[119])) < 600
     assert listed[119]["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "CHECKPOINTS"}]
     assert listed[119]["metadata"]["annotations"] == {USER: "ada"}
+
+
+def test_a_list_without_an_end_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cluster of several kept `gpu fit --all` and TAB from all others."""
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "config", {"here": "http://127.0.0.1:1"})))
+    monkeypatch.setattr(ClusterClient, "get", lambda *_, **__: {"items": [], "metadata": {"continue": "again"}})
+    with pytest.raises(ClusterError, match="not that of a Kubernetes API server"):
+        ClusterClient().list(JOBS)
