@@ -29,7 +29,7 @@ def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) 
     "stack",
     [
         "examples/eks-spot.yaml",  # the longest first
-        pytest.param("examples/aks-train-infer.yaml", marks=pytest.mark.merge),
+        "examples/aks-train-infer.yaml",
         "examples/aks-node-auto-provisioning.yaml",
         "examples/eks-fabric.yaml",
         # Those of EKS and AKS are rehearsed for the sessions in docs/, and the research labs have all of them.

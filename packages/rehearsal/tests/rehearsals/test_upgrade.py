@@ -1,6 +1,6 @@
 """The released version deployed by the engine, then updated by today's while a job runs: each cloud and autoscaler.
 
-That of GKE is dev, in rehearsals/test_rehearse.py.
+That of GKE is dev, in rehearsals/test_rehearse.py; it is the one that `make test` runs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ pytestmark = pytest.mark.rehearsal
 
 
 @pytest.mark.parametrize(
-    "example",
-    [
-        pytest.param("eks-karpenter", marks=pytest.mark.merge),
-        *("eks-t4", "aks-train-infer", "aks-node-auto-provisioning", "gke-research"),
-    ],
+    "example", ["eks-karpenter", "eks-t4", "aks-train-infer", "aks-node-auto-provisioning", "gke-research"]
 )
 def test_a_job_survives_the_update_from_the_released_version(example: str, tmp_path: Path) -> None:
     # Other tests rehearse the example at the same time, and reports are by name.
