@@ -93,8 +93,10 @@ def late_violations(stack: StackView, rule: Rule[...], limits: Limits) -> list[V
     for view in stack.linked:
         if view.declared.urn in late:
             found += view.violations(rule, limits)
-        elif view.declared.references:
-            alone = ResourceView(replace(view.declared, references=())).violations(rule, limits)
+        elif view.declared.references or view.declared.unpatched:
+            alone = ResourceView(replace(view.declared.unpatched or view.declared, references=())).violations(
+                rule, limits
+            )
             found += [violation for violation in view.violations(rule, limits) if violation not in alone]
     return found
 

@@ -24,10 +24,12 @@ from facts.concepts.declared import (
     IdleTime,
     Minimum,
     NodeGroup,
+    NotEvaluated,
     PodScaler,
     PriorityClass,
     Reservation,
     Stack,
+    UnknownReason,
     Unreadable,
     Workload,
     same_place,
@@ -37,9 +39,9 @@ from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, whole
 from policies.readers.key_material import key_material
-from policies.readers.kubernetes.patches import over_its_object
+from policies.readers.kubernetes.patches import with_patches
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
-from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place
+from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place, is_patch
 from policies.readers.unread import unread
 
 T = TypeVar("T")
@@ -104,8 +106,8 @@ def _read(resource: Declared) -> Iterable[Item]:
         subjects = tuple(
             _placed(accelerated(located(item, resource.properties, resource.provider)), resource) for item in items
         )
-        if (patched := resource.patched) is not None:
-            subjects = tuple(_added(item, patched) if isinstance(item, Workload) else item for item in subjects)
+        if is_patch(resource) and any(isinstance(item, _WHOLE) for item in subjects):
+            return (_changed(resource),)
         if not is_part(resource.type) and not is_taken(resource.type) and not any(map(_of_gpus, subjects)):
             # Objects that it holds are read by themselves, and say nothing about the rest.
             subjects = (*subjects, *unread(replace(resource, properties=resource.outside or {})))
@@ -188,22 +190,25 @@ def waits(resource: Declared) -> bool:
 def _waits(resource: Declared) -> bool:
     referrer = referrer_of(resource.type)
     try:
-        return referrer is not None and referrer.waits and referrer.refers(resource)
+        return is_patch(resource) or (referrer is not None and referrer.waits and referrer.refers(resource))
     except Exception:  # then reading it says what is wrong
         return False
 
 
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
-    everything = Program(_once([spelled for resource in resources for spelled in spellings(resource)]))
+    # Before the spellings, because a dialect's objects are none of Kubernetes' behind these; and behind them those that
+    # others hold.
+    declared = with_patches(Program(resources))
+    everything = Program(_once([spelled for resource in declared for spelled in spellings(resource)]))
     everything = Program(each for resource in everything for each in _with_theirs(resource, everything))
-    everything = Program(each for resource in everything for each in _over_its_object(resource, everything))
+    everything = Program(one for each in with_patches(everything) for one in spellings(each)[:1])
     return [_completed(resource, everything) for resource in everything]
 
 
 def _once(everything: Sequence[Declared]) -> Iterable[Declared]:
     """Without what a component holds and has made a resource of its own."""
-    made = {each.urn: each for each in everything if not each.holder}
+    made = {each.urn: each.unpatched or each for each in everything if not each.holder}
     return (
         each
         for each in everything
@@ -239,25 +244,14 @@ def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...
     return spellings(replace(completed, outside=None)) if completed.references else (resource,)
 
 
-# What rules add up: another object with all of it would count twice.
-_SUMS: Final = (GpuQuota, NodeGroup, Reservation)
+# What rules judge as a whole, of which a patch says a part.
+_WHOLE: Final = (Cluster, NodeGroup, Reservation)
 
 
-def _over_its_object(resource: Declared, everything: Program) -> tuple[Declared, ...]:
-    """A patch with all that its object in the program has; any other resource as it is."""
-    patched = over_its_object(resource, everything)
-    if patched is None or any(isinstance(item, _SUMS) for item in read(patched)):
-        return (resource,)
-    return spellings(patched)
-
-
-def _added(workload: Workload, patched: Declared) -> Workload:
-    """The pods that a patch adds to those of its object, which counts by itself."""
-    own = (each for each in _read(patched) if isinstance(each, Workload) and each.name == workload.name)
-    for each in own:
-        if each.always is not UNKNOWN and workload.always is not UNKNOWN and each.gpus == workload.gpus:
-            return replace(workload, always=max(workload.always - each.always, 0))
-    return workload
+def _changed(patch: Declared) -> NotEvaluated:
+    why = f"it changes a {patch.kind} that is not known to be in this program"
+    remedy = f"Write it where the {patch.kind} is declared, or exempt it by name, with a reason."
+    return NotEvaluated(f"{patch.type} '{patch.name}'", UnknownReason(why, remedy), patch.urn)
 
 
 def _completed(resource: Declared, everything: Program) -> Declared:

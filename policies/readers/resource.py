@@ -68,8 +68,8 @@ class Declared:
     """The type of the resource that holds this object; empty for a resource of the program."""
     target: str = ""
     """For which cluster its holder has this object; empty for that of the holder's provider."""
-    patched: Declared | None = None
-    """Of a patch: the object of the program that it changes, all of which is in ``properties``, too."""
+    unpatched: Declared | None = None
+    """Of an object that patches of the program change, with all that they set: the object as it is declared."""
     made_as: Mapping[str, Properties] = field(default_factory=dict)
     """The URNs that a component may give to this object, or to the one that it is in, when it makes it a resource, each
     with what such a resource has then; with nothing where no other resource can have that URN."""
@@ -266,6 +266,11 @@ def kind_of(type_token: str) -> str:
 def unpatched(type_token: str) -> str:
     """The type of the object that a patch in Kubernetes changes: it is read as that object; any other type as it is."""
     return type_token.removesuffix("Patch") if type_token.startswith("kubernetes:") else type_token
+
+
+def is_patch(resource: Declared) -> bool:
+    """Whether it changes an object in Kubernetes that something else declares."""
+    return resource.type != unpatched(resource.type)
 
 
 def matches(text: str, pattern: str) -> bool:

@@ -19,6 +19,7 @@ from facts.concepts.declared import (
     Violation,
     Workload,
 )
+from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
@@ -50,14 +51,14 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Vio
 
     An autoscaler in a program without node groups is checked as well: another program declares its groups.
     """
-    for owner, idle, certain, resource in _idle_times(stack):
+    for owner, idle, certain, resource, reason in _idle_times(stack):
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
             continue
         within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
         remedy = f"Set {idle.where} so that an idle node is removed within {within}, at any time of day."
         if idle.minutes is UNKNOWN or not certain:
             what = f"how long an idle GPU node runs ({idle.where})"
-            yield idle_time.unknown(owner, what, resource, remedy=remedy)
+            yield idle_time.unknown(owner, what, resource, reason=reason, remedy=remedy)
         else:
             message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
             yield idle_time.violation(message, resource, remedy=remedy)
@@ -82,26 +83,43 @@ def nodes_deleted(group: NodeGroup) -> list[Violation]:
     return nodes_deleted.decide(stops, f"GPU node group '{group.name}'", predicate, group.resource)
 
 
-def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
-    """What sets an idle time, the time, whether there certainly are GPU nodes, and where it is declared."""
+def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, UnknownReason | None]]:
+    """What sets an idle time, the time, whether there certainly are GPU nodes, where it is declared, and why it may not
+    hold."""
     groups = [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
     for group in groups:
         if group.idle is not None:
-            yield f"GPU node group '{group.name}'", group.idle, group.gpus.per_node is not UNKNOWN, group.resource
+            yield f"GPU node group '{group.name}'", group.idle, group.gpus.per_node is not UNKNOWN, group.resource, None
     for cluster, members in clusters_with_gpus(stack):
         if cluster.idle is not None:
             certain = any(has_gpus(group) and group.gpus.per_node is not UNKNOWN for group in members)
-            yield cluster.title, cluster.idle, certain, cluster.resource
+            yield cluster.title, cluster.idle, certain, cluster.resource, None
     for workload in stack.workloads if groups or not stack.groups else ():
         if workload.idle is None:
             continue
-        held = groups
-        if workload.kind == "DaemonSet":  # its pods keep nodes of Karpenter alone, on which they are
-            made = [group for group in groups if group.cloud == "karpenter"]
-            held = [group for group in made if admits(workload, as_running(group)) is not False]
-        if held or workload.kind != "DaemonSet":
-            certain = not held or any(group.gpus.per_node is not UNKNOWN for group in held)
-            yield workload.title, workload.idle, certain, workload.resource
+        if workload.kind not in ("DaemonSet", "Release"):  # an autoscaler
+            certain = not groups or any(group.gpus.per_node is not UNKNOWN for group in groups)
+            yield workload.title, workload.idle, certain, workload.resource, None
+            continue
+        # Pods keep nodes of Karpenter alone, on which they are.
+        made = [group for group in groups if group.cloud == "karpenter"]
+        held = [(group, on) for group in made if (on := admits(workload, as_running(group))) is not False]
+        reason = _OTHER_POOLS if not stack.groups else workload.unknown_reason
+        if held or (not stack.groups and _tolerates_gpu_nodes(workload)):
+            sure = any(on is True and group.gpus.per_node is not UNKNOWN for group, on in held)
+            yield workload.title, workload.idle, sure and reason is None, workload.resource, reason
+
+
+_OTHER_POOLS = UnknownReason(
+    "no node pool is in this program, and other autoscalers than Karpenter do not know the annotation",
+    "Remove the annotation, or exempt it by name if Karpenter starts none of these nodes.",
+)
+
+
+def _tolerates_gpu_nodes(workload: Workload) -> bool:
+    """Whether its pods may be on nodes with the usual taint."""
+    tolerations = workload.tolerations
+    return tolerations is UNKNOWN or any(each.key in (None, GPU_RESOURCE) for each in tolerations)
 
 
 def _is_short(minutes: float, most: float | None) -> bool:

@@ -180,11 +180,19 @@ def test_which_of_two_updates_of_azapi_stays_is_not_known() -> None:
         assert [it.not_evaluated for it in judged(case) if it.rule == "gpu-ceiling"] == [True]
 
 
-@pytest.mark.parametrize(("id", "added"), [("azapi-takes-a-pools-taints-away", 1), ("azapi-raises-a-pools-maximum", 0)])
+@pytest.mark.parametrize(
+    ("id", "added"),
+    [
+        ("azapi-takes-a-pools-taints-away", 1),
+        ("azapi-raises-a-pools-maximum", 0),
+        ("karpenter-patch-that-takes-the-taint-away", 1),
+        ("karpenter-patch-of-limits", 0),
+    ],
+)
 def test_a_pool_is_checked_before_it_is_made_and_again_with_what_another_resource_changes(id: str, added: int) -> None:
     (case,) = (case for case in _CASES if case.id == id)
     declared = declared_by(case)
-    pools = [one for one in declared if one.type.endswith(":AgentPool")]
+    pools = [one for one in declared if one.type.endswith((":AgentPool", ":NodePool"))]
     assert pools
     assert not any(map(waits, pools))
     assert [item for pool in pools for item in read(pool) for _ in gpu_taint.check(item, {})] == []

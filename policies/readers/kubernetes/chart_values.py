@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from facts.concepts.declared import UnknownReason, Workload
+from facts.concepts.declared import IdleTime, UnknownReason, Workload
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, texts
+from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.network_policies import plugin_of_values
 from policies.readers.kubernetes.pod_numbers import has_number
 from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
@@ -46,6 +47,9 @@ _DOUBT: Final = UnknownReason(
 )
 
 
+_DEFAULT_TOLERATIONS: Final = UnknownReason(
+    "its values do not say which taints these pods tolerate", "Write the tolerations, or take the annotation out."
+)
 _OTHERS_ASK: Final = UnknownReason(
     "its values do not say whether these pods are those that request GPUs",
     "Write the request next to the tolerations, or exempt it by name.",
@@ -60,11 +64,26 @@ def placed(
     Parts of a ``chart`` that certainly are Deployments are those; of others it is unknown.
     """
     certain, requested = _PARTS.get(chart, ()), asks(values)
-    for path, placement in _placements(values, (release,)):
+    for path, placement, daemon_set in _placements(values, (release,)):
         where = ".".join(path[1:])
         if f"{where}.tolerations".lstrip(".") in known:
             continue
         tolerations, selector = tolerations_of(placement.get("tolerations")), texts(placement.get("nodeSelector"))
+        idle: IdleTime | None = placement.get("idle")
+        if daemon_set:  # it may tolerate everything: rules judge alone whether it keeps nodes
+            if idle is not None:
+                known_tolerations = "tolerations" in placement
+                yield Workload(
+                    name="/".join(path),
+                    namespace=namespace,
+                    kind="DaemonSet",
+                    tolerations=tolerations if known_tolerations else UNKNOWN,
+                    node_selector=selector,
+                    idle=idle,
+                    unknown_reason=None if known_tolerations else _DEFAULT_TOLERATIONS,
+                    resource=resource,
+                )
+            continue
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
         part = where.removeprefix(chart).lstrip(".") or "."
@@ -76,6 +95,7 @@ def placed(
             tolerations=tolerations,
             node_selector=selector,
             affinity=affinity_of(placement.get("affinity")),
+            idle=None if sure else idle,
             unknown_reason=None if sure else _OTHERS_ASK if requested else _DOUBT,
             resource=resource,
         )
@@ -105,22 +125,27 @@ def read_addon(declared: Declared) -> Iterable[Item]:
     yield from placed(values, name, "kube-system", declared.urn, chart=name)
 
 
-def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+_Placement: TypeAlias = tuple[tuple[str, ...], Mapping[str, Any], bool]
+
+
+def _placements(value: Any, path: tuple[str, ...], in_daemon_set: bool = False) -> Iterator[_Placement]:
+    """Each placement with its path, and whether it is that of a DaemonSet."""
     if isinstance(value, str):
-        yield from _in_text(value, path)
+        yield from ((*each, in_daemon_set) for each in _in_text(value, path))
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
-            yield from _placements(part, (*path, str(number)))
-    if not isinstance(value, Mapping) or _DAEMON.search(path[-1]):
+            yield from _placements(part, (*path, str(number)), in_daemon_set)
+    if not isinstance(value, Mapping):
         return
+    in_daemon_set = in_daemon_set or _DAEMON.search(path[-1]) is not None
     # The word is about the pods of this place. Those further down may be others.
-    daemon_set = says(value, "daemonset", "both") and not has_number(value)
-    if not daemon_set and not asks(value):
-        yield from ((path if key == "tolerations" else (*path, key), each) for key, each in _spelled(value))
+    daemon_set = in_daemon_set or (says(value, "daemonset", "both") and not has_number(value))
+    if not asks(value):
+        yield from ((path if key == "tolerations" else (*path, key), each, daemon_set) for key, each in _spelled(value))
     for key, part in value.items():
         # An operator's `affinity` may have tolerations and a selector of its own.
         if not any(word.search(str(key)) for word in _WORDS.values()) or at(part, "tolerations") is not None:
-            yield from _placements(part, (*path, str(key)))
+            yield from _placements(part, (*path, str(key)), in_daemon_set)
 
 
 def says(values: Any, *kinds: str) -> bool:
@@ -143,7 +168,7 @@ def _in_text(text: str, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
     if _WORDS["tolerations"].search(text.partition(":")[0]) or re.search(r"olerations[\"']?\s*:", text):
         content = parsed(text)
         if isinstance(content, (Mapping, list)):
-            yield from _placements(content, path)
+            yield from ((own, placement) for own, placement, _ in _placements(content, path))
 
 
 def _spelled(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -158,11 +183,14 @@ def _spelled(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
         for key, part in given.items()
         if _WORDS[name].search(key)
     }
+    annotations = (part for key, part in given.items() if key.lower().endswith("annotations"))
+    kept = {"idle": idle} if (idle := next(filter(None, map(idle_of_daemon_set, annotations)), None)) else {}
     keys = [key for key in given if _WORDS["tolerations"].search(key)]
     for key in keys:
-        yield ("tolerations" if key == "tolerations" else key), {**shared, "tolerations": _structured(given[key])}
-    if not keys and shared:
-        yield "tolerations", shared
+        name = "tolerations" if key == "tolerations" else key
+        yield name, {**shared, **kept, "tolerations": _structured(given[key])}
+    if not keys and (shared or kept):
+        yield "tolerations", {**shared, **kept}
 
 
 def _structured(value: Any) -> Any:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from facts.concepts.declared import NotEvaluated, PodScaler, UnknownReason, Workload
+from facts.concepts.declared import IdleTime, NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, known_text, text, texts
+from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes.chart_values import asks, placed, says
 from policies.readers.kubernetes.parts import each_on_a_node, never_ends
 from policies.readers.kubernetes.pod_numbers import (
@@ -483,6 +484,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             always=always,
             always_reason=reason,
             apart=each_on_a_node(placement, {}) if whole else False,
+            idle=around.idle if daemon_set is True else None,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=keeps_room(
                 placement if whole else pod,
@@ -686,12 +688,14 @@ def _always(
 @dataclass(frozen=True)
 class _Around:
     """What stands around a place: the ``number`` of its pods, how many each of these is (``each``), Knative's
-    ``min_scale``, whether a key or word there says that they are a DaemonSet's, and their ``placement``."""
+    ``min_scale``, whether a key or word there says that they are a DaemonSet's, how long their annotations keep nodes
+    then, and their ``placement``."""
 
     number: PodNumber = field(default_factory=PodNumber)
     each: Maybe[int] = 1
     min_scale: Any = None
     daemon_set: bool = False
+    idle: IdleTime | None = None
     placement: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -747,7 +751,8 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
     number = above.number
     if not of_kubernetes:
         number = at_part(value, number, kind, in_chart=kind == _RELEASE, place=".".join(path))
-    annotated = _of_knative(at(value, "metadata", "annotations"))
+    annotations = at(value, "metadata", "annotations")
+    annotated = _of_knative(annotations)
     each = [amount(value[key]) for key in _PODS_OF_EACH if key in value and "template" in value]
     said = any(str(value.get(key)).lower() == _DAEMON_SET for key in ("kind", "mode", "type"))
     return _Around(
@@ -755,6 +760,7 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
         each=times(above.each, *each),
         min_scale=above.min_scale if annotated is None else annotated,
         daemon_set=said or (above.daemon_set and not has_number(value)),
+        idle=idle_of_daemon_set(annotations) or above.idle,
         placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
     )
 

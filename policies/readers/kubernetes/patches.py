@@ -1,34 +1,54 @@
 """Pulumi's Patch resources, which change an object that something else declares.
 
-Alone, a patch is read as an object of its own. One of an object of the same program is read as that object with the
-patch laid over it: https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
+The object is read with all that the program's patches of it set, one over the other. A patch of an object of another
+program is read as an object of its own:
+https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from facts.concepts.unknown import at
-from policies.readers.resource import Declared, Program, in_one_place, unpatched
+from policies.readers.resource import Declared, Program, in_one_place, is_patch
 
 
-def over_its_object(patch: Declared, everything: Program) -> Declared | None:
-    """The patch with all that its object has, which is its ``patched``; ``None`` for anything else."""
-    if patch.type == unpatched(patch.type):
-        return None
+def with_patches(everything: Program) -> Iterable[Declared]:
+    """Each resource, an object with what patches of the program set in place of the object and of these patches."""
+    changed: dict[int, list[Declared]] = {}
+    laid: set[int] = set()
+    for patch in filter(is_patch, everything):
+        if (patched := _object_of(patch, everything)) is not None:
+            changed.setdefault(id(patched), []).append(patch)
+            laid.add(id(patch))
+    return (reduce(_laid_over, changed.get(id(each), ()), each) for each in everything if id(each) not in laid)
+
+
+def _object_of(patch: Declared, everything: Program) -> Declared | None:
     metadata = at(patch.properties, "metadata")
     reference = {
         "apiVersion": patch.type.split(":")[1],
         "kind": patch.kind,
         **{key: at(metadata, key) for key in ("name", "namespace")},
     }
-    objects = (each for each in everything.meant(reference, patch) if each.type == unpatched(each.type))
-    patched = next((each for each in objects if in_one_place(patch, each) is not False), None)
-    if patched is None:
-        return None
-    return replace(patch, properties=_over(patch.properties, patched.properties), outside=None, patched=patched)
+    objects = (each for each in everything.meant(reference, patch) if not is_patch(each))
+    return next((each for each in objects if in_one_place(patch, each) is not False), None)
+
+
+def _laid_over(patched: Declared, patch: Declared) -> Declared:
+    return replace(
+        patched,
+        properties=_over(patch.properties, patched.properties),
+        dependencies={
+            key: (*patched.dependencies.get(key, ()), *patch.dependencies.get(key, ()))
+            for key in (*patched.dependencies, *patch.dependencies)
+        },
+        outside=None,
+        unpatched=patched.unpatched or patched,
+    )
 
 
 def _over(patch: Any, below: Any) -> Any:

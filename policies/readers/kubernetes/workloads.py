@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from facts.concepts.credentials import ends_soon
-from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, Workload
+from facts.concepts.declared import Credential, GpuClaim, GpuSharing, Minimum, UnknownReason, Workload
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
     GPU_RESOURCE,
@@ -45,7 +45,7 @@ from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of, scales_nodes
 from policies.readers.kubernetes.network_policies import plugin_of_auto_mode, plugin_of_pod
 from policies.readers.kubernetes.parts import replicated
-from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer, unpatched
+from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer, is_patch
 
 _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("core/v1",),
@@ -89,6 +89,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     kind = declared.kind
     pod = at(declared.properties, *POD_PATHS[kind])
     template = at(declared.properties, *POD_PATHS[kind][:-1], "metadata")
+    elsewhere = is_patch(declared) and kind == "DaemonSet" and at(pod, "tolerations") is None
     labels, always = known_texts(at(template, "labels")), _always(declared, kind, pod)
     if isinstance(node := at(pod, "nodeName"), str) and kind in REPLICATED:
         # The scheduler, and with it every taint, is left out.
@@ -99,7 +100,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         kind=kind,
         gpus=UNKNOWN if _patches_only_a_number(declared, pod) else gpus_of_kind(kind, pod, declared.references),
         gpu_resource=gpu_resource_of(pod),
-        tolerations=tolerations_of(at(pod, "tolerations")),
+        tolerations=UNKNOWN if elsewhere else tolerations_of(at(pod, "tolerations")),
         node_selector=texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
@@ -115,6 +116,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         idle=idle_of_daemon_set(at(template, "annotations")) if kind == "DaemonSet" else idle_of(pod),
         config_maps=parts.config_maps(pod),
         runtime_class=known_text(at(pod, "runtimeClassName")),
+        unknown_reason=_TOLERATES_ELSEWHERE if elsewhere else None,
     )
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if kind == "DaemonSet":
@@ -123,15 +125,18 @@ def read_workload(declared: Declared) -> Iterable[Item]:
 
 def _patches_only_a_number(declared: Declared, pod: Any) -> bool:
     """Whether it sets the number of pods of an object of another program, whose containers nobody here knows."""
-    patch = declared.type != unpatched(declared.type)
     return (
-        patch
+        is_patch(declared)
         and declared.kind in REPLICATED
         and at(declared.properties, "spec", "replicas") not in (None, 0)
         and not items(at(pod, "containers"))
     )
 
 
+_TOLERATES_ELSEWHERE: Final = UnknownReason(
+    "it changes a DaemonSet of another program, which may tolerate any taint",
+    "Write it where the DaemonSet is declared, or exempt it by name, with a reason.",
+)
 _SUSPENDED: Final = ("CronJob", "Job")
 """Kinds of Kubernetes itself that have ``suspend``."""
 
