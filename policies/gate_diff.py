@@ -8,6 +8,7 @@ in a rule, a reader or a fact counts by what it does. ``CODEOWNERS`` names who r
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import re
@@ -316,19 +317,39 @@ def _title(command: str) -> str:
 
 def _judged(tree: Path, programs: Path) -> tuple[Any, Mapping[str, Sequence[str]] | None]:
     """The rules of one checkout, and what they say to the test programs of another. Only what the gate is of is copied:
-    a module at the root would take the place of an installed package."""
-    with tempfile.TemporaryDirectory() as folder:
-        copied = [(tree, "policies"), (tree, "facts")]
-        copied += [(programs, "tests")] if (programs / _PROGRAMS).is_dir() else []
-        for source, name in copied:
-            shutil.copytree(source / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
-        rules = _output(_LIST_RULES, Path(folder))
-        if len(copied) < 3:
-            return rules, {}
-        try:
-            judged: Mapping[str, Sequence[str]] = _output(_JUDGE_PROGRAMS, Path(folder))
-        except subprocess.CalledProcessError:
-            return rules, None
+    a module at the root would take the place of an installed package. Configurations are compared by themselves."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        ignored = shutil.ignore_patterns("__pycache__")
+        for source, name in ((tree, "policies"), (tree, "facts"), (programs, "tests")):
+            if name != "tests" or (programs / _PROGRAMS).is_dir():
+                shutil.copytree(source / name, folder / name, ignore=ignored)
+        shutil.rmtree(folder / "policies" / "config", ignore_errors=True)
+        content = _digest(folder)
+        if content not in _VERDICTS:
+            _VERDICTS[content] = _verdicts(folder)
+    return _VERDICTS[content]
+
+
+_VERDICTS: Final[dict[bytes, tuple[Any, Mapping[str, Sequence[str]] | None]]] = {}
+"""Of gates and programs by their content: most changes leave both as they are."""
+
+
+def _digest(folder: Path) -> bytes:
+    """The names and contents of all files."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    texts = (f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
+    return hashlib.sha256("".join(texts).encode()).digest()
+
+
+def _verdicts(folder: Path) -> tuple[Any, Mapping[str, Sequence[str]] | None]:
+    rules = _output(_LIST_RULES, folder)
+    if not (folder / _PROGRAMS).is_dir():
+        return rules, {}
+    try:
+        judged: Mapping[str, Sequence[str]] = _output(_JUDGE_PROGRAMS, folder)
+    except subprocess.CalledProcessError:
+        return rules, None
     return rules, judged
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
+from policies import gate_diff
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
 from policies.gate_diff import (
     GateState,
@@ -338,6 +339,27 @@ def test_a_price_that_the_project_gives_every_stack_is_seen(form: str, tmp_path:
     (tmp_path / "Pulumi.yaml").write_text(f"config:\n  gpuPools:\n    {form}: {POOLS}\n  budget: {{value: {{}}}}\n")
     (tmp_path / "Pulumi.dev.yaml").write_text("config: {gpucluster:cloud: gke}")
     assert prices_and_budgets(tmp_path) == ({("dev", "t4"): 0.01}, {"dev": None})
+
+
+def test_a_gate_is_judged_once_whatever_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging takes seconds, which each change without a new rule would wait for twice."""
+    judged: list[str] = []
+    monkeypatch.setattr(gate_diff, "_VERDICTS", {})
+    monkeypatch.setattr(gate_diff, "_output", lambda script, _: judged.append(script) or {})
+    files = ("facts/taints.py", "policies/rules/taints.py", "tests/policies/corpus/case.py")
+    for tree, most in (("before", 64), ("after", 65)):
+        for name in (*files, "policies/config/dev.json", "Pulumi.yaml"):
+            file = tmp_path / tree / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps({"gpu-ceiling": {"maxGpus": most}}) if name.startswith("policies/c") else "{}")
+    for name in ("before", "after"):
+        state_of(tmp_path / name)
+    assert len(judged) == 2, "the rules and the programs"
+    for file in (*(tmp_path / "after" / name for name in files), tmp_path / "after" / "facts" / "more.py"):
+        file.write_text("{1}")
+        judged.clear()
+        state_of(tmp_path / "after")
+        assert len(judged) == 2, file
 
 
 @pytest.mark.slow
