@@ -33,7 +33,8 @@ IGNORED: Final = frozenset(
 CREDENTIALS: Final = (
     # Shells, code hosts, package indexes, keys
     *("*.env", ".env.*", "env.local", "env.production", ".*_history"),
-    *(".env", ".envrc", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".yarnrc.yml"),
+    *(".env", ".envrc", "*.git/config", ".git-credentials", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc"),
+    ".yarnrc.yml",
     *(
         ".cargo/credentials*",
         ".composer/auth.json",
@@ -115,16 +116,16 @@ def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
     """
     if folder in (Path.home(), Path(folder.anchor)):
         raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
-    names = sorted(name for name in _names(folder) if IGNORED.isdisjoint(Path(name).parts))
+    names = sorted({*_files(folder)})
     left_out = {name: held for name in names if (held := _credentials(name) or _key_file(folder, name))}
-    files = [name for name in names if name not in left_out and os.path.lexists(folder / name)]
+    files = [name for name in names if name not in left_out]
     sizes = {name: (folder / name).lstat().st_size for name in files}
     if sum(sizes.values()) > MOST_READ:
         raise _too_large(sum(sizes.values()), MOST_READ, sizes, "")
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
         for name in files:
-            archive.add(folder / name, name, filter=_anonymous)
+            archive.add(folder / name, name, recursive=False, filter=_anonymous)
     content = buffer.getvalue() if files else b""
     archive = FolderArchive(content, tuple(files), tuple(dict.fromkeys(left_out.values())), sizes)
     archive.check(most)
@@ -152,36 +153,63 @@ def _key_file(folder: Path, name: str) -> str:
     return name if held else ""
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """Relative paths of the files; with git, without those that .gitignore lists."""
+def _files(folder: Path, nested: bool = False) -> Iterator[str]:
+    """Relative paths of the files and links that are there; with git, without those that .gitignore lists. A
+    repository in the folder (``nested``), as a submodule, has its own .gitignore."""
+    for name in _names(folder, nested):
+        path = Path(name)
+        # Whoever wrote the folder wrote its index, too, which may name files elsewhere.
+        linked = any((folder / each).is_symlink() for each in path.parents[:-1])
+        if linked or path.is_absolute() or not {"..", *IGNORED}.isdisjoint(path.parts):
+            continue
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            yield from (str(path / each) for each in _files(folder / name, nested=True))
+        elif os.path.lexists(folder / name):
+            yield name
+
+
+def _names(folder: Path, nested: bool) -> list[str]:
+    """The files as git lists them, with repositories in the folder as one name each; without git, all."""
     git = shutil.which("git")
-    if git is not None and (listed := _git(git, "-C", str(folder), "ls-files")) is not None:
-        yield from listed
-    elif (folder / ".gitignore").is_file():
-        yield from _ignoring(git, folder)
-    else:
-        for at, folders, files in os.walk(folder):
-            folders[:] = [name for name in folders if name not in IGNORED]
-            yield from (str((Path(at) / name).relative_to(folder)) for name in files)
-
-
-def _ignoring(git: str | None, folder: Path) -> list[str]:
-    """The same of a folder that is no repository, by a repository elsewhere."""
     if git is None:
-        raise FolderError("git is needed to read .gitignore, and is not installed; install it, or use --image")
-    with tempfile.TemporaryDirectory(prefix="gpu-sync-") as scratch:
-        subprocess.run([git, "init", "--quiet", "--bare", scratch], check=True, capture_output=True)
-        listed = _git(git, f"--git-dir={scratch}", f"--work-tree={folder}", "-C", str(folder), "ls-files")
+        walked = [Path(at, name) for at, _, names in _walk(folder) for name in names]
+        if any(path.name == ".gitignore" for path in walked):
+            raise FolderError("git is needed to read .gitignore, and is not installed; install it, or use --image")
+        return [str(path.relative_to(folder)) for path in walked]
+    listed = _git(git, folder, "-C", str(folder), nested=nested)
     if listed is None:
-        raise FolderError(f"git cannot list the files of {folder}; use --image")
-    return listed
+        with tempfile.TemporaryDirectory(prefix="gpu-sync-") as scratch:
+            subprocess.run([git, "init", "--quiet", "--bare", scratch], check=True, capture_output=True)
+            listed = _git(git, folder, f"--git-dir={scratch}", f"--work-tree={folder}", "-C", str(folder))
+    return listed or []
 
 
-def _git(git: str, *arguments: str) -> list[str] | None:
-    """The tracked files and the new ones that are not ignored; ``None`` outside of a repository."""
-    options = ("-z", "--cached", "--others", "--exclude-standard")
-    done = subprocess.run([git, *arguments, *options], capture_output=True, check=False)
-    return [name for name in os.fsdecode(done.stdout).split("\0") if name] if done.returncode == 0 else None
+def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    for at, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in IGNORED]
+        yield at, folders, files
+
+
+def _git(git: str, folder: Path, *arguments: str, nested: bool = False) -> list[str] | None:
+    """The tracked files and the new ones that are not ignored; ``None`` outside of a repository. ``nested``: the
+    folder itself has to be one.
+
+    Nothing that stands in the folder is run: no ``core.fsmonitor``, no configuration of a bare repository in another,
+    no transport of objects that are missing (``core.sshCommand``): https://git-scm.com/docs/git-config,
+    https://git-scm.com/docs/git#Documentation/git.txt-GITALLOWPROTOCOL
+    """
+    never = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+    environment = {**os.environ, "LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+    if nested:
+        environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)
+    options = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    done = subprocess.run([git, *never, *arguments, *options], capture_output=True, check=False, env=environment)
+    if done.returncode == 0:
+        return [name for name in os.fsdecode(done.stdout).split("\0") if name]
+    error = os.fsdecode(done.stderr).strip()
+    if "not a git repository" in error:
+        return None
+    raise FolderError(f"git cannot list the files of {folder}: {error}; mend that, or use --image")
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +178,108 @@ def test_a_large_folder_is_refused_with_its_largest_files(project: Path, monkeyp
     monkeypatch.setenv("HOME", str(project))
     with pytest.raises(FolderError, match="folder of your program"):
         pack(project)
+
+
+NESTED = (".gitignore", "lib.py", "secret.log", ".ssh/id_rsa", ".env")
+
+
+@pytest.mark.parametrize("repository", [False, True])
+@pytest.mark.parametrize("how", ["repository", "submodule", "without its .git", "without a .gitignore above"])
+def test_a_repository_in_the_folder_is_read_as_its_own(project: Path, repository: bool, how: str) -> None:
+    sub = project / "libs" / "sub"
+    for name in NESTED:
+        (sub / name).parent.mkdir(parents=True, exist_ok=True)
+        (sub / name).write_text("*.log\n.env")
+    git(sub, "init")
+    git(sub, "remote", "add", "origin", "https://user:TOKEN@git.example/sub")
+    if how != "without a .gitignore above":
+        (project / ".gitignore").write_text("data")
+    if repository:
+        git(project, "init")
+        if how in ("submodule", "without its .git"):
+            commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "one")
+            git(sub, "add", "lib.py")
+            git(sub, *commit)
+            git(project, "add", "libs/sub")
+    if how == "without its .git":
+        shutil.rmtree(sub / ".git")
+    archive = pack(project)
+    assert {name for name in archive.files if name.startswith("libs/")} == {"libs/sub/.gitignore", "libs/sub/lib.py"}
+    assert {*contents(archive)} == {*archive.files}
+    assert archive.left_out == ("libs/sub/.ssh",), "what .gitignore lists needs no word"
+
+
+def test_a_submodule_that_is_not_there_is_nothing(project: Path) -> None:
+    for name in ("sub", "."):
+        git(project, "init", name)
+    git(project / "sub", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--allow-empty", "-m", "one")
+    git(project, "add", "sub")
+    shutil.rmtree(project / "sub")
+    assert "sub" not in pack(project).files
+    (project / "sub").mkdir()
+    assert not [name for name in pack(project).files if name.startswith("sub")]
+
+
+def test_nothing_that_stands_in_the_folder_is_run(project: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    command = f"touch {ran}; false #"
+    git(project, "init")
+    git(project, "config", "core.fsmonitor", command)
+    assert "train.py" in pack(project).files
+    for name in ("HEAD", "config", "objects/.keep", "refs/.keep", "train.py"):
+        (project / "job" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / "job" / name).touch()
+    (project / "job" / "HEAD").write_text("ref: refs/heads/main")
+    (project / "job" / "config").write_text(f'[core]\nbare = false\nworktree = .\nfsmonitor = "{command}"\n')
+    with pytest.raises(FolderError, match="cannot use bare repository"):
+        pack(project / "job")
+    assert not ran.exists()
+
+
+def test_nothing_is_fetched_to_list_a_folder(project: Path, tmp_path: Path) -> None:
+    """A .gitignore of the index that is not there is read from the objects, and these from where they are promised."""
+    ran = tmp_path / "ran"
+    git(project, "init")
+    (project / "model" / ".gitignore").write_text("*.tmp")
+    git(project, "add", ".")
+    git(project, "update-index", "--skip-worktree", "model/.gitignore")
+    (project / "model" / ".gitignore").unlink()
+    shutil.rmtree(project / ".git" / "objects")
+    (project / ".git" / "objects").mkdir()
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": "git.example:one",
+        "core.sshCommand": f"touch {ran}; false",
+    }.items():
+        git(project, "config", key, value)
+    with suppress(FolderError):
+        pack(project)
+    assert not ran.exists()
+
+
+def test_what_is_elsewhere_stays_there(project: Path, tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "config.json").write_text("{}")
+    git(project, "init")
+    (project / "a").mkdir()
+    (project / "a" / "config.json").write_text("{}")
+    git(project, "add", ".")
+    shutil.rmtree(project / "a")
+    (project / "a").symlink_to(private)
+    index = project / ".git" / "index"
+    assert {name for name in pack(project).files if name.startswith("a")} == {"a"}, "the link itself"
+    (project / "a").unlink()
+    (project / "xx").mkdir()
+    (project / "xx" / "private.json").write_text("{}")
+    git(project, "add", "xx")
+    (tmp_path / "private.json").write_text("{}")
+    content = index.read_bytes()[:-20].replace(b"xx/private.json", b"../private.json")
+    index.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
+    with suppress(FolderError):
+        assert not [name for name in pack(project).files if "private.json" in name and ".." in name]
 
 
 def spec(**changes: Any) -> TrainingJobSpec:
