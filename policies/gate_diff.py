@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,8 +85,9 @@ def wider(limit: str, before: Any, after: Any) -> bool:
     return before != after and (direction is None or _ALLOWS_MORE[direction](before, after))
 
 
-_Effective = tuple[str, dict[str, Any], dict[tuple[str, str | None], Exemption]]
-"""A rule's level, its limits, and its exemptions by resource and tag."""
+_Effective = tuple[str, date | None, dict[str, Any], dict[tuple[str, str | None], Exemption]]
+"""A rule's level, the last day of a level below its own (``None``: it has no end), its limits, and its exemptions by
+resource and tag."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,15 @@ class GateState:
         level, properties = entries.get(rule, ("", {}))
         level_of_all, _ = entries.get(levels.ALL, ("", {}))
         own = self.rules[rule]
+        until = levels.level_of(entries, rule)[1].get("expires")
         listed = sorted(exemptions.parse(properties.get(exemptions.KEY)), key=lambda exemption: exemption.expires)
         exempt = {(exemption.resource, exemption.tag): exemption for exemption in listed}
-        return level or level_of_all or own["level"], {**own["limits"], **limits_in(properties)}, exempt
+        return (
+            level or level_of_all or own["level"],
+            None if until is None else date.fromisoformat(until),
+            {**own["limits"], **limits_in(properties)},
+            exempt,
+        )
 
 
 def loosenings(before: GateState, after: GateState) -> list[str]:
@@ -129,7 +137,8 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
         place = "stacks without their own configuration" if stack == _DEFAULT else f"stack {stack}"
         for rule in before.rules:
             if rule in after.rules:
-                changes = _of_rule(before.effective(rule, stack), after.effective(rule, stack))
+                own = before.rules[rule]["level"]
+                changes = _of_rule(own, before.effective(rule, stack), after.effective(rule, stack))
                 lines += [f"{rule}, {place}: {change}" for change in changes]
         described = after.config(stack).get(pools.KEY) or {}
         lines += [
@@ -177,11 +186,15 @@ def _of_prices(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
             yield f"{name}{f' in {region}' if region else ''} {shown}"
 
 
-def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:
-    old_level, old_limits, old_exempt = before
-    level, limits, exempt = after
-    if levels.RANKS[level] < levels.RANKS[old_level]:
+def _of_rule(own: str, before: _Effective, after: _Effective) -> Iterator[str]:
+    """``own``: the rule's own level."""
+    old_level, old_until, old_limits, old_exempt = before
+    level, until, limits, exempt = after
+    rank, old_rank = levels.RANKS[level], levels.RANKS[old_level]
+    if rank < old_rank:
         yield f"level {old_level} → {level}"
+    if max(rank, old_rank) < levels.RANKS[own] and old_until is not None and (until is None or until > old_until):
+        yield f"level {level} extended from {old_until} until {until or 'for ever'}"
     for limit, value in old_limits.items():
         if limit not in limits:
             yield f"the limit {limit} ({_shown(value)}) is removed"

@@ -49,16 +49,19 @@ class LoweredLevel:
 
 def lowered_levels(configured: Configured) -> Iterator[LoweredLevel]:
     """The rules that a configuration puts below their own level."""
-    level_of_all, properties_of_all = configured.get(ALL, ("", {}))
     for rule in BY_ID.values():
-        own_level, own_properties = configured.get(rule.id, ("", {}))
-        # The engine sends the level of `all` as the level of each rule, so the reason may be at either key.
-        by_all = level_of_all and own_level in ("", level_of_all) and not any(key in own_properties for key in KEYS)
-        level, properties, key = (
-            (level_of_all, properties_of_all, ALL) if by_all else (own_level, own_properties, rule.id)
-        )
+        level, properties, key = level_of(configured, rule.id)
         if level and RANKS.get(level, 2) < RANKS[rule.level]:
             yield LoweredLevel(rule, level, properties, key)
+
+
+def level_of(configured: Configured, rule: str) -> tuple[str, Mapping[str, Any], str]:
+    """A rule's configured level (``""`` without one), and the properties and the key that say so."""
+    level_of_all, properties_of_all = configured.get(ALL, ("", {}))
+    own_level, own_properties = configured.get(rule, ("", {}))
+    # The engine sends the level of `all` as the level of each rule, so the reason may be at either key.
+    by_all = level_of_all and own_level in ("", level_of_all) and not any(key in own_properties for key in KEYS)
+    return (level_of_all, properties_of_all, ALL) if by_all else (own_level, own_properties, rule)
 
 
 def problems(configured: Configured, today: date) -> list[str]:
