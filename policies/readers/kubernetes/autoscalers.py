@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from facts.concepts.autoscaler import Autoscaler, AutoscalerCall, flags_of, tags
 from facts.concepts.declared import IdleTime, Minimum
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, flag, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
-from policies.readers.idle import idle_of_flags, idle_of_profile
+from policies.readers.idle import idle_of_flags
 from policies.readers.tables import rows
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"(?:^|/)cluster-autoscaler(?:-[a-z0-9]+)?(?:[:@]|$)")
@@ -81,12 +80,10 @@ def idle_of(pod: Any) -> IdleTime | None:
     return None
 
 
-def _at_last(flags: Mapping[str, list[str]]) -> dict[str, str]:
+def _at_last(flags: Mapping[str, list[Any]]) -> dict[str, Any]:
     """What holds of flags that are given several times: the last, of totals of GPUs all."""
-    return {
-        name: " ".join(values) if name == "gpu-total" else values[-1] if values else "true"
-        for name, values in flags.items()
-    }
+    totals = {name: UNKNOWN if UNKNOWN in values else " ".join(values) for name, values in flags.items()}
+    return {name: totals[name] if name == "gpu-total" else values[-1] for name, values in flags.items()}
 
 
 def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
@@ -95,8 +92,11 @@ def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
         yield from _minimums_of_flags(flags, what, resource)
 
 
-def _minimums_of_flags(flags: Mapping[str, list[str]], what: str, resource: str) -> Iterator[Minimum]:
+def _minimums_of_flags(flags: Mapping[str, list[Any]], what: str, resource: str) -> Iterator[Minimum]:
     for spec in flags.get("nodes", []):
+        if spec is UNKNOWN:
+            yield Minimum(what, UNKNOWN, UNKNOWN, where="--nodes", resource=resource)
+            continue
         least, _, rest = spec.partition(":")
         yield Minimum(what, amount(least), rest.partition(":")[2], where=f"--nodes={spec}", resource=resource)
 
@@ -140,25 +140,26 @@ def idle_of_chart(values: Any) -> IdleTime | None:
     places = [key for key in ("extraArgs", "customArgs") if at(values, key) is UNKNOWN]
     if places:
         return IdleTime(UNKNOWN, f"values.{places[0]}")
-    custom = idle_of_flags(_at_last(_custom(values)), "values.customArgs: --")
-    own = idle_of_profile(at(values, "extraArgs"), "values.extraArgs")
-    return max((each for each in (own, custom) if each is not None), key=_how_long, default=None)
+    times = idle_of_flags(_at_last(_flags_of_chart(values)), "")
+    if times is None:
+        return None
+    place = "customArgs: --" if times.where in flags_of(items(at(values, "customArgs"))) else "extraArgs."
+    return IdleTime(times.minutes, f"values.{place}{times.where}")
 
 
-def _how_long(idle: IdleTime) -> float:
-    return math.inf if idle.minutes is UNKNOWN else idle.minutes
+def _flags_of_chart(values: Any) -> dict[str, list[Any]]:
+    """Flag → its values in the program's order: ``extraArgs`` by key, of which what follows an underscore only tells
+    several of one flag apart, and then the words of ``customArgs``.
 
-
-def _custom(values: Any) -> dict[str, list[str]]:
-    """The flags that the chart takes as a list of words, after all others."""
-    return flags_of(items(at(values, "customArgs")))
-
-
-def _flags_of_chart(values: Any) -> dict[str, list[str]]:
-    extra = at(values, "extraArgs")
-    named = {str(key): [str(part)] for key, part in extra.items()} if isinstance(extra, Mapping) else {}
-    custom = _custom(values)
-    return {name: [*named.get(name, []), *custom.get(name, [])] for name in {**named, **custom}}
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/charts/cluster-autoscaler/templates/deployment.yaml
+    """
+    extra, flags = at(values, "extraArgs"), dict[str, list[Any]]()
+    for key, value in sorted(extra.items()) if isinstance(extra, Mapping) else ():
+        given = "true" if value is None else value if value is UNKNOWN else str(value)
+        flags.setdefault(str(key).partition("_")[0], []).append(given)
+    for name, given_values in flags_of(items(at(values, "customArgs"))).items():
+        flags.setdefault(name, []).extend(given_values)
+    return flags
 
 
 def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:

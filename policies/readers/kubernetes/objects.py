@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from facts.concepts.declared import IdleTime, NotEvaluated, PodScaler, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES
@@ -53,6 +53,8 @@ from policies.readers.spelling import Spelling, filled_in, manifests
 from policies.readers.tables import rows
 from policies.readers.unknown_reasons import until_update
 
+T = TypeVar("T")
+
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity", "priorityClassName")
 # https://github.com/knative/serving/blob/main/pkg/apis/autoscaling/register.go: in today's words and the first ones'
@@ -69,14 +71,13 @@ _SCALED_BY_DEFAULT: Final = {"HorizontalRunnerAutoscaler": "RunnerDeployment"}
 # https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller,
 # https://github.com/kserve/kserve/blob/master/pkg/constants/constants.go (StopAnnotationKey)
 _STOPPED: Final[Mapping[str, tuple[str, str | None]]] = {
-    "InferenceService": ("serving.kserve.io/stop", "true"),
-    "LLMInferenceService": ("serving.kserve.io/stop", "true"),
-    "Notebook": ("kubeflow-resource-stopped", None),
+    "serving.kserve.io/*": ("serving.kserve.io/stop", "true"),
+    "kubeflow.org/Notebook": ("kubeflow-resource-stopped", None),
 }
 # Kinds whose ``suspend`` is their operator's: jobs, workflows, Ray's.
 _SUSPENDED: Final = re.compile(r"^Ray|(?:Job|JobSet|Workflow|SparkApplication)$")
 # Kinds of Knative's, and those whose pods it runs.
-_OF_KNATIVE: Final = ("Configuration", "InferenceGraph", "InferenceService", "Service")
+_OF_KNATIVE: Final = ("serving.knative.dev/*", "serving.kserve.io/Inference*")
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
@@ -96,7 +97,7 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
             body = _of_argo(body)
         yield from _placed_anywhere(body, declared)
         stopped = _is_stopped(declared) or (_SUSPENDED.search(kind) is not None and is_suspended(declared))
-        pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
+        pods_of = _of_its_kind(_PODS_OF, declared) or (lambda body: body)
         least = _least_by_annotation(declared)
         for workload in embedded_workloads(pods_of(body), kind, declared):
             always = 0 if stopped else workload.always if workload.always is UNKNOWN else max(least, workload.always)
@@ -106,8 +107,14 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         yield from _scaler(declared)
 
 
+def _of_its_kind(known_kinds: Mapping[str, T], declared: Declared) -> T | None:
+    """What is known of the object's kind, by patterns of ``group/kind``: another group's of that name is another."""
+    own = f"{declared.group}/{declared.kind}"
+    return next((known_kinds[pattern] for pattern in known_kinds if matches(own, pattern)), None)
+
+
 def _is_stopped(declared: Declared) -> bool:
-    key, value = _STOPPED.get(declared.kind, ("", None))
+    key, value = _of_its_kind(_STOPPED, declared) or ("", None)
     stop = at(declared.properties, "metadata", "annotations", key)
     return stop is not None and value in (None, str(stop).lower())
 
@@ -165,13 +172,13 @@ def _workloads_of(declared: Declared, everything: Program) -> Iterable[Declared]
 
 
 # Kinds whose operator adds the containers, and whether their pods may ask for GPUs.
-_PLACING: Final = rows("readers/kubernetes", "placing")
+_PLACING: Final = {row["kind"]: row for row in rows("readers/kubernetes", "placing")}
 
 
 def _placing(declared: Declared, column: str) -> str | None:
     """What the table says of the object's kind."""
-    own = f"{declared.group}/{declared.kind}"
-    return next((row[column] for row in _PLACING if matches(own, row["kind"])), None)
+    row = _of_its_kind(_PLACING, declared)
+    return None if row is None else row[column]
 
 
 def _without_pods(value: Any) -> Any:
@@ -463,6 +470,7 @@ def _made_as(component: Declared, token: str, manifest: Any) -> dict[str, Any]:
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     own = kind if kind == _RELEASE else known(declared.group, kind)
+    of_knative = any(matches(f"{declared.group}/{declared.kind}", pattern) for pattern in _OF_KNATIVE)
     for pod_at in _pods(body, (), _Around(), own):
         whole, around = pod_at.whole, pod_at.around
         pod = pod_at.pod if whole else {"containers": [pod_at.pod]}
@@ -471,6 +479,8 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
         missing = None if whole else UNKNOWN  # the operator may add its own
         waits = whole and never_ends(pod_at.pod)
+        if around.number.number is None and around.min_scale is not None and of_knative:
+            around = replace(around, number=replace(around.number, number=amount(around.min_scale)))
         always, reason = _always(kind, around, never_ends=waits, known_kind=own in DEFAULTS)
         yield Workload(
             name="/".join((declared.object_name, *pod_at.path)),
@@ -662,13 +672,14 @@ def _of_nim(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**body, "spec": {**spec, "replicas": _at_least_one(at(spec, "scale", "hpa", "minReplicas"))}}
 
 
-_PODS_OF: Final = {
-    "InferenceService": _of_kserve,
-    "NIMService": _of_nim,
-    "Ray": _ray_groups,
-    "LeaderWorkerSet": _leader_and_workers,
-    "Spark": _spark_pods,
-    "VirtualMachine": _virtual_machine,
+_PODS_OF: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]] = {
+    "serving.kserve.io/InferenceService": _of_kserve,
+    "apps.nvidia.com/NIMService": _of_nim,
+    "ray.io/*": _ray_groups,
+    "orchestration.aibrix.ai/Ray*": _ray_groups,  # https://aibrix.readthedocs.io/latest/features/multi-node-inference.html
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": _leader_and_workers,
+    "sparkoperator.k8s.io/*": _spark_pods,
+    "*kubevirt.io/VirtualMachine*": _virtual_machine,
 }
 
 
@@ -678,10 +689,7 @@ def _always(
     """Number of pods that run without work, and why it may be another: see pod_numbers.py."""
     if not known_kind and _ENDING.search(kind) and not never_ends:
         return 0, None
-    number = around.number
-    if number.number is None and kind in _OF_KNATIVE and around.min_scale is not None:
-        number = replace(number, number=amount(around.min_scale))
-    always, reason = number.always(DEFAULTS.get(kind, 0) if known_kind else int(never_ends))
+    always, reason = around.number.always(DEFAULTS.get(kind, 0) if known_kind else int(never_ends))
     return times(always, around.each), reason
 
 
