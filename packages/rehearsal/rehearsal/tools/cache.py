@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import grp
 import os
+import pwd
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -25,19 +28,47 @@ _FOLDER: Final = re.compile(r".+-[0-9a-f]{16}")
 
 
 def root(environ: Mapping[str, str] = os.environ) -> Path:
-    """``$GPUCLUSTER_CACHE``, else ``$XDG_CACHE_HOME/gpucluster``, else ``~/.cache/gpucluster``."""
+    """``$GPUCLUSTER_CACHE``, else ``$XDG_CACHE_HOME/gpucluster``, else ``~/.cache/gpucluster``.
+
+    Raises ToolsError: another user may write there, and the programs in it are run.
+    """
     if own := environ.get("GPUCLUSTER_CACHE"):
-        return Path(own).expanduser().resolve()
+        return _trusted(Path(own).expanduser().resolve())
     caches = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    return (Path(caches) / "gpucluster").resolve()
+    return _trusted((Path(caches) / "gpucluster").resolve())
+
+
+def _trusted(folder: Path) -> Path:
+    try:
+        found = folder.stat()
+    except OSError:
+        return folder  # it is not there yet, or cannot be used, which the first who writes there says
+    if found.st_uid not in (os.geteuid(), 0):
+        whose = f"belongs to user {found.st_uid}"
+    elif found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found)):
+        whose = "may be written by other users"
+    else:
+        return folder
+    raise ToolsError(
+        f"{folder} {whose}, who could put programs there that you would run. Set GPUCLUSTER_CACHE to a folder that "
+        "does not exist yet, or empty this one and run chmod go-w on it."
+    )
+
+
+def _own_group(folder: os.stat_result) -> bool:
+    """Whether the folder's group has nobody else: root's, or the one that Debian makes for each user."""
+    try:
+        return folder.st_gid == 0 or grp.getgrgid(folder.st_gid).gr_name == pwd.getpwuid(folder.st_uid).pw_name
+    except KeyError:
+        return False
 
 
 @contextlib.contextmanager
 def exclusive(path: Path, wait: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock file ``path``; ``wait`` gets the holder's name if it is held. Freed when the process dies."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a+")
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        handle = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644), "a+")
     except OSError as error:
         raise ToolsError(f"{path.parent}: {error.strerror}. Set GPUCLUSTER_CACHE to a writable folder.") from error
     with handle:

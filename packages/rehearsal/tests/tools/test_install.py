@@ -6,6 +6,7 @@ import dataclasses
 import io
 import os
 import shutil
+import stat
 import tarfile
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from packages.rehearsal.tests.tables import cases
 from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
+from rehearsal.tools.cache import exclusive, root
 from rehearsal.tools.install import archives_of, install
 from rehearsal.tools.modules import (
     KARPENTER,
@@ -257,6 +259,48 @@ def test_an_unwritable_cache_is_explained(tmp_path: Path, go: FakeGo, modules: t
     environ = {"PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "file" / "cache")}
     with pytest.raises(ToolsError, match="Set GPUCLUSTER_CACHE to a writable folder"):
         install(Progress(io.StringIO()), environ, modules)
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "refused"),
+    [(0, 0o755, False), (0, 0o775, False), (0, 0o777, True), (4711, 0o755, True), (4711, 0o777, True)],
+)
+def test_a_cache_in_which_another_user_may_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, mode: int, *, refused: bool
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    found = os.stat_result((stat.S_IFDIR | mode, 1, 1, 2, owner, owner, 0, 0, 0, 0))
+    monkeypatch.setattr(Path, "stat", lambda self, **_: found)
+    if refused:
+        with pytest.raises(ToolsError, match=r"you would run\. Set GPUCLUSTER_CACHE to a folder"):
+            root({"GPUCLUSTER_CACHE": str(cache)})
+    else:
+        assert root({"GPUCLUSTER_CACHE": str(cache)}) == cache
+
+
+def test_a_cache_of_a_group_with_others_is_refused_and_one_that_is_missing_is_made_for_its_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    before = os.umask(0)
+    try:
+        with exclusive(root({"GPUCLUSTER_CACHE": str(cache)}) / "lock", print):
+            assert stat.S_IMODE(cache.stat().st_mode) == 0o755
+    finally:
+        os.umask(before)
+    cache.chmod(0o775)
+    monkeypatch.setattr("rehearsal.tools.cache._own_group", lambda _: False)
+    with pytest.raises(ToolsError, match="may be written by other users"):
+        root({"GPUCLUSTER_CACHE": str(cache)})
+
+
+def test_a_lock_that_is_a_link_leaves_the_file_behind_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "lock").symlink_to(tmp_path / "notes")
+    with pytest.raises(ToolsError, match="symbolic link"), exclusive(tmp_path / "lock", print):
+        pass
+    assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_an_old_go_and_no_package_index_ask_for_go(
