@@ -13,9 +13,9 @@ from unittest import mock
 
 import pulumi
 import pytest
-from google.protobuf import empty_pb2
+from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime import mocks, resource, rpc, settings
-from pulumi.runtime.proto import source_pb2
+from pulumi.runtime.proto import resource_pb2, source_pb2
 from pulumi.runtime.stack import run_in_stack
 
 from tests import aks_answers, eks_answers, gke_answers
@@ -196,38 +196,39 @@ def state_answer(token: str, states: Mapping[str, Properties]) -> Properties:
     return {"outputs": {urn: {"type": types[urn], "outputs": state} for urn, state in states.items()}}
 
 
-class _Asked(mocks.Mocks):
-    """What ``cloud`` is asked. ``inputs``: the last resource's, decoded, which takes the SDK a tenth of a run."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self.inputs: Properties = {}
-
-    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, Properties]:
-        self.inputs = args.inputs
-        return self._cloud.new_resource(args)
-
-    def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
-        return self._cloud.call(args)
-
-
 class RecordingMonitor(mocks.MockMonitor):
     """A mock engine that keeps what it is asked."""
 
     def __init__(self, recording: Recording, new: Collection[str], deployed: Recording | None = None) -> None:
-        self._asked = _Asked(Cloud(recording, deployed))
-        super().__init__(self._asked)
+        self._cloud = Cloud(recording, deployed)
+        super().__init__(self._cloud)
         self._recording = recording
         self._new = new
 
     def RegisterResource(self, request: Any) -> Any:
-        response = super().RegisterResource(request)
-        if request.type in self._new:
-            response.id = ""
-        if request.type != "pulumi:pulumi:Stack":
-            self._recording.resources.append(registration_of(response.urn, request, self._asked.inputs))
-            self._recording.answers[response.urn] = response.object
-        return response
+        """As the SDK's, but inputs are decoded once, and of the outputs only those are encoded that are no inputs."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type == "pulumi:pulumi:Stack":
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        assert not request.transforms, "no program has transforms"
+        inputs = rpc.deserialize_properties(request.object)
+        asked = mocks.MockResourceArgs(
+            typ=request.type,
+            name=request.name,
+            inputs=inputs,
+            provider=request.provider,
+            resource_id=request.importId,
+            custom=request.custom,
+        )
+        id, outputs = self._cloud.new_resource(asked)
+        answer = struct_pb2.Struct()
+        answer.CopyFrom(request.object)
+        others = {key: value for key, value in outputs.items() if value is not inputs.get(key)}
+        for key, value in at_once(rpc.serialize_properties(others, {})).fields.items():
+            answer.fields[key].CopyFrom(value)
+        self._recording.resources.append(registration_of(urn, request, inputs))
+        self._recording.answers[urn] = answer
+        return resource_pb2.RegisterResourceResponse(urn=urn, id="" if request.type in self._new else id, object=answer)
 
     def RegisterResourceOutputs(self, request: Any) -> Any:
         assert request.urn not in self._recording.outputs, f"{request.urn} registers its outputs twice"
@@ -279,8 +280,10 @@ def run_on(
 ) -> None:
     """Run ``program`` as a stack of ``monitor``'s. Raises what it raises."""
     # Which line declared a resource takes the SDK more than half of a run to find out, what it writes for its own
-    # developers a sixth of the rest, and URNs for programs without an engine a tenth; no test asks.
+    # developers a sixth of the rest, and URNs for programs without an engine a tenth; no test asks. Whether values have
+    # unknown ones in them, and which outputs are awaited in the end, it finds out in a roundabout way.
     with (
+        mock.patch.object(rpc, "contains_unknowns", _contains_unknowns),
         ThreadPoolExecutor(1) as apart,
         mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace),
         mock.patch.object(resource, "create_urn", _urn),
@@ -291,6 +294,32 @@ def run_on(
 
 
 def _nothing(*_: Any, **__: Any) -> None: ...
+
+
+def _contains_unknowns(value: Any) -> bool:
+    """As the SDK's, which asks each text whether it is one."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return False
+    if isinstance(value, dict):
+        return any(map(_contains_unknowns, value.values()))
+    if isinstance(value, list):
+        return any(map(_contains_unknowns, value))
+    return isinstance(value, pulumi.output.Unknown)
+
+
+def _tracking(waiting: set[Any]) -> Callable[[Any], None]:
+    """As the SDK's, which locks what one thread uses and looks for it each time: ``waiting`` are outputs to await."""
+
+    def track(output: Any) -> None:
+        waiting.add(output._data)
+        output._data.add_done_callback(end)
+
+    def end(future: asyncio.Future[Any]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            waiting.discard(future)
+
+    return track
 
 
 _create_urn: Final = resource.create_urn
@@ -378,12 +407,15 @@ def _run(
 ) -> None:
     loop = _AtOnce()
     asyncio.set_event_loop(loop)
+    # Else the process has one set, and the next program waits for what a failed one left pending.
+    outputs: set[Any] = set()
     try:
         # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
-        settings.configure(_settings(monitor, project, stack, preview=preview))
+        settings.configure(_settings(monitor, project, stack, preview=preview, outputs=outputs))
         settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
         pulumi.runtime.set_all_config(dict(config), list(secrets))
-        loop.run_until_complete(run_in_stack(program))
+        with mock.patch.object(pulumi.Output, "_track", _tracking(outputs)):
+            loop.run_until_complete(run_in_stack(program))
     finally:
         pulumi.runtime.set_all_config({})
         # A failed program sends nothing more.
@@ -394,7 +426,9 @@ def _run(
         asyncio.set_event_loop(None)
 
 
-def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: bool) -> settings.Settings:
+def _settings(
+    monitor: mocks.MockMonitor, project: str, stack: str, *, preview: bool, outputs: set[Any]
+) -> settings.Settings:
     return mocks.MockSettings(
         monitor=monitor,
         monitor_features=set(monitor.GetDeploymentInfo(empty_pb2.Empty()).supportedFeatures),
@@ -404,8 +438,7 @@ def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: 
         dry_run=preview,
         organization="organization",
         callbacks=None,
-        # Else the process has one set, and the next program waits for what a failed one left pending.
-        outputs=set(),
+        outputs=outputs,
     )
 
 
