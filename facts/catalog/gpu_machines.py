@@ -12,10 +12,10 @@ differ in their network only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from facts import catalog
 from facts.catalog import tables
@@ -82,3 +82,17 @@ def resource_of_machines(cloud: str, types: Iterable[Any]) -> str:
 @cache
 def _resources(cloud: str) -> Mapping[str, str]:
     return {name.lower(): resource_of(machine.gpu) for name, machine in gpu_machines(cloud).items()}
+
+
+def most_within(gpus: int, machines: Sequence[tuple[int, float]]) -> float:
+    """The most that machines come to which share a limit of ``gpus``: each has GPUs, and a value (its price, or its
+    GPUs again). Of very many GPUs those of the best machine per GPU count, as if parts of it could be had."""
+    if gpus > _COUNTED_ONE_BY_ONE:
+        return gpus * max((value / count for count, value in machines if count <= gpus), default=0.0)
+    best = [0.0]
+    for room in range(1, gpus + 1):
+        best.append(max([best[-1], *(best[room - count] + value for count, value in machines if count <= room)]))
+    return best[-1]
+
+
+_COUNTED_ONE_BY_ONE: Final = 10_000

@@ -70,8 +70,9 @@ class NodeGroup(Item):
     """The pool with GPUs of whose machines these are the others; which of both start, pods decide."""
     sold_by: str | None = None
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
-    limited_by_gpus: bool = False
-    """Whether ``scaling.max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
+    limited_gpus: int | None = None
+    """The GPUs of all nodes together, where ``scaling.max_nodes`` is how many of the largest they suffice for: smaller
+    machines may use up the rest."""
     limited_vcpus: int | None = None
     """The vCPUs of all nodes together, where ``scaling.max_nodes`` is what they suffice for; without machine types it
     is these, and a price is that of one vCPU."""
@@ -131,6 +132,10 @@ class NodeGroup(Item):
     def title(self) -> str:
         """What messages call it."""
         return f"Node group '{self.name}'"
+
+    def gpus_of(self, nodes: int, per_node: int) -> int:
+        """The GPUs of so many nodes, or of more smaller ones where a limit allows these."""
+        return max(nodes * per_node, self.limited_gpus or 0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from typing import Any, Final
@@ -123,11 +123,15 @@ def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     after, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
     minutes = math.inf if after == "Never" else minutes_of(after)
     times = [] if minutes is None else [IdleTime(minutes, where)]
+    windows: list[tuple[str, Any]] = []
     for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
         if holds_empty_nodes(budget):
-            schedule = at(budget, "schedule")
-            window = math.inf if schedule is None else longest_window(schedule, at(budget, "duration"))
+            schedule, duration = at(budget, "schedule"), at(budget, "duration")
+            window = math.inf if schedule is None else longest_window((schedule, duration))
             times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+            windows += [] if schedule is None else [(schedule, duration)]
+    if len(windows) > 1:
+        times.append(IdleTime(longest_window(*windows), "spec.disruption.budgets"))
     known = [(idle.minutes, idle) for idle in times if idle.minutes is not UNKNOWN]
     if not known or (len(known) < len(times) and max(minutes for minutes, _ in known) != math.inf):
         return next((idle for idle in times if idle.minutes is UNKNOWN), None)
@@ -149,10 +153,10 @@ def idle_of_daemon_set(annotations: Any) -> IdleTime | None:
 def holds_empty_nodes(budget: Any) -> bool:
     """Whether a disruption budget, while it is in force, keeps nodes without pods."""
     reasons = items(at(budget, "reasons"))
-    return at(budget, "nodes") in (0, "0", "0%") and (not reasons or "Empty" in reasons)
+    nodes = str(at(budget, "nodes")).removesuffix("%")
+    return nodes != "" and not nodes.strip("0") and (not reasons or "Empty" in reasons)
 
 
-_DAY: Final = 24 * 60
 # https://github.com/robfig/cron/blob/v3/doc.go: the parser of Kubernetes and Karpenter
 _NAMED: Final[Mapping[str, str]] = {
     "@hourly": "0 * * * *",
@@ -175,30 +179,25 @@ def minutes_of(value: Any) -> Maybe[float | None]:
     return UNKNOWN if match is None else match / 60
 
 
-def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
-    """Minutes that a window with this cron ``schedule`` and ``duration`` is open; infinity if it never closes.
+def longest_window(*windows: tuple[Any, Any]) -> Maybe[float]:
+    """Minutes that one of ``windows`` at least is open without a break, each with a cron schedule and a duration;
+    infinity if they never close together. Windows that touch are one. Time zones are ignored."""
+    known: list[tuple[list[int], int]] = []
+    for schedule, duration in windows:
+        starts, lasts = _minutes_of_a_year(schedule) if isinstance(schedule, str) else None, minutes_of(duration)
+        if starts is not None and lasts is not UNKNOWN and lasts is not None:
+            known.append((starts, int(lasts)))
+    longest = _longest_run(known)
+    return longest if longest == math.inf or len(known) == len(windows) else UNKNOWN
 
-    Windows that touch are one. Days of the week and of the month are ignored, so a window that is open
-    all day counts as open forever only if the schedule is for every day.
-    """
-    lasts = minutes_of(duration)
-    if not isinstance(schedule, str) or lasts is UNKNOWN or lasts is None:
-        return UNKNOWN
-    fields = _NAMED.get(schedule.strip(), schedule).split()
-    if len(fields) != 5:
-        return UNKNOWN
-    minutes, hours = _values(fields[0], 60), _values(fields[1], 24)
-    if not minutes or not hours:
-        return UNKNOWN
-    starts = sorted(hour * 60 + minute for hour in hours for minute in minutes)
-    gaps = [after - before for before, after in zip(starts, [*starts[1:], starts[0] + _DAY], strict=True)]
-    if max(gaps) <= lasts and fields[2:] == ["*", "*", "*"]:
-        return math.inf
-    longest = run = lasts
-    for gap in (*gaps, *gaps):  # twice around the clock: a run may go over midnight
-        run = run + gap if gap <= lasts else lasts
-        longest = max(longest, min(run, _DAY + lasts))
-    return longest
+
+def _longest_run(windows: Iterable[tuple[Sequence[int], int]]) -> float:
+    longest, begun, open_until = 0, 0, -1
+    for start, end in sorted((start, start + lasts) for starts, lasts in windows for start in starts):
+        begun = begun if start <= open_until else start
+        open_until = max(open_until, end)
+        longest = max(longest, open_until - begun)
+    return math.inf if longest >= _HOURS * 60 else float(longest)
 
 
 def always_within(windows: Iterable[tuple[Any, Any, Maybe[int]]]) -> Maybe[int]:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines, resource_of_machines
+from facts.catalog.gpu_machines import gpu_machines, most_within, resource_of_machines
 from facts.catalog.model import Machine, Price
 from facts.concepts.declared import (
     Cluster,
@@ -497,12 +497,11 @@ def _dearest(group: NodeGroup, cloud: str, types: Sequence[str], prices: Sequenc
     if (group.limited_vcpus, group.limited_memory) != (None, None) and isinstance(nodes, int):
         counts = [_most_of_type(group, nodes, catalog.of(cloud).machines.sized(one)) for one in types]
         return max(usd * count for usd, count in zip(prices, counts, strict=True)) / nodes
-    if not group.limited_by_gpus or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
+    if group.limited_gpus is None or not isinstance(nodes, int) or not isinstance(gpus, int) or not gpus:
         return max(prices)
     listed = {name.lower(): machine.gpus for name, machine in gpu_machines(cloud).items()}
-    counts = [listed.get(one.lower(), gpus) for one in types]
-    totals = [usd * (nodes * gpus // max(count, 1)) for usd, count in zip(prices, counts, strict=True)]
-    return max(totals) / nodes
+    counts = [max(listed.get(one.lower(), gpus), 1) for one in types]
+    return most_within(group.limited_gpus, list(zip(counts, prices, strict=True))) / nodes
 
 
 def _most_of_type(group: NodeGroup, nodes: int, machine: Machine | None) -> int:

@@ -661,4 +661,4 @@ def _most_gpus(group: NodeGroup) -> Maybe[int]:
     nodes = most_nodes(group)
     if group.gpus.per_node is UNKNOWN or nodes is UNKNOWN:
         return UNKNOWN
-    return nodes * group.gpus.per_node
+    return group.gpus_of(nodes, group.gpus.per_node)

@@ -144,10 +144,13 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
         return []
     if group.gpus.per_node is UNKNOWN:
         return [_unknown(ceiling, group, "gpus_per_node", "its GPUs per node", remedy)]
-    gpus = group.scaling.max_nodes * group.gpus.per_node
+    gpus = group.gpus_of(group.scaling.max_nodes, group.gpus.per_node)
     if gpus <= max_gpus:
         return []
-    message = f"may grow to {gpus} GPUs ({group.scaling.max_nodes} x {group.gpus.per_node})."
+    counted = f"{group.scaling.max_nodes} x {group.gpus.per_node}"
+    if gpus > group.scaling.max_nodes * group.gpus.per_node:
+        counted += ", and the rest of its limit on smaller machines"
+    message = f"may grow to {gpus} GPUs ({counted})."
     if (unlisted := group.unknown_reasons.get("gpus_per_node")) is not None:
         message = f"{message} A node counts {group.gpus.per_node}, because {unlisted.why}."
         remedy = f"{remedy} {unlisted.remedy}"

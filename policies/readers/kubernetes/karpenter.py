@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from facts import catalog
-from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, resource_of_machines
+from facts.catalog.gpu_machines import gpu_machines, lists, most_gpus, most_within, resource_of_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.catalog.model import Machine
 from facts.concepts.declared import NodeGroup, NotEvaluated, UnknownReason, capacity_type
@@ -82,7 +82,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     types, beside = _machine_types(template, requirements), _beside(template, requirements, resource)
     types = tuple(each for each in types if all(each not in others for _, others, _ in beside))
     allowed = _gpu_limit(limits, resource, _known(_seller(template), types))
-    gpus, most = _bounds(sizes, limits, allowed)
+    gpus, most, limited = _bounds(sizes, limits, allowed)
     if sizes == ():
         types = types or _named_types(template, requirements)
         most = _most_without_gpus(limits, _seller(template), types)
@@ -114,7 +114,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         idle=idle_of_karpenter(spec, metadata),
         sold_by=_seller(template) if types else None,
         without_gpus=_without_gpus(template, requirements),
-        limited_by_gpus=sizes != () and isinstance(allowed, int),
+        limited_gpus=limited if fixed is None else None,
         limited_vcpus=_all_vcpus(limits, types) if sizes == () else None,
         limited_memory=_all_memory(limits) if sizes == () else None,
         cloud_label_domains=_LABEL_DOMAINS,
@@ -126,7 +126,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     for other, names, counts in beside if fixed is None else ():
         # Limits of one resource do not limit machines with the other.
         allowed = _gpu_limit(limits, other, _known(_seller(template), names))
-        gpus, most = _bounds(counts, limits, allowed)
+        gpus, most, limited = _bounds(counts, limits, allowed)
         yield replace(
             pool,
             name=f"{pool.name} (machines with {other})",
@@ -134,7 +134,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             scaling=replace(pool.scaling, max_nodes=most),
             nodes=replace(pool.nodes, machine_types=names),
             sold_by=_seller(template),
-            limited_by_gpus=isinstance(allowed, int),
+            limited_gpus=limited,
             unknown_reasons=_limit_unknown_reasons(limits, other),
         )
     if sizes != () and fixed is None and (others := _other_machines(template, requirements)):
@@ -147,7 +147,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
             scaling=replace(pool.scaling, max_nodes=most),
             nodes=replace(pool.nodes, machine_types=others),
             sold_by=_seller(template),
-            limited_by_gpus=False,
+            limited_gpus=None,
             part_of=pool.name,
             limited_vcpus=_all_vcpus(limits, others),
             limited_memory=_all_memory(limits),
@@ -455,19 +455,23 @@ def _azure_names(requirements: Sequence[Any]) -> list[str]:
 
 def _bounds(
     sizes: Maybe[tuple[int, ...]], limits: Any, allowed: Maybe[int | None]
-) -> tuple[Maybe[int], Maybe[int | None]]:
-    """GPUs of the largest node that the limits leave room for, and how many such nodes they allow; ``allowed`` GPUs."""
+) -> tuple[Maybe[int], Maybe[int | None], int | None]:
+    """GPUs of the largest node that the limits leave room for, how many such nodes they allow, and the most GPUs of
+    nodes of all ``sizes`` where these may be more; ``allowed`` GPUs."""
     if sizes is UNKNOWN:
-        return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed
+        return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed, None
     if not sizes or allowed == 0:
-        return 0, None
+        return 0, None, None
     nodes = whole(at(limits, "nodes"))
     if allowed is UNKNOWN or allowed is None:
-        return sizes[-1], allowed if nodes is None else nodes
+        return sizes[-1], allowed if nodes is None else nodes, None
     fitting = [size for size in sizes if size <= allowed]
     if not fitting:
-        return sizes[0], 0
-    return fitting[-1], allowed // fitting[-1] if not isinstance(nodes, int) else min(nodes, allowed // fitting[-1])
+        return sizes[0], 0, None
+    most = allowed // fitting[-1]
+    if isinstance(nodes, int) and nodes <= most:
+        return fitting[-1], nodes, None
+    return fitting[-1], most, int(most_within(allowed, [(size, size) for size in fitting]))
 
 
 def _known(seller: str | None, types: Sequence[Any]) -> Sequence[Machine]:

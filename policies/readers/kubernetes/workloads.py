@@ -161,7 +161,7 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
     # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
-    often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
+    often = kind == "CronJob" and longest_window((at(spec, "schedule"), "10m")) == math.inf
     return 1 if often else 0
 
 

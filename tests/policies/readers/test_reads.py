@@ -244,12 +244,15 @@ def test_minutes(written: Any, minutes: Any) -> None:
         ("0 0 * * *", "24h", math.inf),
         ("@daily", "24h", math.inf),
         ("0 0 * * *", "23h59m", 1439),
-        ("0 0 * * 1-5", "24h", 2880),
+        ("0 0 * * 1-5", "24h", 5 * 1440),
+        ("0 0 * * mon-fri", "24h", 5 * 1440),
+        ("0 0 * * *", "8784h", math.inf),
         ("*/10 * * * *", "10m", math.inf),
         ("*/10 * * * *", "9m", 9),
         ("0,30 9-11 * * *", "30m", 180),
         ("0 22,23 * * *", "90m", 150),
-        ("0 0 1 * *", "48h", 4320),
+        ("0 0 1 * *", "48h", 2880),
+        ("0 0 31 12 *", "48h", 2880),
         ("nonsense", "1h", UNKNOWN),
         ("61-x * * * *", "1h", UNKNOWN),
         ("0 9 * * *", UNKNOWN, UNKNOWN),
@@ -257,7 +260,23 @@ def test_minutes(written: Any, minutes: Any) -> None:
     ],
 )
 def test_a_window_is_as_long_as_its_runs(schedule: Any, duration: Any, minutes: Any) -> None:
-    assert longest_window(schedule, duration) == minutes
+    assert longest_window((schedule, duration)) == minutes
+
+
+@pytest.mark.parametrize(
+    ("windows", "minutes"),
+    [
+        ([("@hourly", "30m"), ("30 * * * *", "30m")], math.inf),
+        ([("@hourly", "30m"), ("30 * * * *", "29m")], 59),
+        ([("0 */2 * * *", "1h"), ("0 1-23/2 * * *", "1h")], math.inf),
+        ([("0 8 * * *", "1h"), ("0 9 * * *", "1h"), ("0 10 * * *", "1h")], 180),
+        ([("0 8 * * *", "3h"), ("0 9 * * *", "1h")], 180),
+        ([("0 8 * * *", "1h"), (UNKNOWN, "1h")], UNKNOWN),
+        ([("* * * * *", "1m"), (UNKNOWN, "1h")], math.inf),
+    ],
+)
+def test_windows_that_follow_one_another_are_one(windows: Any, minutes: Any) -> None:
+    assert longest_window(*windows) == minutes
 
 
 QUARTERS = ["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/2"]
