@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Final
 
@@ -91,8 +91,7 @@ class CloudCatalog:
 
     def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
         """Zones known to have the GPU, sorted; ``None`` where no list is known."""
-        having = sorted(row["zone"] for row in tables.rows(self.name, "zones") if gpu in row["gpus"].split())
-        return tuple(having) or None
+        return _gpu_zones(self.name).get(gpu)
 
     def machine_zones(self, machine: Machine) -> tuple[str, ...] | None:
         """Zones known to have this machine with GPUs, sorted; ``None`` where no list is known."""
@@ -103,6 +102,15 @@ class CloudCatalog:
     def outside_zones(self, region: str) -> str | None:
         """What the region's place outside its zones is called, if machines can be there."""
         return None if self.outside is None else f"{region}{self.outside}"
+
+
+@cache
+def _gpu_zones(cloud: str) -> Mapping[str, tuple[str, ...]]:
+    zones: dict[str, tuple[str, ...]] = {}
+    for row in sorted(tables.rows(cloud, "zones"), key=lambda row: row["zone"]):
+        for gpu in row["gpus"].split():
+            zones[gpu] = (*zones.get(gpu, ()), row["zone"])
+    return zones
 
 
 def clouds() -> tuple[str, ...]:

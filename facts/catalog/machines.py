@@ -63,7 +63,7 @@ class Machines:
 
     def having(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
-        machines = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]
+        machines = _by_gpus(self.cloud).get((gpu, count), ())
         return tuple(sorted(machines, key=lambda m: (m.vcpus, m.memory_gib, m.type in self.last)))
 
     def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
@@ -82,7 +82,7 @@ class Machines:
 
     def gpu_counts(self, gpu: str) -> tuple[int, ...]:
         """GPUs per machine that exist, ascending."""
-        return tuple(sorted({machine.gpus for machine in _table(self.cloud).values() if machine.gpu == gpu}))
+        return tuple(sorted(count for name, count in _by_gpus(self.cloud) if name == gpu))
 
     def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
         """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.
@@ -133,6 +133,16 @@ def _accelerator(row: tables.Row) -> Accelerator:
 def _table(cloud: str) -> Mapping[str, Machine]:
     arm = {row["family"] for row in tables.rows(cloud, "arm_families")}
     return {row["type"]: _machine(row, arm) for row in tables.rows(cloud, "machines")}
+
+
+@cache
+def _by_gpus(cloud: str) -> Mapping[tuple[str | None, int], tuple[Machine, ...]]:
+    """GPU and number of them → the machines, in the table's order."""
+    machines: dict[tuple[str | None, int], tuple[Machine, ...]] = {}
+    for machine in _table(cloud).values():
+        key = (machine.gpu, machine.gpus)
+        machines[key] = (*machines.get(key, ()), machine)
+    return machines
 
 
 @cache

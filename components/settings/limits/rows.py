@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from components.settings.fields.answers import Form, Refused, asks_nothing
 from components.settings.fields.problems import Problem
 from components.settings.fields.types import NotValidYet, Section
 from components.settings.pools.settings import Settings
+
+# Four patterns each; the same few hundred keys are asked for again and again.
+_snake = functools.cache(to_snake)
 
 
 def refused(settings: Settings, rows: Sequence[Refused]) -> Iterator[Problem]:
@@ -47,7 +51,7 @@ def _refused(settings: Settings, row: Refused, key: str) -> Iterator[Problem]:
 
 def _value(holder: Section, key: str, settings: Settings) -> Any:
     """The value of a key of an entry, or else of the file; ``None`` if a section on the way is left out."""
-    first = to_snake(key.partition(".")[0])
+    first = _snake(key.partition(".")[0])
     value = _read(holder if first in type(holder).model_fields else settings.file, key)
     if key == "image" and holder is not settings.file:
         return (value or settings.known.nodes.images[0]).partition("@")[0]
@@ -56,7 +60,7 @@ def _value(holder: Section, key: str, settings: Settings) -> Any:
 
 def _read(section: Any, key: str) -> Any:
     for step in key.split("."):
-        section = None if section is None else getattr(section, to_snake(step))
+        section = None if section is None else getattr(section, _snake(step))
     return section
 
 
@@ -84,7 +88,7 @@ def _texts(section: Any, key: str, before: str = "") -> Iterator[tuple[str, str]
     step, _, rest = key.partition(".")
     name = step.removesuffix("[]")
     try:
-        value, path = getattr(section, to_snake(name)), f"{before}{name}"
+        value, path = getattr(section, _snake(name)), f"{before}{name}"
     except NotValidYet:
         return
     listed = enumerate(value) if step.endswith("[]") else ((None, value),)
