@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 
-from facts.concepts.declared import UnknownReason, Violation
-from facts.concepts.unknown import at, items
+from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
+from facts.concepts.unknown import Noted, at, holds_unknown, items, noting_unknowns
 from policies.engine_values import plain, target
-from policies.readers import waits
+from policies.readers import linked, spellings, waits
+from policies.readers.registry import is_part, reader_of, spelling_of
 from policies.readers.resource import Declared
 from policies.rules.rule import Limits, Rule
 from policies.stack_view import ResourceView, StackView
@@ -19,6 +23,25 @@ from policies.stack_view import ResourceView, StackView
 _UNREADABLE: Final = UnknownReason(
     "it cannot be read from the program", "Check these rules by hand, and exempt it by name."
 )
+_LISTED: Final = 4
+_LATER: Final = "The update judges it. To have it judged before, write a value that the program knows itself."
+# Keys whose value says which resource is meant, and nothing else that a rule asks for.
+_NAME: Final = re.compile(
+    r"account|arns?|cluster|clusterName|email|endpoint|hash|ids?|image|link|ur[il]s?|version"
+    r"|.*(?:[a-z](?:Account|Arns?|Cluster|ClusterName|Email|Endpoint|Handle|Hash|Ids?|Image|Link|Ur[il]s?)"
+    r"|[._/-](?:account|arns?|email|endpoint|hash|ids?|image|link|ur[il]s?))"
+)
+# As above, of keys that no reader asks for by their name: those of charts and of kinds that nobody knows.
+_OWN_NAME: Final = re.compile(
+    r"(?!key$).*(?:account|address|bucket|host|key|name|password|project|region|role|secret|token)", re.IGNORECASE
+)
+
+
+def _names(key: str, by_name: bool) -> bool:
+    """Whether an unknown value of this key says which resource is meant, and nothing else."""
+    return _NAME.fullmatch(key) is not None or (not by_name and _OWN_NAME.fullmatch(key) is not None)
+
+
 _PLACES: Final = (
     ("tags",),  # AWS, Azure
     ("labels",),  # Google Cloud, EKS node groups
@@ -99,6 +122,71 @@ def late_violations(stack: StackView, rule: Rule[...], limits: Limits) -> list[V
             )
             found += [violation for violation in view.violations(rule, limits) if violation not in alone]
     return found
+
+
+def put_off(declared: Sequence[Declared], said: Collection[str]) -> Iterator[NotEvaluated]:
+    """What readers look up and the update alone knows, in resources (by URN) of which no rule has ``said`` so."""
+    open = [each for each in declared if holds_unknown(each.properties) and _is_read(each.type)]
+    asked = _asked(open, declared) if open else {}
+    for resource in open:
+        paths = asked[resource.urn]
+        if not paths or resource.urn in said:
+            continue
+        listed = ", ".join(f"`{'.'.join(path)}`" for path in paths[:_LISTED])
+        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+        why = f"{listed}{more} {'is' if len(paths) == 1 else 'are'} not known before the update"
+        what, reason = f"{resource.type} '{resource.name}'", UnknownReason(why, _LATER)
+        yield NotEvaluated(what, reason, resource.urn, opaque=True, until_update=True)
+
+
+def _is_read(type_token: str) -> bool:
+    return reader_of(type_token) is not None or spelling_of(type_token) is not None or is_part(type_token)
+
+
+_Paths: TypeAlias = dict[tuple[str, ...], bool]
+
+
+def _asked(open: Collection[Declared], declared: Sequence[Declared]) -> dict[str, list[tuple[str, ...]]]:
+    """URN → the paths of unknown values that readers look up in the resource, to be found in it or in what it is
+    translated to, but for names, and outputs of the resources that its reader finds by them."""
+    asked: dict[str, _Paths] = {each.urn: {} for each in open}
+    found: dict[str, set[str]] = {each.urn: set() for each in open}
+
+    def noting(each: Declared, into: _Paths) -> Declared:
+        properties, outside = (noting_unknowns(part, into) for part in (each.properties, each.outside))
+
+        def note(key: str, by_name: bool) -> None:
+            if by_name and key in each.dependencies:
+                found[each.urn].add(key)
+
+        return replace(each, properties=properties, dependencies=Noted(each.dependencies, note), outside=outside)
+
+    spelled: list[Declared] = []
+    for each in declared:
+        if each.urn not in asked:
+            spelled += spellings(each)
+            continue
+        own: _Paths = {}
+        parts = spellings(noting(each, own))
+        translated = parts and parts[0].type != each.type  # all of it is walked through, whatever of it is read
+        asked[each.urn] |= {path: by_name for path, by_name in own.items() if by_name or not translated}
+        spelled += [noting(part, asked[each.urn]) for part in parts]
+    for each in linked(spelled):
+        if (reader := reader_of(each.type)) is not None:
+            with suppress(Exception):  # then it is unreadable, which is reported
+                deque(reader(each), maxlen=0)
+    return {
+        urn: [
+            path
+            for path, by_name in paths.items()
+            if not _names(path[-1], by_name) and not (len(path) <= _DIRECT and path[0] in found[urn])
+        ]
+        for urn, paths in asked.items()
+    }
+
+
+_DIRECT: Final = 2
+"""How deep an output may be in a property for what the engine says of the property to be about it."""
 
 
 def _declared(resource: ResourceValidationArgs | PolicyResource, properties: object) -> Declared:

@@ -29,7 +29,7 @@ from policies import exemptions, levels, pools, prices, sdk_hooks
 from policies.config import RunConfig, limits_of
 from policies.engine_values import Secrets, unwrapped
 from policies.exemptions import today_utc
-from policies.judging import DeclaredResources, late_violations
+from policies.judging import DeclaredResources, late_violations, put_off
 from policies.readers import waits
 from policies.remediation import remediated
 from policies.reporting import Reporter
@@ -94,6 +94,8 @@ class Gate:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
             resource = self._resources.declare(args)
+            if not self._has_final_unjudged and resource.has_unknowns:
+                self._add_final_unjudged()
             if waits(resource.declared):
                 self._add_late_policies()
                 return
@@ -158,13 +160,22 @@ class Gate:
         self, rule: Rule[...], violations: list[Violation], properties: Mapping[str, Any], report: ReportViolation
     ) -> None:
         unknown = self._reporter.report(rule, violations, properties, report)
-        if self._reporter.has_not_evaluated and not self._has_final_unjudged:
-            # As above: a second policy `unjudged`, for what only the whole stack leaves open, only where it is needed.
-            self._has_final_unjudged = True
-            final = self._stack_policy(unjudged, lambda _, limits: self._not_evaluated(limits))
-            self._policies.insert(-_NOTES, final)
+        if self._reporter.has_not_evaluated:
+            self._add_final_unjudged()
         if unknown:
             raise UnknownUntilUpdate(unknown)
+
+    def _add_final_unjudged(self) -> None:
+        """As above: a second policy `unjudged`, for what only the whole stack leaves open, only where it is needed."""
+        if not self._has_final_unjudged:
+            self._has_final_unjudged = True
+            self._policies.insert(-_NOTES, self._stack_policy(unjudged, self._left_open))
+
+    def _left_open(self, stack: StackView, limits: Limits) -> list[Violation]:
+        """What no rule can evaluate, and what none has said that it leaves to the update."""
+        violations = self._not_evaluated(limits)
+        said = self._reporter.put_off | {each.resource for each in violations}
+        return [*violations, *(each for one in put_off(stack.declared, said) for each in unjudged.check(one, limits))]
 
     def _not_evaluated(self, limits: Limits) -> list[Violation]:
         subjects = self._reporter.take_not_evaluated()

@@ -17,6 +17,7 @@ from policies.judging import DeclaredResources
 from policies.readers.joined import POOLS_ON_OTHERS
 from policies.result import Finding, Result, State, page_of
 from policies.rules.rule import Rule
+from policies.rules.unjudged import unjudged
 
 _ASKS: Final = f"Its tag {exemptions.ASKS} requests an exemption; only the gate's configuration grants one."
 
@@ -45,6 +46,8 @@ class Reporter:
         """Violation → its exemption in words."""
         self.remediated: dict[Violation, str] = {}
         """Violation → what the gate changed."""
+        self.put_off: set[str] = set()
+        """URNs of the resources of which some rule has said that the update, or nobody, judges them."""
         self._config = config
         self._resources = resources
         self._hidden = secrets.hidden
@@ -64,6 +67,8 @@ class Reporter:
         """
         unknown = []
         for violation in map(addressed, violations):
+            if violation.not_evaluated or rule is unjudged:
+                self.put_off.add(violation.resource)
             if not violation.not_evaluated:
                 self._report_violation(rule, violation, properties, report)
             elif reason := self._resources.reason_not_evaluated(rule, violation):

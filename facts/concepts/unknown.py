@@ -3,7 +3,7 @@ without a crash and without a guess."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from math import ceil
 from typing import Any, Final, TypeAlias, TypeVar
@@ -114,6 +114,53 @@ def holds_unknown(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(holds_unknown(part) for part in value)
     return value is UNKNOWN
+
+
+class Noted(dict[str, Any]):
+    """An object that calls ``note`` with each key that is looked up in it, and whether by its name or among all."""
+
+    def __init__(self, values: Mapping[str, Any], note: Callable[[str, bool], None]) -> None:
+        super().__init__(values)
+        self._note = note
+
+    def __getitem__(self, key: str) -> Any:
+        self._note(key, True)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, as a dict's."""
+        self._note(key, True)
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        """All keys with their values, as a dict's."""
+        self._note_all()
+        return super().items()
+
+    def values(self) -> Any:
+        """All values, as a dict's."""
+        self._note_all()
+        return super().values()
+
+    def _note_all(self) -> None:
+        for key in self:
+            self._note(key, False)
+
+
+def noting_unknowns(value: Any, asked: dict[tuple[str, ...], bool], *path: str) -> Any:
+    """The value, which adds to ``asked`` the path of each unknown part that is looked up in it, and whether that is by
+    its name. An unknown part of a list is looked up with the list."""
+    if isinstance(value, (list, tuple)):
+        return [noting_unknowns(part, asked, *path) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    open = {key for key, part in value.items() if any(each is UNKNOWN for each in items(part) or (part,))}
+
+    def note(key: str, by_name: bool) -> None:
+        if key in open:
+            asked[(*path, key)] = asked.get((*path, key), False) or by_name
+
+    return Noted({key: noting_unknowns(part, asked, *path, str(key)) for key, part in value.items()}, note)
 
 
 def text(value: Any) -> Maybe[str | None]:

@@ -174,6 +174,17 @@ def test_what_the_update_will_tell_is_a_note_beside_it(session: Session) -> None
     assert [note for note in session.undecided if "its minimum" in note]
 
 
+def test_what_no_rule_has_named_is_named_at_the_end(session: Session) -> None:
+    """Whether Karpenter may remove the pool's nodes: no rule looks at budgets that it does not know."""
+    disruption = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "1m", "budgets": UNKNOWN_LIST}
+    kind, pool = "kubernetes:karpenter.sh/v1:NodePool", {"spec": {"disruption": disruption}}
+    session.resource(kind, pool)
+    assert [note for note in session.undecided if "budgets" in note] == []
+    session.stack(output(kind, pool))
+    (note,) = [note for note in session.undecided if "budgets" in note]
+    assert note.startswith(f"unjudged: {kind} 'x' cannot be evaluated at preview because `spec.disruption.budgets` is")
+
+
 def test_a_known_problem_is_reported_beside_an_unknown_one(session: Session) -> None:
     inline = [
         {"name": "a", "autoscaling": {"minNodeCount": 1, "maxNodeCount": 1}, "nodeConfig": POOL["nodeConfig"]},
@@ -259,6 +270,7 @@ def test_only_programs_with_such_groups_get_the_second_round() -> None:
     without = TemplateSession("m5.large", {**GROUP, "launchTemplate": None, "instanceTypes": ["m5.large"]})
     assert len(without.every) == without.before
     session = TemplateSession("m5.large")
-    added = session.every[len(RULES) :][: len(session.every) - session.before]
-    assert [policy.name for policy in added] == [rule.id for rule in RULES if rule.scope == "resource"]
+    second = [rule.id for rule in RULES if rule.scope == "resource"]
+    assert [policy.name for policy in session.every[len(RULES) :][: len(second)]] == second
+    assert len(session.every) == session.before + len(second) + 1, "and unjudged: there are unknown values"
     assert session.every[-1].name in (EXEMPTED, REMEDIATED), "what tells of exceptions comes last"
