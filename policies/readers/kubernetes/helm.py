@@ -7,7 +7,7 @@ of a ``Release`` exist only in the cluster; the engine sees the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -50,11 +50,12 @@ _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
 
 
 def read_release(declared: Declared) -> Iterable[Item]:
-    """``kubernetes:helm.sh/v3:Release``: from its rendered manifest where the engine has it, else from its values."""
+    """``kubernetes:helm.sh/v3:Release``: by its values; ``manifest`` is an input that nothing reads.
+
+    https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/helm_release.go
+    """
     inputs = declared.properties
     yield from _commands(declared)
-    if _rendered(inputs):
-        return
     values, complete = _values(inputs)
     yield from _files(declared, complete)
     yield from until_update(declared, inputs.get("values"), "the whole of its values")
@@ -153,16 +154,10 @@ def _counted(chart: str, values: Any) -> Mapping[str, Any]:
     return pods
 
 
-def _rendered(inputs: Mapping[str, Any]) -> Sequence[Any]:
-    """The objects of the chart, where the engine has them."""
-    manifest = inputs.get("manifest")
-    return [*manifest.values()] if isinstance(manifest, Mapping) else []
-
-
 def _in_values(declared: Declared) -> Iterable[Declared]:
-    """A release and the objects that its values hold, such as a chart's ``extraObjects``, or those that it renders."""
+    """A release and the objects that its values hold, such as a chart's ``extraObjects``."""
     inputs = declared.properties
-    return apart(declared, {"values": _rendered(inputs) or _values(inputs)[0]}, inputs)
+    return apart(declared, {"values": _values(inputs)[0]}, inputs)
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {
