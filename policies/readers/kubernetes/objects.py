@@ -243,8 +243,11 @@ def _scheduled(value: Any) -> Iterator[Any]:
 
 
 def children(declared: Declared, everything: Program) -> Iterable[Declared]:
-    """The resources that a component has made; a URN tells the types of its parents."""
-    return (other for other in everything if f"{declared.type}$" in other.urn)
+    """The resources that a component has made: a URN tells the types of its parents, and a name begins with that of the
+    component. https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v4/chart/#resourceprefix_yaml"""
+    prefix = coalesce(text(declared.properties.get("resourcePrefix")), declared.name)
+    own = f"{prefix}:" if prefix and prefix is not UNKNOWN else ""
+    return (other for other in everything if f"{declared.type}$" in other.urn and other.name.startswith(own))
 
 
 def in_list(declared: Declared) -> Iterable[Declared]:
