@@ -117,6 +117,16 @@ def _resources(
     # Newer templates have a map of them: https://learn.microsoft.com/azure/azure-resource-manager/templates/syntax
     for entry in listed.values() if isinstance(listed, Mapping) else items(listed):
         resource = _resolved(entry, scope)
+        if at(resource, "copy") is not None:
+            # https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-resources
+            count = at(resource, "copy", "count")
+            if not isinstance(count, int):
+                yield declared
+            once = [{key: part for key, part in entry.items() if key != "copy"}]
+            for number in range(min(count, _MOST_ELEMENTS) if isinstance(count, int) else 1):
+                of_loop = replace(declared, name=f"{declared.name}[{number}]")
+                yield from _resources(of_loop, once, scope, kind_above, name_above)
+            continue
         kind = at(resource, "type")
         if not isinstance(resource, Mapping) or not isinstance(kind, str) or scope.depth > _DEEPEST:
             yield declared
