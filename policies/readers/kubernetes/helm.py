@@ -139,13 +139,17 @@ def _of_ray(values: Any) -> Any:
 
 
 def _counted(chart: str, values: Any) -> Mapping[str, Any]:
-    """The pods of a chart that has a number of its own for GPUs, with the request that the chart makes of it."""
+    """The pods of a chart, or of one that it depends on, that has a number of its own for GPUs, with the request that
+    the chart makes of it."""
     pods: dict[str, Any] = {}
-    for row in (row for row in _COUNTED if row["chart"] == chart):
-        listed = items(at(values, *row["pods"].split("."))) if row["pods"] else [values]
-        on, off = (at(values, *row[column].split(".")) if row[column] else None for column in ("switch", "off"))
+    for row in _COUNTED:
+        own = values if row["chart"] == chart else at(values, row["chart"])
+        if not isinstance(own, Mapping):
+            continue
+        listed = items(at(own, *row["pods"].split("."))) if row["pods"] else [own]
+        on, off = (at(own, *row[column].split(".")) if row[column] else None for column in ("switch", "off"))
         if off is not False and (not row["switch"] or on is True):
-            pods[row["pods"] or chart] = [
+            pods[row["pods"] or row["chart"]] = [
                 {"replicaCount": 1, **each, "resources": {"limits": {GPU_RESOURCE: coalesce(count, row["default"])}}}
                 for each in listed
                 if isinstance(each, Mapping)

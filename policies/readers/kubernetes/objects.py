@@ -22,6 +22,7 @@ from policies.readers.kubernetes.parts import each_on_a_node, never_ends
 from policies.readers.kubernetes.pod_numbers import (
     DEFAULTS,
     PodNumber,
+    Starts,
     at_part,
     has_number,
     is_number,
@@ -517,8 +518,18 @@ _ENDING_PART: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def _ends(key: str) -> bool:
-    return any(_ENDING_PART.match(word) for word in _WORD.findall(key))
+# Parts whose pods somebody or something may start on demand.
+_ON_DEMAND_PART: Final = re.compile(
+    r"(?:single|users?|runners?|agents?|executors?|templates?|profiles?|notebooks?|sessions?|sandbox(?:es)?|backend)$",
+    re.IGNORECASE,
+)
+
+
+def _starts(key: str) -> Starts:
+    words = _WORD.findall(key)
+    if any(_ENDING_PART.match(word) for word in words):
+        return "for work"
+    return "perhaps on demand" if any(_ON_DEMAND_PART.match(word) for word in (*words, key)) else ""
 
 
 def _ray_groups(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -692,7 +703,10 @@ def _always(
     """Number of pods that run without work, and why it may be another: see pod_numbers.py."""
     if not known_kind and _ENDING.search(kind) and not never_ends:
         return 0, None
-    always, reason = around.number.always(DEFAULTS.get(kind, 0) if known_kind else int(never_ends))
+    if known_kind or never_ends or around.number.says_one:
+        always, reason = around.number.always(DEFAULTS[kind] if known_kind else int(never_ends))
+    else:
+        always, reason = around.number.unsaid(in_chart=kind == _RELEASE, starts=around.starts)
     return times(always, around.each), reason
 
 
@@ -700,13 +714,14 @@ def _always(
 class _Around:
     """What stands around a place: the ``number`` of its pods, how many each of these is (``each``), Knative's
     ``min_scale``, whether a key or word there says that they are a DaemonSet's, how long their annotations keep nodes
-    then, and their ``placement``."""
+    then, when they start by the names of a chart's parts, and their ``placement``."""
 
     number: PodNumber = field(default_factory=PodNumber)
     each: Maybe[int] = 1
     min_scale: Any = None
     daemon_set: bool = False
     idle: IdleTime | None = None
+    starts: Starts = ""
     placement: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -741,16 +756,20 @@ def _pods(value: Any, path: tuple[str, ...], around: _Around, kind: str) -> Iter
             return
         for key, part in value.items():
             name, inner = str(key), around
+            starts = _starts(name) if in_chart else ""
             if name.lower() == _DAEMON_SET:
                 inner = replace(inner, daemon_set=True)
             if not in_chart and _TEMPLATE.search(name):
                 own = value.get(_TEMPLATE.sub("Replicas", name))  # workerReplicas beside workerTemplate
                 number = inner.number.in_set()
                 inner = replace(inner, number=replace(number, number=amount(own)) if is_number(own) else number)
-            elif in_chart and _ends(name):  # the number of one part of a chart is none of those it starts
-                inner = replace(inner, number=inner.number.without_number())
-            elif in_chart and name.lower() == "backend" and inner.number.number is not None:
-                inner = replace(inner, number=PodNumber(UNKNOWN))
+            elif starts == "for work":
+                # The number of one part of a chart is none of those it starts.
+                inner = replace(inner, number=inner.number.without_number(), starts=starts)
+            elif starts:
+                inner = replace(inner, starts=starts)
+                if name.lower() == "backend" and inner.number.number is not None:
+                    inner = replace(inner, number=PodNumber(UNKNOWN))
             yield from _pods(part, (*path, name), inner, kind)
 
 
@@ -772,6 +791,7 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
         min_scale=above.min_scale if annotated is None else annotated,
         daemon_set=said or (above.daemon_set and not has_number(value)),
         idle=idle_of_daemon_set(annotations) or above.idle,
+        starts=above.starts,
         placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
     )
 

@@ -9,6 +9,8 @@ The law:
 - One convention is exact, because nearly all charts have it (``helm create``): ``replicaCount``, or
   ``autoscaling.minReplicas`` of 1 or more where ``autoscaling.enabled`` is true (it makes an HPA, which has no 0).
 - Words that may be something else (``workers``) count where none of replicas stands at the part or above.
+- Where nothing says a number, a part of a chart is one pod, as an upper bound, because most charts start one; of a part
+  whose name may say that its pods start on demand (runners, templates), and of a custom resource, it is unknown.
 - Of several numbers in other words the largest counts, as an upper bound: a decoy of an author who wants fewer hides
   nothing, and an honest author takes the number out that nobody uses.
 - A switch that is off, a scaler in other words that is on, and a 0 below a larger number make it unknown, which is a
@@ -21,10 +23,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from facts.concepts.declared import UnknownReason
-from facts.concepts.unknown import UNKNOWN, Maybe, amount
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, whole
 from policies.readers.resource import matches
 from policies.readers.tables import rows
 
@@ -50,10 +52,27 @@ _PERHAPS: Final = re.compile(
     r"_?(?:count|number|size)?|(?:min|idle|warm|standby|spare)_?(?:count|size)",
     re.IGNORECASE,
 )
+_LEAST: Final = re.compile(r"min(?:imum)?")
 _SCALER: Final = re.compile(r"\w*autoscal\w*|hpa|keda\w*|scal(?:e|er|ing)|scaled_?object", re.IGNORECASE)
 # Words that switch a part on, and off.
 _ON: Final = ("enabled", "enable", "create", "active", "deploy", "deployed", "install", "installed")
 _OFF: Final = ("disabled", "suspend", "suspended", "stopped")
+
+
+Starts: TypeAlias = Literal["", "for work", "perhaps on demand"]
+"""When pods of a chart's part start, by its name: with the release, or later."""
+_BY_DEFAULT: Final = UnknownReason(
+    "its values do not say how many of these pods run, and most charts start one",
+    "Write the chart's number of these pods, replicaCount: 0 if it starts none.",
+)
+_ON_DEMAND: Final = UnknownReason(
+    "the name of this part may say that its pods start on demand, and its values do not say how many run",
+    "Write the number of these pods, or exempt it by name.",
+)
+_NO_NUMBER: Final = UnknownReason(
+    "the gate does not know how many pods of this kind run without work",
+    "Write the number of these pods, if the kind has one, or exempt it by name.",
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +94,19 @@ class PodNumber:
         if number == 0:
             return 0, None
         return (number, self.reason) if self.off is None else (UNKNOWN, self.off)
+
+    @property
+    def says_one(self) -> bool:
+        """Whether anything says how many there are."""
+        return self.number is not None or self.times is not None
+
+    def unsaid(self, *, in_chart: bool, starts: Starts) -> tuple[Maybe[int], UnknownReason | None]:
+        """The same where nothing says a number."""
+        if starts == "for work":
+            return 0, None
+        if not in_chart or starts or self.off is not None:
+            return UNKNOWN, self.off or (_ON_DEMAND if in_chart else _NO_NUMBER)
+        return 1, _BY_DEFAULT
 
     def without_number(self) -> PodNumber:
         """For a part to which the number further up says nothing."""
@@ -121,7 +153,8 @@ def _own(values: Mapping[str, Any], in_chart: bool, place: str, *, perhaps: bool
         # Kubernetes lets several scalers have one target: the largest minimum stays.
         return PodNumber(largest([each.least for each in scalers if each.on]))
     if UNKNOWN in (*numbers.values(), *(each.least for each in scalers)):
-        return PodNumber(UNKNOWN)
+        worded = (key for key, number in numbers.items() if number is UNKNOWN and values[key] is not UNKNOWN)
+        return PodNumber(UNKNOWN, reason=next((_worded(f"{place}.{key}".lstrip(".")) for key in worded), None))
     beside = largest([0, *numbers.values()])
     # A chart's scaler is off unless it says that it is on; then it takes no pods away.
     scalers = [each for each in scalers if each.on or not in_chart or not _fewer(each.least, beside)]
@@ -143,9 +176,19 @@ def _reason(why: str, fewer: str, counted: str) -> UnknownReason:
     return UnknownReason(why.format(fewer, counted), f"If {fewer} sets the number of pods, take {counted} out.")
 
 
+def _worded(key: str) -> UnknownReason:
+    return UnknownReason(f"its {key} is no number, and only the chart or the operator knows which", "Write the number.")
+
+
 def _numbers(values: Mapping[str, Any], words: re.Pattern[str] = _NUMBER) -> dict[str, Maybe[int]]:
+    """The numbers in such words; a text in a word that only means replicas is one, too (``{{ .Values.n }}``)."""
     named = ((str(key), part) for key, part in values.items())
-    return {key: amount(part) for key, part in named if is_number(part) and words.fullmatch(key)}
+    return {
+        key: amount(part)
+        for key, part in named
+        if words.fullmatch(key)
+        and (is_number(part) or (isinstance(part, str) and part.strip() and _NUMBER.fullmatch(key)))
+    }
 
 
 @dataclass(frozen=True)
@@ -163,7 +206,7 @@ def _scalers(values: Mapping[str, Any], on: bool = False, place: str = "") -> It
         if not _SCALER.fullmatch(str(key)) or not isinstance(part, Mapping) or _switch_off(part) is not None:
             continue
         own = on or any(str(part.get(word)).lower() == "true" for word in _ON)
-        for word, least in _numbers(part, _PERHAPS).items():
+        for word, least in {**_numbers(part, _PERHAPS), **_numbers(part, _LEAST)}.items():
             named = f"{place}{key}.{word}"
             yield _Scaler(named, least, own, named == _CONVENTION and str(part.get("enabled")).lower() == "true")
         yield from _scalers(part, own, f"{place}{key}.")
@@ -193,9 +236,10 @@ def has_number(values: Mapping[str, Any]) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a number, a text of one, or unknown."""
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value is UNKNOWN or known or (isinstance(value, str) and value.isdecimal())
+    """Whether the value is a number, a text of one (``+8`` and ``8e0`` are 8 in YAML), or unknown."""
+    if value is UNKNOWN:
+        return True
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool) and whole(value) is not UNKNOWN
 
 
 def times(*numbers: Maybe[int]) -> Maybe[int]:
