@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ class _Place:
     def below(self, key: str, certified: bool = False) -> _Place:
         """The place of a part of the value."""
         path = f"{self.path}.{key}" if self.path and not key.startswith("[") else self.path + key
-        return replace(self, path=path, private=self.private and not certified)
+        return _Place(path, self.private and not certified, self.certificates)
 
 
 def key_material(resource: Declared) -> Iterator[Credential]:
@@ -158,8 +158,9 @@ def _layers(text: str, depth: int) -> Iterator[str]:
 
 
 def _is_certificate(key: Any, value: Any) -> bool:
-    known = isinstance(value, str) and _CERTIFICATE in (decoded(value) or "")
-    return _OF_SERVERS.match(str(key)) is not None and (value is UNKNOWN or known)
+    if _OF_SERVERS.match(str(key)) is None:
+        return False
+    return value is UNKNOWN or (isinstance(value, str) and _CERTIFICATE in (decoded(value) or ""))
 
 
 def _may_be_key(value: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
@@ -130,7 +130,11 @@ class Rule(Generic[P]):
 
     def limits(self, configured: Limits = _NONE) -> dict[str, Any]:
         """The rule's limits with ``configured`` values over the schema's defaults."""
-        return {**{name: option["default"] for name, option in self.schema.items()}, **configured}
+        return {**self._defaults, **configured}
+
+    @cached_property
+    def _defaults(self) -> Limits:
+        return {name: option["default"] for name, option in self.schema.items()}
 
 
 def rule(
@@ -146,6 +150,7 @@ def rule(
     return lambda function: Rule(function=function, id=id, options=options, wider=wider, **fields)
 
 
+@cache
 def _parameter(limit: str) -> str:
     """``maxGpus`` → ``max_gpus``."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in limit)

@@ -291,8 +291,8 @@ def _access(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | N
 
 def _with_other_programs_pools(stack: Stack) -> Stack:
     """The stack with the pools of its cluster that another program declares; see ``distinct``."""
-    others = (pool for pool in stack.elsewhere if not any(_is_it(group, pool) for group in stack.groups))
-    return distinct(replace(stack, groups=(*stack.groups, *others)))
+    others = [pool for pool in stack.elsewhere if not any(_is_it(group, pool) for group in stack.groups)]
+    return distinct(replace(stack, groups=(*stack.groups, *others)) if others else stack)
 
 
 def _is_it(group: NodeGroup, pool: NodeGroup) -> bool:
