@@ -25,11 +25,13 @@ from facts import catalog
 from tests import eks_answers
 from tests.api_server import ApiServer
 from tests.one_stack import WORDS
-from tests.recorder import Registration
+from tests.program.left import left
+from tests.recorder import Recording, Registration
 from tests.stacks import run_with
 
 Config = dict[str, Any]
 CHANGES: Final[dict[str, Config]] = yaml.safe_load((Path(__file__).parent / "every_key.yaml").read_text())
+LEFT: Final[dict[str, Config]] = yaml.safe_load((Path(__file__).parent / "left.yaml").read_text())
 COLUMNS: Final = {f"{column.cloud}-{column.autoscaler}": column for column in columns()}
 # A list that a key is in has this for its one entry.
 _ENTRIES: Final[Config] = {
@@ -126,9 +128,11 @@ def before_and_after(key: str, column: Column) -> tuple[Config, Config]:
 
 
 @functools.cache
-def declared(config_json: str) -> Config | str:
-    """What the program declares for a stack file's keys, or why it is refused."""
+def declared(config_json: str, deployed_json: str = "") -> Config | str:
+    """What the program declares for a stack file's keys, or why it is refused; ``deployed``: the keys before."""
     config: Config = json.loads(config_json)
+    before = declared(deployed_json) if deployed_json else None
+    deployed = Recording(answers=before["answers"]) if isinstance(before, dict) else None
     cloud = config["cloud"]
     account = WORDS[cloud]["account"].split(": ")
     full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
@@ -137,7 +141,7 @@ def declared(config_json: str) -> Config | str:
         objects = {**eks_answers.KARPENTER, **eks_answers.AUTOSCALER} if cloud == "eks" else {}
         reader = mock.patch("components.cluster_reader.ClusterReader", ApiServer(objects=dict(objects)).reader)
         with reader, mock.patch("secrets.token_urlsafe", return_value="generated"):
-            recording = run_with(full_config, "every-key")
+            recording = run_with(full_config, "every-key", deployed=deployed)
     except (SettingsError, pulumi.RunError) as error:
         return str(error)
     # The order of resources, calls and dependencies is no part of a program: it differs from run to run.
@@ -159,6 +163,18 @@ def outcome(key: str, column: Column) -> str:
         )
         return "refused"
     return "ignored" if after == before else "changed"
+
+
+def left_behind(key: str, column: Column) -> set[tuple[str, str]]:
+    """What stays on the cloud when a stack file gets that key, and when it loses it: types and paths of inputs."""
+    one, other = (json.dumps(config) for config in before_and_after(key, column))
+    found = set()
+    for before, after in ((one, other), (other, one)):
+        first, second = declared(before), declared(after)
+        if isinstance(first, dict) and isinstance(second, dict) and left(first["resources"], second["resources"]):
+            updated = declared(after, before)
+            found |= left(first["resources"], updated["resources"]) if isinstance(updated, dict) else set()
+    return found
 
 
 def asked(column: Column) -> list[str]:
@@ -194,6 +210,19 @@ def test_a_key_changes_the_program_or_is_refused(name: str, share: list[str]) ->
     assert declared.__wrapped__(unchanged) == declared(unchanged)
     ignored = {key for key in share if outcome(key, column) == "ignored"}
     assert ignored == {key for key, cloud in IGNORED if cloud == column.cloud and key in share}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "share"), [*_shares()])
+def test_what_a_key_takes_out_of_the_program_leaves_the_cloud(name: str, share: list[str]) -> None:
+    """Or left.yaml says why it is right that it stays."""
+    column = COLUMNS[name]
+    found = {each for key in share if not key.endswith("raw") for each in left_behind(key, column)}
+    rows = {(type, path) for type, paths in LEFT.items() for path in paths}
+    assert found - rows == set(), "end it in the program, or say in left.yaml why it stays"
+    if _is_first(column):
+        plugin = catalog.PLUGINS[column.cloud]
+        assert {row for row in rows - found if row[0].startswith(f"{plugin}:")} == set(), "take the row out"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 import yaml
@@ -36,6 +36,9 @@ from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import aks
+
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_COMMUNITY: Final = "KubernetesOfficial"
 
 # Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so without long-term support
 # ``stable`` is the slowest usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
@@ -97,10 +100,11 @@ class AksCluster(CloudCluster):
         identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         self.resource = declare(
-            "azure-native:containerservice:ManagedCluster",
+            _CLUSTER,
             f"{name}-control-plane",
             beside(
-                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+                _ended(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane"))
+                | _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
                 settings.raw,
                 "raw",
             ),
@@ -256,6 +260,21 @@ def _inputs(
     if encryption.disks is not None:
         inputs["diskEncryptionSetID"] = encryption.disks
     return inputs
+
+
+def _ended(settings: Settings, running: Mapping[str, Any]) -> aks.ManagedCluster:
+    """What the running cluster has and the stack file no longer says, named as ended: left out, it would stay.
+
+    https://learn.microsoft.com/azure/aks/long-term-support#disable-long-term-support-on-an-existing-cluster,
+    https://learn.microsoft.com/azure/aks/use-node-auto-provisioning#disable-node-auto-provisioning-nap-on-an-aks-cluster
+    """
+    ended: aks.ManagedCluster = {}
+    if settings.kubernetes.channel != "extended" and running.get("supportPlan") == LONG_TERM:
+        ended["supportPlan"] = _COMMUNITY
+    provisioning = running.get("nodeProvisioningProfile") or {}
+    if settings.autoscaler != auto_provisioning.NAME and provisioning.get("mode") == auto_provisioning.PROFILE["mode"]:
+        ended["nodeProvisioningProfile"] = {"mode": "Manual"}
+    return cast("aks.ManagedCluster", {key: value for key, value in ended.items() if key not in settings.raw})
 
 
 def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.ManagedClusterAPIServerAccessProfile:

@@ -33,6 +33,10 @@ _RESOURCE_TAG: Final = "k8s.io_cluster-autoscaler_node-template_resources_"
 
 _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
+# Azure's own time, written because a time that is left out stays as it was
+# (https://github.com/Azure/azure-rest-api-specs/issues/27373): https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling
+_CPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {**_UPGRADE_BY_SURPLUS, "drainTimeoutInMinutes": 30}
+
 # Azure adds them to a new spot pool. An update removes labels that it does not list, from running nodes too, and pods
 # that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
@@ -154,7 +158,7 @@ def without_operator(pool: Pool) -> dict[str, str]:
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
-    default = GPU_UPGRADES if pool.role == "gpu" else _UPGRADE_BY_SURPLUS
+    default = GPU_UPGRADES if pool.role == "gpu" else _CPU_UPGRADES
     upgrade = pool.nodes.upgrade
     if upgrade is None:
         return default

@@ -13,13 +13,18 @@ import pulumi
 
 from components.clouds.base import Subject, former_name, named_subject
 from components.clouds.declare import gke as declare
+from components.clouds.deployed import Deployed
 from components.settings import Settings
 from components.settings.sections.access import Access
 
 if TYPE_CHECKING:
     from schemas import gke
 
+_GRANT: Final = "gcp:projects/iAMMember:IAMMember"
 _LOGIN_ROLE: Final = "roles/container.clusterViewer"
+
+_LOGIN: Final = "-log-in"
+_GROUP: Final = "group:"
 
 # GKE recognises the groups that are members of this group; Google fixed its name:
 # https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
@@ -34,20 +39,30 @@ def subject(entry: Access) -> Subject:
     return named_subject(entry)
 
 
-def authenticator_groups(settings: Settings) -> gke.AuthenticatorGroupsConfig | None:
-    """The security group with all of Google's groups that have a role; ``None`` if none has one."""
-    domains = [entry.who.rpartition("@")[2] for entry in settings.access if entry.who.startswith("group:")]
-    return {"securityGroup": f"{_SECURITY_GROUP}@{domains[0]}"} if domains else None
+def authenticator_groups(name: str, settings: Settings, deployed: Deployed) -> gke.AuthenticatorGroupsConfig | None:
+    """The security group with all of Google's groups that have a role; ``None`` if none has one.
+
+    The update that takes the last of them out says that there is none: left out, it would stay
+    (``expandContainerClusterAuthenticatorGroupsConfig`` in
+    https://github.com/hashicorp/terraform-provider-google-beta/blob/main/google-beta/services/container/resource_container_cluster.go).
+    """
+    domains = [entry.who.rpartition("@")[2] for entry in settings.access if entry.who.startswith(_GROUP)]
+    if domains:
+        return {"securityGroup": f"{_SECURITY_GROUP}@{domains[0]}"}
+    granted = deployed.ends(_GRANT, f"{name}-", "member").items()
+    return (
+        {"securityGroup": ""} if any(end.endswith(_LOGIN) and who.startswith(_GROUP) for end, who in granted) else None
+    )
 
 
 def grant(name: str, settings: Settings, parent: pulumi.Resource) -> None:
     """Grant all principals of ``access`` the permission to log in."""
     for entry in settings.access:
         declare(
-            "gcp:projects/iAMMember:IAMMember",
-            f"{name}-{entry.who}-log-in",
+            _GRANT,
+            f"{name}-{entry.who}{_LOGIN}",
             {"project": settings.project, "role": _LOGIN_ROLE, "member": entry.who},
             pulumi.ResourceOptions.merge(
-                former_name(f"{name}-{entry.name}-log-in"), pulumi.ResourceOptions(parent=parent)
+                former_name(f"{name}-{entry.name}{_LOGIN}"), pulumi.ResourceOptions(parent=parent)
             ),
         )

@@ -29,7 +29,7 @@ from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import pod_identity
 from components.clouds.gke.workloads.registry import grant_pull, registry
-from components.clouds.gke.workloads.share import share
+from components.clouds.gke.workloads.share import SHARE, share
 from components.clouds.raw import beside
 from components.resources import CustomResource, documents
 from components.settings import Settings
@@ -45,6 +45,14 @@ _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": 
 # Without v2 network policies have no effect, and multi-networking (GPUDirect) is unsupported:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dataplane-v2
 _DATAPLANES: Final = {"v2": "ADVANCED_DATAPATH", "legacy": "LEGACY_DATAPATH"}
+
+_FILESTORE_DRIVER: Final = "gcpFilestoreCsiDriverConfig"
+# Without the driver nothing unmounts what running pods have mounted, so no update turns it off by itself.
+_DRIVER_STAYS: Final = (
+    "workloads.sharedVolume: GKE keeps Filestore's driver on {cluster}, with a pod on every node, until an update "
+    "turns it off. When no pod mounts a volume of Filestore any more, write raw: {{addonsConfig: "
+    "{{gcpFilestoreCsiDriverConfig: {{enabled: false}}}}}}"
+)
 
 # GKE deletes this pool as soon as the cluster exists; e2-medium is GKE's default.
 _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
@@ -63,7 +71,7 @@ class GkeCluster(CloudCluster):
         self.resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
-            beside(_inputs(settings, network, identity), settings.raw, "raw"),
+            beside(_inputs(name, settings, network, identity, deployed), settings.raw, "raw"),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=needs,
@@ -186,7 +194,9 @@ def _kubeconfig(
     return pulumi.Output.secret(pulumi.Output.all(endpoint, authority).apply(made))
 
 
-def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: NodeIdentity) -> gke.Cluster:
+def _inputs(
+    name: str, settings: Settings, network: Network | ExistingNetwork, identity: NodeIdentity, deployed: Deployed
+) -> gke.Cluster:
     inputs: gke.Cluster = {
         "project": settings.project,
         "name": settings.cluster_name,
@@ -251,11 +261,13 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         del inputs["masterAuthorizedNetworksConfig"]
     if settings.workloads.shared_volume is not None:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
-        inputs["addonsConfig"] = {"gcpFilestoreCsiDriverConfig": {"enabled": True}}
+        inputs["addonsConfig"] = {_FILESTORE_DRIVER: {"enabled": True}}
+    elif deployed.names(SHARE) and _FILESTORE_DRIVER not in (settings.raw.get("addonsConfig") or {}):
+        pulumi.warn(_DRIVER_STAYS.format(cluster=settings.cluster_name))
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)
-    if (groups := access.authenticator_groups(settings)) is not None:
+    if (groups := access.authenticator_groups(name, settings, deployed)) is not None:
         inputs["authenticatorGroupsConfig"] = groups
     if settings.kubernetes.version is not None:
         inputs["minMasterVersion"] = settings.kubernetes.version

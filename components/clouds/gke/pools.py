@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
@@ -80,6 +81,15 @@ _PUBLIC_NODES: Final = (
 )
 
 
+_FABRIC_STAYS: Final = (
+    "pool {pool} keeps the networks of fabric: rdma, which the stack file no longer has: to have a pool without them, "
+    "give {entry} another name when it is idle"
+)
+
+# https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
+_DRAIN_DEFAULT: Final = "3600s"
+
+
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
@@ -116,9 +126,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # Of those GKE keeps a strategy of its own, and a declared one would be a change in every preview:
         # https://github.com/crossplane-contrib/provider-upjet-gcp/issues/1028
         inputs["upgradeSettings"] = _upgrade(pool)
-    if pool.nodes.upgrade is not None and pool.nodes.upgrade.drain_minutes is not None:
-        # Without it GKE waits an hour: https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
-        drain = f"{60 * pool.nodes.upgrade.drain_minutes}s"
+    running = context.deployed.outputs("gcp:container/nodePool:NodePool", name)
+    if drain := _drain(pool, running):
         inputs["nodeDrainConfigs"] = [{"graceTerminationDuration": drain, "pdbTimeoutDuration": drain}]
     if pool.nodes.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
@@ -166,11 +175,9 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         immutable += [
             f"nodeConfig.{key}" for key in _READ if not settings.existing_cluster.node_identity or key != _WHO
         ]
-    running = context.deployed.outputs("gcp:container/nodePool:NodePool", name).get("networkConfig") or {}
-    if running and "networkConfig" in inputs and not running.get("enablePrivateNodes"):
+    if _keeps_public_nodes(pool, running.get("networkConfig") or {}, declared="networkConfig" in inputs):
         # Whether Google makes the nodes again for this, with the jobs on them, is not known.
         immutable.append("networkConfig.enablePrivateNodes")
-        pulumi.warn(_PUBLIC_NODES.format(pool=pool.name, entry=pool.declared_at))
     options = pulumi.ResourceOptions(
         # The autoscaler owns the size after creation; without one the program does.
         ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.scaling.autoscaled else ())],
@@ -183,6 +190,16 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     )
     inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, options))
+
+
+def _keeps_public_nodes(pool: Pool, running: Mapping[str, Any], *, declared: bool) -> bool:
+    """Whether the nodes of the ``running`` network keep their public addresses; warns of what a pool keeps."""
+    if not declared and running.get("acceleratorNetworkProfile"):
+        pulumi.warn(_FABRIC_STAYS.format(pool=pool.name, entry=pool.declared_at))
+    public = declared and bool(running) and not running.get("enablePrivateNodes")
+    if public:
+        pulumi.warn(_PUBLIC_NODES.format(pool=pool.name, entry=pool.declared_at))
+    return public
 
 
 def has_plugin_of_others(pool: Pool) -> bool:
@@ -229,6 +246,15 @@ def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
     if pool.nodes.upgrade is not None:
         unavailable = pool.nodes.upgrade.max_unavailable or 0
     return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
+
+
+def _drain(pool: Pool, running: Mapping[str, Any]) -> str | None:
+    """How long an upgrade waits for the pods of a node; ``None``: as GKE does. Of a ``running`` pool that had another
+    time GKE's own is written, because a time that is left out stays as it was."""
+    if pool.nodes.upgrade is not None and pool.nodes.upgrade.drain_minutes is not None:
+        return f"{60 * pool.nodes.upgrade.drain_minutes}s"
+    set_before = any(each.get("graceTerminationDuration") for each in running.get("nodeDrainConfigs") or ())
+    return _DRAIN_DEFAULT if set_before and "nodeDrainConfigs" not in pool.raw else None
 
 
 def location_policy(pool: Pool) -> str:

@@ -92,7 +92,7 @@ class StackFile(Section):
     addon_versions: dict[StrictStr, StrictStr] = Field(
         default_factory=dict,
         description="pinned versions of EKS add-ons, such as `{vpc-cni: v1.21.0-eksbuild.4}`. Default: CoreDNS and "
-        "kube-proxy follow the Kubernetes version, others keep the version that they were created with",
+        "kube-proxy follow the Kubernetes version, others keep the version that they have, at first AWS's default",
     )
     workloads: Workloads = Field(default=Workloads(), description="what jobs need besides GPUs")
     identities: Identities = Field(

@@ -16,6 +16,7 @@ from components.clouds.retained import retained
 from components.settings.sections.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
+SHARE: Final = "gcp:filestore/instance:Instance"
 DRIVER: Final = "filestore.csi.storage.gke.io"
 _SHARE: Final = "shared"
 # The cheapest by far; a zonal one, near the pools of the first zone: https://cloud.google.com/filestore/docs/service-tiers
@@ -32,7 +33,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     assert CATALOG.choices.volume_gib is not None
     size = setting.size_gib or CATALOG.choices.volume_gib[0]
     instance = declare(
-        "gcp:filestore/instance:Instance",
+        SHARE,
         name,
         {
             "project": settings.project,

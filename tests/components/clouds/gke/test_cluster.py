@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pulumi
 import pytest
 
 from components.clouds.gke.identity import account_id
+from components.settings.sections.access import Access
 from components.settings.sections.cluster import ExistingNetwork
 from tests import gke_answers, recorder
 from tests.components import specs
@@ -165,3 +168,35 @@ def test_an_update_skips_no_minor_version_of_the_running_cluster(
             recorder.run(update, deployed=deployed)
     else:
         assert recorder.run(update, deployed=deployed).only(CLUSTER).inputs.get("minMasterVersion") == written
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "sent"),
+    [
+        ("group:gpu@example.com", "group:more@example.com", {"securityGroup": "gke-security-groups@example.com"}),
+        ("group:gpu@example.com", "user:ann@example.com", {"securityGroup": ""}),
+        ("group:gpu@example.com", None, {"securityGroup": ""}),
+        ("user:ann@example.com", "user:bob@example.com", None),
+    ],
+)
+def test_the_update_that_takes_the_last_group_out_ends_the_lookup_of_groups(
+    was: str, now: str | None, sent: dict[str, str] | None
+) -> None:
+    """Left out, it would stay: the provider takes it from Google (``Computed``)."""
+
+    def program(who: str | None) -> Callable[[], None]:
+        access = () if who is None else (Access(name="ops", who=who, role="viewer"),)
+        return specs.declare_cluster(specs.cluster_settings(access=access))
+
+    updated = recorder.run(program(now), deployed=recorder.run(program(was)))
+    assert updated.only(CLUSTER).inputs.get("authenticatorGroupsConfig") == sent
+
+
+@pytest.mark.parametrize("raw", [{}, {"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": False}}}])
+def test_a_driver_that_a_removed_volume_leaves_is_named_until_it_is_turned_off(raw: dict[str, Any]) -> None:
+    deployed = recorder.Recording()
+    vars(deployed)["states"] = {"urn:pulumi:test::gpucluster::gcp:filestore/instance:Instance::shared": {}}
+    with mock.patch("pulumi.warn") as warn:
+        updated = recorder.run(specs.declare_cluster(specs.cluster_settings(raw=raw)), deployed=deployed)
+    said = any("GKE keeps Filestore's driver" in call.args[0] for call in warn.call_args_list)
+    assert (said, updated.only(CLUSTER).inputs.get("addonsConfig")) == (not raw, raw.get("addonsConfig"))

@@ -13,7 +13,7 @@ import yaml
 from components.clouds.base import load_cloud
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.parts import Gpus
+from facts.concepts.parts import Gpus, Upgrade
 from facts.concepts.pool import Pool
 from rehearsal.providers.base import at
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
@@ -187,6 +187,37 @@ def test_a_running_pool_keeps_its_addresses_when_raw_gets_a_network() -> None:
     pools = [{**H200, "maxNodes": 2, "raw": {"networkConfig": {"podRange": "more-pods"}}}]
     updated = run_with(config("gke", gpuPools=pools), "one", deployed=deployed).named("near-8-pool")
     assert "networkConfig.enablePrivateNodes" in updated.ignore_changes
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_pool_that_loses_its_fabric_is_told_to_keep_the_networks(kept: bool) -> None:
+    fabric = catalog.of("gke").nodes.fabric
+    deployed = recording(specs.gpu_pool(fabric=fabric))
+    with mock.patch("pulumi.warn") as warn:
+        update(specs.gpu_pool(fabric=None if kept else fabric), deployed)
+    assert any("pool t4-1 keeps the networks of fabric" in call.args[0] for call in warn.call_args_list) is kept
+
+
+def update(spec: Pool, deployed: recorder.Recording) -> recorder.Registration:
+    """The pool in an update of a stack that has it."""
+    return recorder.run(specs.declare(specs.cluster_settings(), [spec]), deployed=deployed).named("t4-1-pool")
+
+
+@pytest.mark.parametrize(
+    ("changes", "drain"),
+    [
+        ({"upgrade": Upgrade(max_unavailable=1, drain_minutes=30)}, "1800s"),
+        ({}, "3600s"),
+        ({"raw": {"nodeDrainConfigs": [{"graceTerminationDuration": "60s"}]}}, "60s"),
+    ],
+)
+def test_an_upgrade_of_a_pool_that_loses_its_time_waits_as_long_as_googles_own(
+    changes: dict[str, Any], drain: str
+) -> None:
+    """Left out, the time would stay: https://github.com/pulumi/pulumi-gcp/issues/1072."""
+    deployed = recording(specs.gpu_pool(upgrade=Upgrade(max_unavailable=1, drain_minutes=10)))
+    updated = update(specs.gpu_pool(**changes), deployed)
+    assert updated.inputs["nodeDrainConfigs"][0]["graceTerminationDuration"] == drain
 
 
 def test_google_makes_the_networks_and_people_claim_the_devices() -> None:
