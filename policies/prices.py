@@ -1,7 +1,7 @@
 """What machines cost the user, from the gate's configuration.
 
 ``{"prices": {"m5zn.large": 0.33, "g6.xlarge": {"eu-west-1": 0.9}, "web": 0.2}}``: US dollars for one node an hour, by
-machine type (with its GPUs), or by node group where the program names no machine type, everywhere or by region. They
+machine type, or by node group where the program names none, many, or GPUs beside one; everywhere or by region. They
 replace list prices, and ``hourlyUsd`` of a stack file.
 """
 
@@ -14,7 +14,8 @@ from math import inf
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Reservation, Stack
-from policies.readers.reading import priced_by_types, priced_reservation, region_of_group
+from policies.readers.reading import has_attached, priced_by_types, priced_reservation, region_of_group
+from policies.rules.ceilings import FEW_TYPES
 
 KEY: Final = "prices"
 _ANYWHERE: Final = ""
@@ -40,22 +41,25 @@ class ConfiguredPrices:
         if not self.usd:
             return stack
         reservations = tuple(self._reserved(each) for each in stack.reservations)
-        groups, elsewhere = (
-            tuple(self._priced(group, stack) for group in pools) for pools in (stack.groups, stack.elsewhere)
-        )
+        groups = tuple(self._priced(group, stack) for group in stack.groups)
+        # Of these the configuration says the name, too.
+        elsewhere = tuple(self._priced(group, stack, by_name=True) for group in stack.elsewhere)
         return replace(stack, groups=groups, elsewhere=elsewhere, reservations=reservations)
 
     def _reserved(self, reservation: Reservation) -> Reservation:
         region = reservation.region if isinstance(reservation.region, str) else None
         return priced_reservation(reservation, lambda type: self.of(type, region))
 
-    def _priced(self, group: NodeGroup, stack: Stack) -> NodeGroup:
+    def _priced(self, group: NodeGroup, stack: Stack, *, by_name: bool = False) -> NodeGroup:
         region = region_of_group(group, stack.clusters)
-        own = self.of(group.name, region)
+        types = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
+        attached = has_attached(group)
+        # Whoever writes the program chooses the name: it prices no machine that the program names.
+        by_name = by_name or attached or not 0 < len(types) <= FEW_TYPES
+        own = self.of(group.name, region) if by_name else None
         if own is not None:
             return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own, price_at_most=False))
-        types = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
-        if all(self.of(type, region) is None for type in types):
+        if attached or all(self.of(type, region) is None for type in types):
             return group
         return priced_by_types(group, region, lambda type: self.of(type, region))
 

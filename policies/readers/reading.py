@@ -391,7 +391,7 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
     listed = group.nodes.dearest_hourly_usd
     if group.kind == "owned" and listed is None:
         least: float | None = 0.0
-    elif isinstance(listed, (int, float)) and (not group.nodes.price_at_most or _has_attached(group)):
+    elif isinstance(listed, (int, float)) and (not group.nodes.price_at_most or has_attached(group)):
         least = listed
     else:
         least = None if listed is UNKNOWN else _least_usd(group)
@@ -408,13 +408,13 @@ def _least_usd(group: NodeGroup) -> float | None:
         return None
     by_gpus = None if gpus is UNKNOWN or gpus == 0 else gpus * _dearest_gpu(cloud, group.gpus.resource, spot)
     named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
-    attached = _has_attached(group)
+    attached = has_attached(group)
     least = [by_gpus if (usd := _lowest(cloud, each, spot)) is None or attached else usd for each in named]
     known = [usd for usd in least if usd is not None]
     return max(known) if known and len(known) == len(group.nodes.machine_types) else None
 
 
-def _has_attached(group: NodeGroup) -> bool:
+def has_attached(group: NodeGroup) -> bool:
     """Whether its machines may have GPUs that are not part of their type, nor of its price."""
     cloud, gpus = group.sold_by or group.cloud, group.gpus.per_node
     named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
@@ -460,7 +460,7 @@ def priced_by_types(group: NodeGroup, region: str | None, own_price: Callable[[s
         if usd is None and listed is not None and listed.gpus == 0 and (gpus is UNKNOWN or gpus > 0):
             # The price of the GPUs beside such a machine is not known.
             nodes = replace(group.nodes, dearest_hourly_usd=UNKNOWN if gpus is UNKNOWN else None)
-            return replace(group, nodes=nodes, unpriced=(type,))
+            return replace(group, nodes=nodes, unpriced=(group.name,))
         price = _list_price(cloud, region, type, group.scaling.spot is True) if usd is None else _own(usd)
         prices += [] if price is None else [price]
         unpriced += [type] if price is None else []

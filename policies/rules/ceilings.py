@@ -256,14 +256,15 @@ def _cost(group: NodeGroup, nodes: Maybe[int]) -> _Cost:
     return _Cost(group.name, usd, group.nodes.price_at_most, _priced_by(group))
 
 
-_FEW_TYPES = 6
+FEW_TYPES = 6
+"""Machine types of a group that prices name one by one."""
 
 
 def _priced_by(group: NodeGroup) -> tuple[str, ...]:
     """What prices of the gate's configuration name: the machine types without one or, of none or many, the group."""
     named = [each for each in group.nodes.machine_types if isinstance(each, str)]
     types = group.unpriced or tuple(named[:1])
-    return types if 0 < len(types) <= _FEW_TYPES else (group.name,)
+    return types if 0 < len(types) <= FEW_TYPES else (group.name,)
 
 
 def _cost_reserved(reservation: Reservation) -> _Cost:

@@ -26,6 +26,16 @@ def eks(region: str | None = "us-west-2", **group: Any) -> list[Declared]:
     ]
 
 
+def n1() -> list[Declared]:
+    """A cluster of Google's with one group of two nodes, each with a GPU that is no part of its machine type."""
+    config = {"machineType": "n1-standard-4", "guestAccelerators": [{"type": "nvidia-tesla-v100", "count": 8}]}
+    inputs = {"cluster": "ml", "name": "t4", "nodeCount": 2, "nodeConfig": config, "location": "us-central1-a"}
+    return [
+        Declared("gcp:container/cluster:Cluster", "ml", "urn:ml", {"name": "ml", "location": "us-central1-a"}),
+        Declared("gcp:container/nodePool:NodePool", "t4", "urn:t4", inputs),
+    ]
+
+
 def refused(program: list[Declared], **prices: Any) -> bool:
     """Whether the ceiling refuses the program with these prices."""
     gate = OfflineGate({**CEILING, **({"prices": prices} if prices else {})})
@@ -42,10 +52,14 @@ def refused(program: list[Declared], **prices: Any) -> bool:
         # By region, before the price of all others.
         (eks(), {"u-3tb1.56xlarge": {"us-west-2": 5}}, False),
         (eks(), {"u-3tb1.56xlarge": {"eu-west-1": 5}}, True),
-        # By node group, also where the program names no machine type.
-        (eks(), {"big": 5}, False),
+        # By node group only where the program names no machine type: its name is nobody's but the program's.
+        (eks(), {"big": 5}, True),
         (eks(instanceTypes=None, launchTemplate={"id": "lt-1"}), {}, True),
         (eks(instanceTypes=None, launchTemplate={"id": "lt-1"}), {"big": 5}, False),
+        # GPUs beside a machine type are no part of its price.
+        (n1(), {"t4": 5}, False),
+        (n1(), {"t4": 5.1}, True),
+        (n1(), {"n1-standard-4": 0.1}, True),
         # Of several types the dearest counts, and each has to have a price.
         (eks(instanceTypes=["u-3tb1.56xlarge", "m5.large"]), {"u-3tb1.56xlarge": 5}, False),
         (eks(instanceTypes=["u-3tb1.56xlarge", "u-6tb1.56xlarge"]), {"u-3tb1.56xlarge": 5}, True),

@@ -87,7 +87,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
             max_nodes=warm_most,
             capacity_type=capacity_type(UNKNOWN if spot is UNKNOWN else spot == "SPOT"),
         ),
-        initial_nodes=amount(at(scaling, "desiredSize")),
+        # Only pulumi-aws wants one: https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
+        initial_nodes=amount(coalesce(at(scaling, "desiredSize"), at(scaling, "minSize"))),
         nodes=replace(
             group.nodes,
             taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), group.nodes.taints),
