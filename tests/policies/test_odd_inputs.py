@@ -94,23 +94,25 @@ def _unreadable(case: Case) -> set[str]:
     return {violation.resource for violation in blockers(case) if violation.rule == "resource-readable"}
 
 
-def _unlike() -> Iterator[tuple[Case, list[tuple[int, tuple[Any, ...]]]]]:
-    """Each case with the places of its resources (their number, the path) that no case before it has beside the same
-    types of resources."""
-    seen = set()
+def _unlike() -> Iterator[Any]:
+    """Each case with the places of its resources (their number, the path) that no case before it has, and apart, for
+    `make test-all`, those that none has beside the same types of resources."""
+    seen: set[Any] = set()
     for case in (*_CASES, *UNJUDGED):
-        types, places = frozenset(token for token, _, _ in case.resources), []
+        types = frozenset(token for token, _, _ in case.resources)
+        places: tuple[list[Any], list[Any]] = ([], [])
         for index, (token, _, properties) in enumerate(case.resources):
             for path in _places(properties):
-                key = (types, token, tuple(step for step in path if isinstance(step, str)))
-                if key not in seen:
-                    seen.add(key)
-                    places.append((index, path))
-        if places:
-            yield case, places
+                key = (token, tuple(step for step in path if isinstance(step, str)))
+                if (types, key) not in seen:
+                    places[key in seen].append((index, path))
+                    seen |= {key, (types, key)}
+        for each, marks in zip(places, ([], pytest.mark.rehearsal), strict=True):
+            if each:
+                yield pytest.param(case, each, marks=marks, id=f"{case.id}{' beside others' if marks else ''}")
 
 
-@pytest.mark.parametrize(("case", "places"), _unlike(), ids=lambda part: part.id if isinstance(part, Case) else "")
+@pytest.mark.parametrize(("case", "places"), _unlike())
 def test_any_part_may_be_unknown(case: Case, places: list[tuple[int, tuple[Any, ...]]]) -> None:
     for index, path in places:
         token, name, properties = case.resources[index]
