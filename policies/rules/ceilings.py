@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from facts.concepts.counts import largest
@@ -21,7 +21,7 @@ from facts.concepts.kubernetes import POD_PATHS
 from facts.concepts.parts import reserved_beyond, reserved_once
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
-from policies.rules.idle import is_about, permanent_pods, reason_of_number
+from policies.rules.idle import is_about, is_about_any, permanent_pods, reason_of_number
 from policies.rules.node_groups import has_gpus, rented
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
@@ -59,6 +59,8 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     perhaps = [(cluster, each) for cluster in own for each in stack.workloads if _asks(each, cluster) is UNKNOWN]
     if max_hourly_usd is None or not (stack.groups or managed or asking or perhaps):
         return []
+    if unknown := _of_unknown_group(hourly_cost, stack, stack.groups):
+        return unknown
     if unknown := _of_unknown_maximum(hourly_cost, [(group, _most_nodes(group)) for group in stack.groups]):
         return unknown
     endless = [group for group in stack.groups if _most_nodes(group) is None]
@@ -85,6 +87,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         )
         for each in stack.minimums
         if (each.most is UNKNOWN or each.most > 0) and not any(is_about(each, group) for group in stack.groups)
+        if not is_about_any(each, stack)
     ]
 
 
@@ -360,6 +363,19 @@ def _of_unknown_maximum(limited: Rule[...], sizes: list[tuple[NodeGroup, Maybe[i
     return [limited.violation(message, groups[0].resource, remedy=remedy)]
 
 
+def _of_unknown_group(limited: Rule[...], stack: Stack, groups: Sequence[NodeGroup]) -> list[Violation]:
+    """The violation if something sets a maximum of a group that only the update knows, for the same reason."""
+    own = [nodes for group in groups if isinstance(nodes := _most_nodes(group), int)]
+    for each in stack.minimums:
+        if is_about_any(each, stack) and own and (each.most is UNKNOWN or each.most > min(own)):
+            message = (
+                f"The {each.what} sets a maximum of a node group that the update alone knows: the limit would not hold."
+            )
+            remedy = f"Write what it sets ({each.where}) and for which group as the program knows it, not as an output."
+            return [limited.violation(message, each.resource, remedy=remedy)]
+    return []
+
+
 @dataclass
 class _Room:
     """Groups that no workload tells apart: the GPUs (or shares of GPUs) of their running nodes that no permanent
@@ -510,6 +526,8 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None:
         return []
+    if unknown := _of_unknown_group(stack_ceiling, stack, groups):
+        return unknown
     granted = _granted(stack)
     declared = _of_groups(groups, granted, max_gpus) if groups else _of_quotas(granted, max_gpus)
     if granted and {cluster.managed_nodes is True for cluster in stack.clusters} == {True, False}:

@@ -153,7 +153,8 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
     for minimum in stack.minimums:
         if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
             continue
-        group = next((group for group in groups if is_about(minimum, group)), None)
+        open = is_about_any(minimum, stack)
+        group = next((group for group in groups if open or is_about(minimum, group)), None)
         if group is None:
             if minimum.node and not any(is_about(minimum, other) for other in stack.groups):
                 message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
@@ -162,7 +163,7 @@ def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
                 )
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
-        if minimum.nodes is UNKNOWN or group.gpus.per_node is UNKNOWN:
+        if open or minimum.nodes is UNKNOWN or group.gpus.per_node is UNKNOWN:
             what = f"whether it keeps nodes of GPU node group '{group.name}'"
             yield minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
         else:
@@ -321,6 +322,11 @@ def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
     classes = (known.value for known in stack.priorities if (known.of_all if own is None else known.name == own))
     lowered = (UNKNOWN if value is UNKNOWN else value < 0 for value in classes)
     return either((workload.keeps_room, *lowered))
+
+
+def is_about_any(minimum: Minimum, stack: Stack) -> bool:
+    """Whether it may be about any group, as neither its name is known yet nor where it is declared."""
+    return minimum.group is UNKNOWN and not any(group.resource in minimum.declared_at for group in stack.groups)
 
 
 def is_about(minimum: Minimum, group: NodeGroup) -> bool:

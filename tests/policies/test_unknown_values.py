@@ -105,6 +105,7 @@ SAID: Final = {
     "apps-tolerations-to-be",
     "k8s-budget-of-a-deployment-to-be",
     "k8s-budget-with-expressions-to-be",
+    "schedule-of-an-unknown-group-within-its-maximum",
 }
 
 

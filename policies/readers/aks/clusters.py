@@ -272,6 +272,8 @@ def read_setting(declared: Declared) -> Iterable[Item]:
             group=target.rpartition("/")[2] if isinstance(target, str) else target,
             declared_at=tuple(urn for name in _TARGETS for urn in declared.dependencies.get(name, ())),
             where=f"profiles[{number}].capacity.minimum",
+            # That of a known scale set is read with it.
+            most=amount(at(profile, "capacity", "maximum")) if target is UNKNOWN else 0,
             resource=declared.urn,
         )
 

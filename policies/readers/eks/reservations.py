@@ -323,7 +323,8 @@ def _sizes(call: str, values: Any, where: str, declared: Declared, what: str) ->
         yield Minimum(
             what=f"{what} '{declared.name}'",
             nodes=amount(at(spelled, *steps)),
-            group=text(at(spelled, _lowered(group))),
+            group=(named := text(at(spelled, _lowered(group)))),
+            declared_at=declared.dependencies.get(where.split()[0].split(".")[0], ()) if named is UNKNOWN else (),
             where=f"{where}.{'.'.join(path)}",
             most=most,
             resource=declared.urn,

@@ -15,6 +15,7 @@ from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.node_registration import decoded
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import parsed
+from policies.readers.unknown_reasons import until_update
 from policies.readers.unread import unread
 
 _TEMPLATES: Final = (
@@ -233,6 +234,7 @@ def _call(target: Any) -> str:
 def read_job(declared: Declared) -> Iterable[Item]:
     """``gcp:cloudscheduler/job:Job``: it may call any API."""
     target = declared.properties.get("httpTarget")
+    yield from until_update(declared, at(target, "uri"), "what it calls")
     yield from unread(declared, filter(None, [_call(target)]))
     match = _RESIZED.search(str(at(target, "uri")))
     if match is None:
