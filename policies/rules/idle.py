@@ -49,7 +49,8 @@ from policies.rules.sharing import as_advertised
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
-    An autoscaler in a program without node groups is checked as well: another program declares its groups.
+    An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside groups
+    without GPUs, those of another program are a possibility: what would keep them is a note.
     """
     for owner, idle, certain, resource, reason in _idle_times(stack):
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
@@ -94,24 +95,32 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, Unknow
         if cluster.idle is not None:
             certain = any(has_gpus(group) and group.gpus.per_node is not UNKNOWN for group in members)
             yield cluster.title, cluster.idle, certain, cluster.resource, None
-    for workload in stack.workloads if groups or not stack.groups else ():
+    for cluster in () if groups else stack.clusters:
+        if cluster.idle is not None and cluster.managed_nodes is not True:
+            yield cluster.title, cluster.idle, False, cluster.resource, _POOLS_ELSEWHERE
+    for workload in stack.workloads:
         if workload.idle is None:
             continue
         if workload.kind not in ("DaemonSet", "Release"):  # an autoscaler
-            certain = not groups or any(group.gpus.per_node is not UNKNOWN for group in groups)
-            yield workload.title, workload.idle, certain, workload.resource, None
+            elsewhere = _POOLS_ELSEWHERE if stack.groups and not groups else None
+            certain = not stack.groups or any(group.gpus.per_node is not UNKNOWN for group in groups)
+            yield workload.title, workload.idle, certain, workload.resource, elsewhere
             continue
         # Pods keep nodes of Karpenter alone, on which they are.
         made = [group for group in groups if group.cloud == "karpenter"]
         held = [(group, on) for group in made if (on := admits(workload, as_running(group))) is not False]
-        reason = _OTHER_POOLS if not stack.groups else workload.unknown_reason
-        if held or (not stack.groups and _tolerates_gpu_nodes(workload)):
+        reason = workload.unknown_reason if groups else _OTHER_POOLS
+        if held or (not groups and _tolerates_gpu_nodes(workload)):
             sure = any(on is True and group.gpus.per_node is not UNKNOWN for group, on in held)
             yield workload.title, workload.idle, sure and reason is None, workload.resource, reason
 
 
+_POOLS_ELSEWHERE = UnknownReason(
+    "none of the cluster's node groups here has GPUs, and another program may declare some that have",
+    "Shorten it, or exempt it by name if the cluster has no GPU nodes.",
+)
 _OTHER_POOLS = UnknownReason(
-    "no node pool is in this program, and other autoscalers than Karpenter do not know the annotation",
+    "no GPU node pool is in this program, and other autoscalers than Karpenter do not know the annotation",
     "Remove the annotation, or exempt it by name if Karpenter starts none of these nodes.",
 )
 

@@ -328,9 +328,18 @@ def _checked_groups(stack: Stack) -> list[NodeGroup]:
 
 
 def _possible(stack: Stack) -> Callable[[Workload], Sequence[NodeGroup]]:
-    """A workload → the checked groups that its node selector does not rule out."""
+    """A workload → the checked groups that its node selector does not rule out; where it selects GPU nodes that none of
+    them has, another program's."""
     groups = _checked_groups(stack)
-    return (lambda workload: [_elsewhere(workload)]) if groups == [_OTHER_PROGRAMS_GROUP] else selectable(groups)
+    if groups == [_OTHER_PROGRAMS_GROUP]:
+        return lambda workload: [_elsewhere(workload)]
+    own = selectable(groups)
+
+    def possible(workload: Workload) -> Sequence[NodeGroup]:
+        elsewhere = groups and any(only_gpu_nodes(key, values) for key, values in labels_of(workload))
+        return own(workload) or ([_elsewhere(workload)] if elsewhere else [])
+
+    return possible
 
 
 def _elsewhere(workload: Workload) -> NodeGroup:
