@@ -229,11 +229,13 @@ def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
 
 def _label(group: NodeGroup, key: str) -> object:
     """The label's value, ``UNKNOWN`` for some value, ``_ABSENT``, or ``_MAYBE``."""
-    if group.nodes.labels is UNKNOWN or group.kind == "auto-provisioned":
+    if group.nodes.labels is UNKNOWN:
         return _MAYBE
     if key in group.nodes.labels:
         value = group.nodes.labels[key]
         return _ABSENT if value is None else value
+    if group.kind == "auto-provisioned":
+        return _MAYBE
     domain = key.partition("/")[0]
     by_cloud = any(domain == ours or domain.endswith(f".{ours}") for ours in group.cloud_label_domains)
     return _MAYBE if by_cloud else _ABSENT

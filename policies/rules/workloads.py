@@ -211,10 +211,8 @@ def reserved(stack: Stack) -> Iterator[Violation]:
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue
-        for group in possible(workload):
-            if group.kind == "auto-provisioned":
-                continue  # created only for pods that request GPUs
-            access = _access(workload, group, stack)
+        groups = [(group, _access(workload, group, stack)) for group in possible(workload)]
+        for group, access in sorted(groups, key=lambda each: each[1] is UNKNOWN):  # what is certain goes first
             elsewhere = _is_elsewhere(group)
             if access is None or (elsewhere and (access is UNKNOWN or stack.clusters) and not _is_about_gpus(workload)):
                 continue
@@ -274,7 +272,7 @@ def _only_gpu_groups(workload: Workload, stack: Stack) -> bool:
 
 def _access(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | None]:
     selected = selects(workload, group)
-    if selected is False:
+    if selected is False or _is_for_another_class(workload, group):
         return None
     picks = picks_nodes(workload)
     if picks is True and selected is True and _only_gpu_groups(workload, stack):
@@ -287,6 +285,15 @@ def _access(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | N
     if not group.nodes.taints:
         return None  # the missing taint is a violation of its own
     return "tolerates all taints of"
+
+
+def _is_for_another_class(workload: Workload, group: NodeGroup) -> bool:
+    """Whether the group's nodes are made for the pods that select its labels alone, and this workload selects none."""
+    labels = group.nodes.labels
+    if group.kind != "auto-provisioned" or labels is UNKNOWN or workload.node_selector is UNKNOWN:
+        return False
+    own = labels.keys() - {GPU_PRESENT_LABEL}
+    return bool(own) and not own & dict(labels_of(workload)).keys()
 
 
 def _with_other_programs_pools(stack: Stack) -> Stack:

@@ -10,7 +10,7 @@ from typing import Final
 
 from facts.concepts.declared import IdleTime, Minimum, NodeGroup, UnknownReason
 from facts.concepts.parts import Gpus, Nodes, Scaling
-from facts.concepts.pool import GPU_TAINT
+from facts.concepts.pool import CLASS_LABEL, GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS, names_default_account
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
@@ -30,8 +30,8 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning). With ``autopilot`` a Standard
     cluster makes nodes as Autopilot does, for all pods that select the class
     (https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-classes-standard-clusters).
-    GKE puts the GPU taint on nodes with GPUs. It taints them with the class, too, and gives pods that select the class
-    the toleration for that, so this taint decides nothing here.
+    GKE puts the GPU taint on nodes with GPUs. It labels and taints them with the class, too, and gives pods that select
+    the class the toleration for that: the label says all that this taint decides.
     """
     spec = declared.properties.get("spec")
     yield from _buffers(declared)
@@ -52,7 +52,12 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             kind="auto-provisioned",
             gpus=Gpus(per_node=gpus),
             scaling=Scaling(min_nodes=_kept(spec), max_nodes=UNKNOWN if limited else None),
-            nodes=Nodes(machine_types=(None,), zones=(), labels={}, taints=() if gpus == 0 else (GPU_TAINT,)),
+            nodes=Nodes(
+                machine_types=(None,),
+                zones=(),
+                labels={CLASS_LABEL: own_name},
+                taints=() if gpus == 0 else (GPU_TAINT,),
+            ),
             cloud_label_domains=LABEL_DOMAINS,
             idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
             # One that says nothing gets what its cluster's auto-provisioning has.
