@@ -67,8 +67,10 @@ def unknown_labels(workload: Workload) -> set[str]:
 
 def unknown_selection(workload: Workload) -> bool:
     """Whether it is not known yet which labels the workload lists."""
-    terms = [] if workload.affinity is UNKNOWN else _required_terms(workload.affinity)
-    return workload.node_selector is UNKNOWN or workload.affinity is UNKNOWN or UNKNOWN in terms
+    if workload.node_selector is UNKNOWN or workload.affinity is UNKNOWN:
+        return True
+    expressions = (each for term in _required_terms(workload.affinity) for each in items(at(term, "matchExpressions")))
+    return any(at(each, "key") is UNKNOWN for each in expressions)
 
 
 def _listed_labels(workload: Workload) -> Iterable[tuple[str, Sequence[Any]]]:

@@ -259,7 +259,7 @@ def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
         return True
     picks = picks_nodes(workload)
     if picks is False:
-        return UNKNOWN if workload.gpus is UNKNOWN else False
+        return UNKNOWN if UNKNOWN in (workload.gpus, workload.device_plugin) else False
     return UNKNOWN if picks is UNKNOWN else _only_gpu_groups(workload, stack)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
 from facts.concepts.kubernetes import SAFE_TO_EVICT
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, known_texts, mapping, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, items, known_texts, mapping, text, whole
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:
@@ -63,7 +63,7 @@ def device_plugin(pod: Any) -> Maybe[bool]:
 
 def never_ends(pod: Any) -> bool:
     """Whether a container only waits, so that the pod holds its GPUs for hours, or until somebody deletes it."""
-    if only_pauses(pod):
+    if only_pauses(pod) is True:
         return True
     waits = any(_for_ever(_parts(each)) for each in _commands(pod) if not _ENDS.search(each))
     return waits and at(pod, "activeDeadlineSeconds") is None
@@ -120,10 +120,18 @@ def _bare(part: str) -> str:
     return part if "(" in part else part.rstrip(") ")
 
 
-def only_pauses(pod: Any) -> bool:
-    """Whether all containers have Kubernetes' image that does nothing, under any registry."""
-    images = [text(at(one, "image")) for one in items(at(pod, "containers"))]
-    return bool(images) and all(isinstance(image, str) and _PAUSE_IMAGE.search(image) for image in images)
+def only_pauses(pod: Any) -> Maybe[bool]:
+    """Whether all containers have Kubernetes' image that does nothing, under any registry; it takes no command."""
+    containers = items(at(pod, "containers"))
+    return both(map(_pauses, containers)) if containers else False
+
+
+def _pauses(container: Any) -> Maybe[bool]:
+    image = text(at(container, "image"))
+    if image is UNKNOWN:
+        words = [*items(at(container, "command")), *items(at(container, "args"))]
+        return False if any(word is not UNKNOWN for word in words) else UNKNOWN
+    return image is not None and _PAUSE_IMAGE.search(image) is not None
 
 
 def config_maps(pod: Any) -> tuple[str, ...]:

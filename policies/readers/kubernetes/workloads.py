@@ -156,7 +156,7 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
         return 0
     if kind in REPLICATED:
         return amount(at(spec, "replicas"), 1)
-    if parts.never_ends(pod) and (parts.only_pauses(pod) or at(spec, "activeDeadlineSeconds") is None):
+    if parts.never_ends(pod) and (parts.only_pauses(pod) is True or at(spec, "activeDeadlineSeconds") is None):
         return amount(at(spec, "parallelism"), 1)
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
@@ -169,8 +169,7 @@ def keeps_room(pod: Any, *, for_others: bool = False) -> Maybe[bool]:
     """Whether the pod does nothing but keep room: it makes way for others, has the image ``pause``, or only waits;
     ``for_others``: unless it may wait for the pods that its job runs beside it."""
     ends = for_others or at(pod, "activeDeadlineSeconds") is not None
-    waits = parts.only_pauses(pod) or (not ends and parts.only_waits(pod))
-    return either((waits, makes_way(at(pod, "priority"))))
+    return either((parts.only_pauses(pod), not ends and parts.only_waits(pod), makes_way(at(pod, "priority"))))
 
 
 def makes_way(priority: Any) -> Maybe[bool]:
