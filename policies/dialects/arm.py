@@ -100,8 +100,10 @@ def _template(declared: Declared, template: Any, parameters: Any, outer: _Scope 
         yield declared
         return
     known: dict[str, Any] = {}
+    given_values = dict(_pairs(given_parameters))
     for name, parameter in _pairs(body.get("parameters")):
-        given = at(given_parameters, name)  # one in a key vault has no value here
+        # One in a key vault has no value here.
+        given = UNKNOWN if given_parameters is UNKNOWN else given_values.get(name)
         default = coalesce(at(parameter, "defaultValue"), UNKNOWN)
         known[name] = default if given is None else coalesce(at(given, "value"), UNKNOWN)
     variables = dict(_pairs(body.get("variables")))
@@ -178,6 +180,7 @@ def _resolved(value: Any, scope: _Scope, depth: int = 0) -> Any:
 
     def lookup(function: str, name: str) -> Any:
         known = scope.parameters if function == "parameters" else scope.variables
+        name = name.lower()
         return _resolved(known[name], scope, depth + 1) if name in known and depth < _DEEPEST else UNKNOWN
 
     return evaluated(value[1:-1], lookup)
@@ -199,7 +202,8 @@ _MOST_ELEMENTS: Final = 800
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    yield from ((str(key), part) for key, part in value.items()) if isinstance(value, Mapping) else ()
+    """Parameters or variables, by their names in lower case: Azure ignores it."""
+    yield from ((str(key).lower(), part) for key, part in value.items()) if isinstance(value, Mapping) else ()
 
 
 def _parsed(value: Any) -> Any:

@@ -231,3 +231,27 @@ def test_an_update_by_azapi_is_named_for_all_that_readers_ask_of_clusters_and_po
     asked = Asked(resourceName="c", vmSize="Standard_NC4as_T4_v3")
     assert [*reader(Declared(f"azure-native:containerservice:{kind}", "c", "urn:c", asked))]
     assert asked.keys_asked - _NAMES - _OTHERWISE <= {key.partition(".")[0] for key in named}
+
+
+# Inputs of Azure's providers that name another resource.
+_NAMING = {"kubernetesClusterId", "parentId", "resourceId", "resourceName", "targetResourceId", "targetResourceUri"}
+
+
+def _in_capitals(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {name: _in_capitals(part, name) for name, part in value.items()}
+    return value.upper() if isinstance(value, str) and key in _NAMING else value
+
+
+def test_names_and_ids_of_azure_know_no_case() -> None:
+    """Each reference in capitals: the rule refuses what it refused, and nothing else is refused."""
+    changed = []
+    for case in _CASES:
+        capitals = tuple(
+            (token, name, _in_capitals(inputs) if token.startswith(("azure", "azapi")) else inputs)
+            for token, name, inputs in case.resources
+        )
+        if case.verdict != "not evaluated" and capitals != case.resources:
+            before, after = ({each.rule for each in blockers(one)} for one in (case, replace(case, resources=capitals)))
+            changed += [(case.id, before ^ after)] if before != after else []
+    assert changed == []

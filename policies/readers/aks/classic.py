@@ -13,6 +13,7 @@ from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, mapping, 
 from policies.readers.aks.clusters import (
     RESIZED,
     UPDATED,
+    last_of,
     read_agent_pool,
     read_capacity_reservation,
     read_dedicated_host,
@@ -43,7 +44,7 @@ def read_pool(declared: Declared) -> Iterable[Item]:
     cluster = text(pool.get("kubernetesClusterId"))
     names = {
         "agentPoolName": pool.get("name"),
-        "resourceName": cluster.rpartition("/")[2] if isinstance(cluster, str) else cluster,
+        "resourceName": last_of(cluster),
     }
     yield from read_agent_pool(replace(declared, properties={**pool, **names}))
 

@@ -71,7 +71,7 @@ _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
     inputs = _updated(declared.properties, declared.references)
-    name: Maybe[str] = coalesce(text(inputs.get("resourceName")), declared.name)
+    name: Maybe[str] = lower(coalesce(text(inputs.get("resourceName")), declared.name)) or ""
     region = region_of(inputs.get("location"))
     kms = at(inputs, "securityProfile", "azureKeyVaultKms")
     key = text(at(kms, "keyId"))
@@ -164,7 +164,9 @@ def _has_addon(cluster: Mapping[str, Any], called: str) -> Maybe[bool]:
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:AgentPool``. Its disks' key is its cluster's, hence not known here."""
     pool = _updated(declared.properties, declared.references, _named_in(declared)[1])
-    common = NodeGroup("", CLOUD, disk_key=UNKNOWN, cluster=text(pool.get("resourceName")), resource=declared.urn)
+    common = NodeGroup(
+        "", CLOUD, disk_key=UNKNOWN, cluster=lower(text(pool.get("resourceName"))), resource=declared.urn
+    )
     yield from pool_groups(pool, declared.named("agentPoolName"), common)
 
 
@@ -194,7 +196,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
             yield _autoscaled(group, declared.references) if declared.references else group
         return
     group = NodeGroup(
-        name=declared.name,
+        name=_name_of(declared),
         cloud=CLOUD,
         gpus=Gpus(per_node=gpus_of_size(size)),
         scaling=Scaling(
@@ -269,7 +271,7 @@ def read_setting(declared: Declared) -> Iterable[Item]:
         yield Minimum(
             what=f"autoscale setting '{declared.name}'",
             nodes=amount(at(profile, "capacity", "minimum")),
-            group=target.rpartition("/")[2] if isinstance(target, str) else target,
+            group=last_of(target),
             declared_at=tuple(urn for name in _TARGETS for urn in declared.dependencies.get(name, ())),
             where=f"profiles[{number}].capacity.minimum",
             # That of a known scale set is read with it.
@@ -292,8 +294,8 @@ def _settings(scale_set: Declared, everything: Program) -> Iterable[Declared]:
         if is_false(setting.properties.get("enabled")) is True:
             continue
         for key in _TARGETS:
-            target, names = text(setting.properties.get(key)), (text(scale_set.properties.get(name)) for name in _NAMES)
-            by_name = isinstance(target, str) and target.rpartition("/")[2] in names
+            target = last_of(text(setting.properties.get(key)))
+            by_name = isinstance(target, str) and target == _name_of(scale_set)
             if by_name or scale_set.urn in setting.dependencies.get(key, ()):
                 yield setting
 
@@ -312,7 +314,7 @@ def read_generic(declared: Declared) -> Iterable[Item]:
     names = {"resourceName": inputs.get("resourceName")}
     if reader is read_agent_pool:
         parent = text(inputs.get("parentResourcePath"))
-        cluster = parent.rpartition("/")[2] if isinstance(parent, str) else parent
+        cluster = last_of(parent)
         names = {"resourceName": cluster, "agentPoolName": inputs.get("resourceName")}
     outer = {key: inputs[key] for key in ("location", "sku", "tags") if key in inputs}
     yield from reader(replace(declared, properties={**body, **outer, **names}))
@@ -428,32 +430,26 @@ def _target(inputs: Mapping[str, Any]) -> tuple[Maybe[str | None], Maybe[str | N
     whole_id, parent, name = (text(inputs.get(key)) for key in ("resourceId", "parentId", "name"))
     of_pool = _kind(inputs.get("type")) == _POOL
     if whole_id is None:
-        below = _lower(name), UNKNOWN if parent is UNKNOWN else _lower(str(parent).rpartition("/")[2])
+        below = lower(name), last_of(parent)
         return (below[1], below[0]) if of_pool else (below[0], None)
     named = None if whole_id is UNKNOWN else _TARGET.search(whole_id)
     if named is None:
         return UNKNOWN, UNKNOWN if of_pool else None
-    return _lower(named["cluster"]), _lower(named["pool"])
+    return lower(named["cluster"]), lower(named["pool"])
 
 
 def _named_in(declared: Declared) -> tuple[Maybe[str | None], Maybe[str | None]]:
     """The same of a declared cluster or pool, in the words of any provider."""
     inputs = declared.properties
     if declared.kind in ("ManagedCluster", "KubernetesCluster"):
-        return _lower(coalesce(text(inputs.get("resourceName")), text(inputs.get("name")), declared.name)), None
+        return lower(coalesce(text(inputs.get("resourceName")), text(inputs.get("name")), declared.name)), None
     above = [text(inputs.get(key)) for key in ("parentResourcePath", "kubernetesClusterId", "resourceName")]
     own = [text(inputs.get(key)) for key in ("agentPoolName", "name")]
     if declared.kind == "Resource":
         own, above = [text(inputs.get("resourceName"))], above[:1]
         if str(inputs.get("resourceType")).lower() == "managedclusters":
-            return _lower(own[0]), None
-    cluster = coalesce(*above)
-    last = cluster.rpartition("/")[2] if isinstance(cluster, str) else cluster
-    return _lower(last), _lower(coalesce(*own, declared.name))
-
-
-def _lower(name: Maybe[str | None]) -> Maybe[str | None]:
-    return name.lower() if isinstance(name, str) else name
+            return lower(own[0]), None
+    return last_of(coalesce(*above)), lower(coalesce(*own, declared.name))
 
 
 def _updates(resource: Declared, everything: Program) -> Iterable[Declared]:
@@ -475,7 +471,7 @@ def _changes(update: Declared, resource: Declared) -> bool:
     )
     if own_pool is not None:
         return pool is not UNKNOWN and pool == own_pool and (of_cluster or cluster is UNKNOWN)
-    listed = (_lower(text(at(each, "name"))) for each in items(resource.properties.get("agentPoolProfiles")))
+    listed = (lower(text(at(each, "name"))) for each in items(resource.properties.get("agentPoolProfiles")))
     return of_cluster and (pool is None or pool in listed)
 
 
@@ -541,6 +537,19 @@ def unknown_group(name: str, urn: str) -> NodeGroup:
         scaling=Scaling(autoscaled=False, min_nodes=UNKNOWN, max_nodes=None),
         resource=urn,
     )
+
+
+def lower(name: Maybe[str | None]) -> Maybe[str | None]:
+    """A name or an ID as Azure compares them, which ignores their case.
+
+    https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+    """
+    return name.lower() if isinstance(name, str) else name
+
+
+def last_of(id: Maybe[str | None]) -> Maybe[str | None]:
+    """The name of the resource that an ID ends with, as Azure compares it."""
+    return lower(id.rpartition("/")[2]) if isinstance(id, str) else id
 
 
 def region_of(location: Any) -> Maybe[str | None]:
@@ -611,11 +620,16 @@ def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:
     return max(1, least) if system else least
 
 
+def _name_of(scale_set: Declared) -> str:
+    names = (lower(text(scale_set.properties.get(name))) for name in _NAMES)
+    return next((name for name in names if isinstance(name, str)), scale_set.name.lower())
+
+
 def _machines(declared: Declared, size: Maybe[str | None], count: Maybe[int], priority: Any) -> Iterable[NodeGroup]:
     gpus = gpus_of_size(size)
     if gpus != 0:
         yield NodeGroup(
-            name=declared.name,
+            name=_name_of(declared),
             cloud=CLOUD,
             kind="machine",
             gpus=Gpus(per_node=gpus),
@@ -694,7 +708,7 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
 def _network_policies(cluster: Mapping[str, Any]) -> Maybe[bool]:
     """https://learn.microsoft.com/azure/aks/use-network-policies; AKS Automatic has Cilium."""
     engine = text(at(cluster, "networkProfile", "networkPolicy"))
-    named = UNKNOWN if engine is UNKNOWN else engine not in (None, "none")
+    named = UNKNOWN if engine is UNKNOWN else lower(engine) not in (None, "none")
     return either((named, _is(at(cluster, "sku", "name"), "Automatic")))
 
 
