@@ -15,7 +15,13 @@ from rehearsal.providers.eks.iam import require_role
 from rehearsal.providers.eks.network import CLUSTER, subnets
 from rehearsal.providers.eks.request import parameters
 from rehearsal.providers.eks.row import TABLE, refused
-from rehearsal.providers.eks.rules import DEFAULT_VERSION, nodes_apart, support_lasts, version_step
+from rehearsal.providers.eks.rules import (
+    DEFAULT_VERSION,
+    back_in_support,
+    nodes_apart,
+    support_lasts,
+    version_step,
+)
 from rehearsal.providers.eks.system import BOOTSTRAPPED, cluster_storage, workloads
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.rules import minors_up
@@ -182,6 +188,10 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
     for group in account.call("eks", "ListNodegroups", clusterName=id)["nodegroups"]:
         nodes = account.call("eks", "DescribeNodegroup", clusterName=id, nodegroupName=group)["nodegroup"]["version"]
         problem = problem or nodes_apart(group, nodes, version)
+    policy = at(inputs, "upgradePolicy.supportType") or "EXTENDED"
+    support = account.catalog.choices.supported.get(version)
+    if minors_up(live.version, version) < 0:
+        problem = problem or back_in_support(support, version, policy, datetime.now(timezone.utc).date())
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 

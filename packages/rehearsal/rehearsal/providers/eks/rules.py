@@ -96,6 +96,14 @@ def support_lasts(support: Support | None, old: str, new: str, day: date) -> str
     return f"The cluster is in extended support since {support.extended}, which it leaves with a newer version only"
 
 
+def back_in_support(support: Support | None, new: str, policy: str, day: date) -> str | None:
+    """Why a control plane cannot go back to ``new`` on that day: to a version in extended support it does with the
+    upgrade ``policy`` ``EXTENDED`` alone (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html)."""
+    if support is None or policy == "EXTENDED" or not support.ended(day):
+        return None
+    return f"Kubernetes {new} is in extended support since {support.extended}: set the upgrade policy to EXTENDED first"
+
+
 def nodes_apart(group: str, nodes: str, new: str) -> str | None:
     """Why a control plane cannot become ``new`` while a group has ``nodes`` of a minor version: three behind at most
     (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), and none newer, which go back first

@@ -15,7 +15,7 @@ from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.cluster import upgrade
 from rehearsal.providers.eks.functions import FUNCTIONS
-from rehearsal.providers.eks.rules import support_lasts, version_step
+from rehearsal.providers.eks.rules import back_in_support, support_lasts, version_step
 from rehearsal.providers.eks.system import ADDONS, workloads
 from rehearsal.providers.fixtures import create_fixtures
 from tests.stacks import GROUPS_ALONE_ON_EKS, POOLS_ALONE_ON_EKS
@@ -280,6 +280,21 @@ def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place
     read = amazon.read(eks.CLUSTER, created.id, created.inputs)
     assert (read.state["version"], (read.inputs or {})["version"]) == ("1.34", "1.34")
     assert amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+
+
+def test_a_control_plane_goes_back_into_extended_support_by_that_policy_alone(amazon: eks.Amazon) -> None:
+    created = amazon.cluster(version="1.32", upgradePolicy={"supportType": "STANDARD"})
+    back = {**(created.inputs or {}), "version": "1.32"}
+    amazon.update(eks.CLUSTER, created, {**back, "version": "1.33"})
+    with pytest.raises(
+        ProviderError, match=r"Kubernetes 1\.32 is in extended support since 2026-03-23: set the upgrade"
+    ):
+        amazon.update(eks.CLUSTER, created, back)
+    extended = {**back, "upgradePolicy": {"supportType": "EXTENDED"}}
+    assert amazon.update(eks.CLUSTER, created, extended)["version"] == "1.32"
+    support = of("eks").choices.supported["1.35"]
+    days = {support.extended - timedelta(days=1): False, support.extended: True}
+    assert {day: back_in_support(support, "1.35", "STANDARD", day) is not None for day in days} == days
 
 
 def test_a_control_plane_goes_back_once_and_never_under_newer_nodes(amazon: eks.Amazon) -> None:
