@@ -61,8 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Rehearsals first, then files with other long tests (``slow``), then those with many tests.
 
     A worker that gets a long file last would work alone in the end. Rehearsals wait for much of their time, and in the
-    beginning a worker gets two files if the first one has few tests: so the third worker begins with many tests, and
-    two rehearse.
+    beginning a worker gets two files if the first one has few tests: so at most two workers begin with a rehearsal
+    (`make test` has one), and the next with many tests.
     """
     lengths: dict[Path, int] = {}
     for item in items:
@@ -87,8 +87,10 @@ _ALONE: Final = ("test_a_stack_passes_and_its_report_has_the_observations[dev]",
 _EVERY_PROGRAM: Final = "every program"
 _UPDATES: Final = "every update"
 _TOGETHER: Final = {
+    **{f"packages/account/tests/clouds/{cloud}/test_rights.py": _EVERY_PROGRAM for cloud in catalog.clouds()},
     "tests/components/clouds/gke/test_program.py": _EVERY_PROGRAM,
     "tests/components/clouds/gke/test_rights.py": _EVERY_PROGRAM,
+    "tests/components/test_gpu_pools.py": _EVERY_PROGRAM,
     "tests/components/test_provider_schema.py": _EVERY_PROGRAM,
     "tests/components/test_published_offer.py": _EVERY_PROGRAM,
     "tests/components/test_user_admission.py": _EVERY_PROGRAM,

@@ -18,6 +18,7 @@ value ``${resource}`` is an output of that resource, unknown until the update; `
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -59,6 +60,7 @@ _KEYS: Final = {"id", "story", "program", "refused_by", "not_evaluated", "silent
 _SHARED: Final[dict[str, Any]] = loaded(_FOLDER / "shared.yaml")
 
 
+@functools.cache
 def read_cases() -> list[Case]:
     """All cases of all files."""
     files = sorted((_FOLDER / "cases").glob("*.yaml"))
