@@ -93,6 +93,8 @@ _NAMED: Final = tuple(
         _DOCKER,
     )
 )
+# Each match has one of these in it, in any case; without an i, of which there is one that no case has (ı).
+_NAMED_HINTS: Final = ("secret", "token", "pass", "pwd", "credent", "key", "connect", "curl", "wget", "auth")
 _BEGIN: Final = r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _BASE64: Final = r"[A-Za-z0-9+/]"
 _FEED: Final = r"\\{1,8}[nr]"
@@ -398,7 +400,8 @@ def hidden(value: Any, secrets: Sequence[str] = ()) -> Any:
     value = "".join(_without_keys(without_controls(value).splitlines(keepends=True)))
     for form in _FORMS:
         value = form.sub(HIDDEN, value)
-    for named in _NAMED:
+    folded = value.casefold()
+    for named in _NAMED if any(hint in folded for hint in _NAMED_HINTS) else ():
         value = named.sub(lambda match: match["type"] or match["name"] + HIDDEN, value)
     return value
 

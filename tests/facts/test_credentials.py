@@ -294,6 +294,13 @@ def test_no_text_of_an_author_hides_more_than_a_value(text: str, shown: str) -> 
     assert hidden(shown) == shown
 
 
+@pytest.mark.parametrize(
+    "name", ["paſſword", "pwd", "to\u212aen", "credentıals", "api_\u212aey", "SECRET", "connectıon-strıng"]
+)
+def test_a_name_is_one_in_any_case_of_its_letters(name: str) -> None:
+    assert hidden(f"db_{name}: abcdef1") == f"db_{name}: [secret]"
+
+
 # What patterns begin with or repeat: quadratic ones would take minutes for 50,000 characters of it.
 REPEATED = (
     *"-.=:/\\\"' \t\n+[|@&?,~_a0A",
