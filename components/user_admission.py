@@ -25,7 +25,14 @@ from components.gpu_admission import templates
 from components.resources import documents
 from components.settings import Settings, SettingsError, from_stack_file
 from facts import catalog
-from facts.concepts.kubernetes import COUNTED_APART, DEVICE_CLASSES, MIG_RESOURCE, RESOURCES, quantity
+from facts.concepts.kubernetes import (
+    COUNTED_APART,
+    DEVICE_CLASSES,
+    MIG_RESOURCE,
+    MOST_GRACE_SECONDS,
+    RESOURCES,
+    quantity,
+)
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.parts import FABRIC_CLAIM
 
@@ -55,6 +62,12 @@ _DISKS: Final = (
 )
 """Volumes by which a pod names a disk or server itself: those that Pod Security admits as ``baseline`` and not as
 ``restricted``, but ``nfs``: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted"""
+_VARIABLE: Final = "NVIDIA_VISIBLE_DEVICES"
+_NO_GPUS: Final = ("", "none", "void")
+"""Its values by which a container gets none:
+https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go"""
+_MAKERS: Final = sorted({name.partition("/")[0] + "/" for name in RESOURCES.values()})
+"""What the names of GPUs begin with."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -87,10 +100,13 @@ def user_rules(
     high: Sequence[str],
     share: str | None = None,
     slices: Mapping[str, Sequence[str]] | None = None,
+    *,
+    by_variable: bool = False,
 ) -> Iterator[Mapping[str, Any]]:
     """The policies on priorities, on what keeps others from nodes and devices, and on addresses in ``namespaces``, with
     their bindings; ``high``: those of teams whose priority is high; ``share``: the CSI driver of a shared volume
-    that is open to the network; ``slices``: team → the resources of MIG slices that its quota counts."""
+    that is open to the network; ``slices``: team → the resources of MIG slices that its quota counts;
+    ``by_variable``: whether a variable of a container says which of NVIDIA's GPUs it gets."""
     pods, *others = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     daemon_sets = {**others[-1], "apiGroups": ["apps"], "resources": ["daemonsets"]}
     yield from documents(
@@ -114,6 +130,10 @@ def user_rules(
         apart=json.dumps(_APART),
         listed=" and ".join(_APART),
         whole=" or ".join(COUNTED_APART),
+        by_variable=json.dumps(by_variable),
+        variable=_VARIABLE,
+        makers=json.dumps(_MAKERS),
+        most_grace=str(MOST_GRACE_SECONDS),
     )
 
 
@@ -133,7 +153,13 @@ def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
     claims = grows_for_claims(settings)
     yield from pod_rules(settings.user_namespaces, claims=claims)
-    yield from user_rules(settings.user_namespaces, _high(settings), _open_share(settings), _slices(settings))
+    yield from user_rules(
+        settings.user_namespaces,
+        _high(settings),
+        _open_share(settings),
+        _slices(settings),
+        by_variable=load_cloud(settings.cloud).gpus_by_variable,
+    )
     if claims:
         yield from claim_rules(settings.user_namespaces)
 
@@ -156,11 +182,12 @@ def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterat
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
     high, claims, share = _high(settings), grows_for_claims(settings), _open_share(settings)
-    slices = _slices(settings)
+    slices, by_variable = _slices(settings), load_cloud(settings.cloud).gpus_by_variable
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
         if namespace in settings.user_namespaces:
-            for reason in _reasons(each, namespace in high, claims, share, slices.get(namespace)):
+            reasons = _reasons(each, namespace in high, claims, share, slices.get(namespace))
+            for reason in (*reasons, *_of_gpus(_pod(each), by_variable)):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
 
 
@@ -180,15 +207,14 @@ def _reasons(
         if spec.get("externalIPs"):
             yield "has externalIPs"
         return
-    template = spec["jobTemplate"]["spec"]["template"] if kind == "CronJob" else spec.get("template")
-    pod = spec if kind == "Pod" else (template or {}).get("spec") or {}
+    template, pod = _template(each), _pod(each)
     name = pod.get("priorityClassName", "")
     if name in _SYSTEM_CLASSES or pod.get("priority", 0) >= _CLUSTER_PRIORITY:
         yield f"has priorityClassName {name}"
     elif name == PRIORITY_CLASSES["high"] and not may_be_high:
         yield f"has priorityClassName {name}, and no team with that priority has the namespace"
     terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
-    labels = (own if kind == "Pod" else (template or {}).get("metadata") or {}).get("labels") or {}
+    labels = (template.get("metadata") or {}).get("labels") or {}
     if any(_reaches_others(term, own["namespace"], labels.get(_JOB_OF_A_SET)) for term in terms):
         yield "keeps pods of other namespaces off its nodes"
     volumes = pod.get("volumes") or ()
@@ -216,6 +242,28 @@ def _reasons(
             yield f"tolerates {resource} without a request for it"
 
 
+def _of_gpus(pod: Mapping[str, Any], by_variable: bool) -> Iterator[str]:
+    """What is refused of the GPUs of a pod that it names itself, or would keep."""
+    named = [one for container in _containers(pod) for one in container.get("env") or () if one["name"] == _VARIABLE]
+    if by_variable and any("valueFrom" in one or one.get("value", "") not in _NO_GPUS for one in named):
+        yield f"names its GPUs in {_VARIABLE}"
+    with_gpus = pod.get("resourceClaims") or any(key.startswith(maker) for key, _ in _limits(pod) for maker in _MAKERS)
+    if with_gpus and pod.get("terminationGracePeriodSeconds", 0) > MOST_GRACE_SECONDS:
+        yield f"may keep GPUs for more than {MOST_GRACE_SECONDS} seconds after its deletion"
+
+
+def _template(each: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The pod, or the template of a workload's pods; empty without any."""
+    spec = each.get("spec") or {}
+    if each["kind"] == "Pod":
+        return each
+    return (spec["jobTemplate"]["spec"]["template"] if each["kind"] == "CronJob" else spec.get("template")) or {}
+
+
+def _pod(each: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _template(each).get("spec") or {}
+
+
 def _reaches_others(term: Mapping[str, Any], namespace: str, job: str | None) -> bool:
     """Whether a term of a pod's anti-affinity keeps pods of other namespaces away, but those of other JobSets than that
     of its own ``job``."""
@@ -236,8 +284,12 @@ def _requests(pod: Mapping[str, Any], resource: str, claims: bool) -> bool:
     return asked or (claims and any(name not in (None, FABRIC_CLAIM) for name in names))
 
 
+def _containers(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return (*(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
+
+
 def _limits(pod: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for container in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ())):
+    for container in _containers(pod):
         yield from ((container.get("resources") or {}).get("limits") or {}).items()
 
 

@@ -27,11 +27,13 @@ MPS_POD_SECURITY: Final[Mapping[str, str]] = {"gpucluster.dev/pod-security": "mp
 """The same where pods use MPS, which needs ``hostIPC``: a policy of ours admits the rest (``mps-pods.yaml``)."""
 
 # https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-for-storage, #quota-on-object-count. Node ports are
-# few in a cluster (30000-32767), and a load balancer has one for each of its ports. What a DaemonSet requests
-# autoscalers leave free on each node that they would start, whether its pods start or not:
+# few in a cluster (30000-32767), and a load balancer has one for each of its ports. On GKE an Ingress is one, too:
+# https://docs.cloud.google.com/kubernetes-engine/docs/concepts/ingress-xlb. What a DaemonSet requests autoscalers leave
+# free on each node that they would start, whether its pods start or not:
 # https://github.com/kubernetes/autoscaler/issues/2085, https://github.com/kubernetes/autoscaler/issues/2927.
 _MOST: Final[Mapping[str, str]] = {
     "count/daemonsets.apps": "0",
+    "count/ingresses.networking.k8s.io": "5",
     "persistentvolumeclaims": "100",
     "requests.storage": "10Ti",
     "services.loadbalancers": "5",

@@ -65,6 +65,7 @@ def test_people_get_no_more_of_what_no_quota_of_gpus_counts_than_an_administrato
     assert {one.inputs["metadata"]["namespace"] for one in made} == {"default", "research", "data"}
     limited = {
         "count/daemonsets.apps",
+        "count/ingresses.networking.k8s.io",
         "requests.storage",
         "persistentvolumeclaims",
         "services.loadbalancers",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from components.clouds.base import load_cloud
 from components.settings import Settings
 from components.teams import priority_classes
 from components.user_admission import claim_rules, main, pod_rules, refusals, user_policies, user_rules
@@ -22,7 +23,9 @@ from tests.components.settings.test_clouds import load_stack
 from tests.stacks import EXISTING, OWN_MACHINES, STACK_FILES, run_program, settings_of, stack_name
 
 CLUSTER_CLASS = "gmp-critical"  # GKE has it in every cluster
-ACCESS = [{"name": "ann", "who": "group:ann@example.com", "role": "developer", "namespaces": ["sandbox"]}]
+ACCESS = [
+    {"name": "ann", "who": "0a1b2c3d-0000-4000-8000-000000000000", "role": "developer", "namespaces": ["sandbox"]}
+]
 TEAMS = [
     {"name": "research", "gpus": 2, "priority": "high", "migSlices": {"1g.10gb": 2}},
     {"name": "nightly", "gpus": 1, "priority": "normal"},
@@ -32,7 +35,8 @@ ELSEWHERE = ("monitoring", "operators", "kube-system")
 
 
 def settings() -> Settings:
-    return load_stack("gke", teams=TEAMS, access=ACCESS, workloads={"sharedVolume": {}})
+    """A cloud whose shared volume is open to the network, and whose runtime reads a variable for GPUs."""
+    return load_stack("aks", teams=TEAMS, access=ACCESS, workloads={"sharedVolume": {}})
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +86,13 @@ def with_limit(**limits: Any) -> dict[str, Any]:
     return {"containers": [{"name": "main", "image": "main", "resources": {"limits": limits}}]}
 
 
+def with_env(*variables: dict[str, Any]) -> dict[str, Any]:
+    """A pod with a GPU, and a container beside without one that has the ``variables``."""
+    made = with_spec(1, tolerations=[GPU])
+    made["spec"]["containers"] += [{"name": "beside", "image": "beside", "env": [*variables]}]
+    return made
+
+
 def service(**spec: Any) -> dict[str, Any]:
     spec = {"ports": [{"port": 80}], "selector": {"app": "one"}, **spec}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec}
@@ -114,6 +125,9 @@ FILESTORE = {"name": "s", "csi": {"driver": "filestore.csi.storage.gke.io"}}
 CLAIMED_VOLUME = {"name": "s", "persistentVolumeClaim": {"claimName": "shared"}}
 BUCKET = {"name": "s", "csi": {"driver": "gcsfuse.csi.storage.gke.io"}}
 AZURE_FILES = {"name": "s", "csi": {"driver": "file.csi.azure.com"}}
+ALL_GPUS = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
+GPUS_OF_A_FILE = {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "gpus"}}}
+A_YEAR = {"terminationGracePeriodSeconds": 31_536_000}
 NEURON = {"key": "aws.amazon.com/neuron", "operator": "Exists"}
 ALL = {"operator": "Exists"}
 NO_GPU = {"nvidia.com/gpu": "0"}
@@ -139,7 +153,7 @@ REFUSED = {
     },
     "a node by name": with_spec(nodeName="gpu-1"),
     "a file server by its address": with_spec(volumes=[NFS]),
-    "the shared volume without its claim": with_spec(volumes=[FILESTORE]),
+    "the shared volume without its claim": with_spec(volumes=[AZURE_FILES]),
     "a disk of AWS by its name": with_spec(volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}]),
     "a disk of Google by its name": with_spec(volumes=[{"name": "d", "gcePersistentDisk": {"pdName": "pvc-1"}}]),
     "a disk of Azure by its name": with_spec(
@@ -167,6 +181,14 @@ REFUSED = {
     "cores beside a chip": with_spec(
         **with_limit(**{"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}), tolerations=[NEURON]
     ),
+    "all GPUs of its node": with_env(ALL_GPUS),
+    "GPUs by what a ConfigMap says": with_env(GPUS_OF_A_FILE),
+    "all GPUs in a container that starts first": with_spec(
+        1, initContainers=[{"name": "first", "image": "first", "env": [ALL_GPUS]}], tolerations=[GPU]
+    ),
+    "a GPU for a year after its deletion": with_spec(1, tolerations=[GPU], **A_YEAR),
+    "a chip for a year": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1}), **A_YEAR),
+    "a claim for a year": with_spec(resourceClaims=[CLAIM], **A_YEAR),
     "a DaemonSet for all nodes": workload("DaemonSet", with_spec(tolerations=[ALL])),
     "a DaemonSet for GPU nodes": workload("DaemonSet", with_spec(1, tolerations=[TPU])),
     "addresses of others": service(externalIPs=["10.0.0.2"]),
@@ -180,12 +202,17 @@ WARNED = {
     "a DaemonSet with a critical class": workload("DaemonSet", REFUSED["system-node-critical"]),
     "a Job that no other pods are beside": workload("Job", REFUSED["no other pods anywhere"]),
     "a Deployment with a disk of others": workload("Deployment", REFUSED["a disk of Google by its name"]),
+    "a Deployment with all GPUs of its node": workload("Deployment", REFUSED["all GPUs of its node"]),
+    "a Job with a GPU for a year": workload("Job", REFUSED["a GPU for a year after its deletion"]),
     "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
     "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
 }
 ADMITTED = {
     "a pod": with_spec(),
     "a pod with a GPU": with_spec(1, tolerations=[GPU]),
+    "a GPU that ends in time": with_spec(1, tolerations=[GPU], terminationGracePeriodSeconds=600),
+    "a year without a GPU": with_spec(**A_YEAR),
+    "no GPU by its variable": with_env({**ALL_GPUS, "value": "void"}, {"name": "CUDA_VISIBLE_DEVICES", "value": "0"}),
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
     "a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1})),
@@ -459,6 +486,15 @@ def test_file_servers_are_mounted_by_address_where_no_shared_volume_is_open_to_t
     (policy,) = (each for each in user_policies(stack) if each["metadata"]["name"] == "user-pods.gpucluster.dev")
     expressions = [each["expression"] for each in policy["spec"]["validations"] if "nfs" in each["expression"]]
     assert [each.startswith("'' == ''") for each in expressions] == [not any(listed)]
+
+
+@pytest.mark.parametrize(("cloud", "listed"), [("gke", False), ("eks", True), ("aks", True)])
+def test_a_variable_names_gpus_where_the_runtime_of_nodes_reads_it(cloud: str, listed: bool) -> None:
+    """GKE's device plugin gives a container the devices themselves; own machines read mounts alone."""
+    pod = running(with_env(ALL_GPUS), "default")
+    line = "default: Pod one names its GPUs in NVIDIA_VISIBLE_DEVICES"
+    assert [*refusals([pod], load_stack(cloud))] == ([line] if listed else [])
+    assert [load_cloud(name).gpus_by_variable for name in ("kubeadm", "existing")] == [False, True]
 
 
 def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:

@@ -37,6 +37,8 @@ CLOUD: Final = Cloud(
     # Shares by NFS are open to the network in which their endpoint is:
     # https://learn.microsoft.com/azure/storage/files/storage-files-networking-overview
     open_share=DRIVER,
+    # The toolkit's default, which the image has: https://github.com/Azure/aks-gpu/blob/main/install.sh
+    gpus_by_variable=True,
     cluster=AksCluster,
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs.

@@ -35,6 +35,8 @@ CLOUD: Final = Cloud(
     # Karpenter takes empty GPU nodes only, and cluster-autoscaler has a threshold of nearly 0, by its flag
     # (cluster_autoscaler.py), or by tags of the groups where it is somebody else's (facts/catalog/eks/node_tags.py).
     ends_running_pods=False,
+    # The toolkit's default, which Amazon Linux has: https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023
+    gpus_by_variable=True,
     cluster=EksCluster,
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:

@@ -35,6 +35,8 @@ CLOUD: Final = Cloud(
     name="existing",
     # Whether its API server does is not known: pods bring their tolerations.
     adds_gpu_toleration=False,
+    # Unless its owner has another strategy: https://github.com/NVIDIA/k8s-device-plugin (DEVICE_LIST_STRATEGY)
+    gpus_by_variable=True,
     cluster=ExistingClusterHandle,
     # For pools that ask for it; elsewhere that of the cluster's owner.
     gpu_daemons=managed_device_plugin,

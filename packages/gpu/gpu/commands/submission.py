@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import uninterrupted_budget
+from facts.concepts.kubernetes import MOST_GRACE_SECONDS, uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.fit import Fit, PodRequest
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
@@ -127,6 +127,7 @@ class SubmitOptions(WorkerOptions):
         typer.Option(
             "--grace",
             min=0,
+            max=MOST_GRACE_SECONDS,
             metavar="SECONDS",
             help="Seconds from SIGTERM to SIGKILL; on spot nodes at most the cloud's notice.",
         ),
