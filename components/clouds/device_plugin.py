@@ -25,14 +25,16 @@ IMAGE: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
 _CONFIG_DIRECTORY: Final = "/etc/nvidia-device-plugin"
 _CONFIG_FILE: Final = "config.yaml"
 _DEVICE_LIST: Final = "/var/run/nvidia-container-devices"
+_TOOLKIT: Final = "/etc/nvidia-container-runtime"
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 
 
-def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[GpuDaemon]:
+def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False, makes_so: bool = False) -> list[GpuDaemon]:
     """One DaemonSet per way in which ``pools`` divide their GPUs, variant ``whole`` where they do not.
 
     ``by_mounts``: the machines' container runtime takes the list of a container's GPUs from volume mounts, which only
-    the kubelet makes, and not from a variable, which every CUDA image sets to ``all``.
+    the kubelet makes, and not from a variable, which every CUDA image sets to ``all``. ``makes_so``: the plugin sets
+    the runtime of a node to that before its first pod with a GPU.
     """
     variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
@@ -41,7 +43,9 @@ def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[Gpu
         GpuDaemon(
             app=APP,
             variant=variant,
-            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].gpus.mig is not None, by_mounts=by_mounts),
+            pod=plugin_pod(
+                f"{APP}-{variant}", mig=members[0].gpus.mig is not None, by_mounts=by_mounts, makes_so=makes_so
+            ),
             pools=tuple(members),
             files={_CONFIG_FILE: plugin_config(members[0], by_mounts=by_mounts)},
         )
@@ -49,9 +53,10 @@ def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[Gpu
     ]
 
 
-def managed_device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
+def managed_device_plugin(pools: Sequence[Pool], *, makes_so: bool = False) -> list[GpuDaemon]:
     """The same for pools of NVIDIA's GPUs with ``drivers: managed``; others leave driver and plugin to their user."""
-    return device_plugin([pool for pool in pools if pool.gpus.of_nvidia and pool.gpus.drivers == "managed"])
+    managed = [pool for pool in pools if pool.gpus.of_nvidia and pool.gpus.drivers == "managed"]
+    return device_plugin(managed, makes_so=makes_so)
 
 
 def has_software_of_others(pool: Pool) -> bool:
@@ -114,7 +119,7 @@ def with_all_gpus(pod: dict[str, Any]) -> dict[str, Any]:
     return pod
 
 
-def plugin_pod(config_map: str, *, mig: bool, by_mounts: bool = False) -> Mapping[str, Any]:
+def plugin_pod(config_map: str, *, mig: bool, by_mounts: bool = False, makes_so: bool = False) -> Mapping[str, Any]:
     """The pod spec without placement; ``config_map`` holds its configuration file."""
     (pod,) = documents(
         Path(__file__).with_name("device-plugin.yaml"),
@@ -128,7 +133,13 @@ def plugin_pod(config_map: str, *, mig: bool, by_mounts: bool = False) -> Mappin
     )
     if mig:
         pod["containers"][0]["env"].append({"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"})
-    return with_all_gpus(pod) if by_mounts else pod
+    if makes_so:
+        script = Path(__file__).with_name("gpus_by_mounts.sh").read_text(encoding="utf-8")
+        # The image's shell: https://github.com/NVIDIA/k8s-device-plugin/blob/v0.18.2/deployments/container/Dockerfile
+        pod["containers"][0]["command"] = ["/busybox/sh", "-c", script]
+        pod["containers"][0]["volumeMounts"].append({"name": "toolkit", "mountPath": _TOOLKIT})
+        pod["volumes"].append({"name": "toolkit", "hostPath": {"path": _TOOLKIT, "type": "DirectoryOrCreate"}})
+    return with_all_gpus(pod) if by_mounts or makes_so else pod
 
 
 # Root without any capability can write the kubelet's directory, which is all that whole GPUs need; reading a MIG

@@ -46,7 +46,13 @@ def gpu_exporter(
         GpuDaemon(
             app=APP,
             variant=variant,
-            pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE, by_mounts=by_mounts),
+            pod=_pod(
+                f"{APP}-{variant}",
+                driver,
+                mig=variant == _MIG,
+                admin=variant != _WHOLE,
+                by_mounts=by_mounts and variant not in strict,
+            ),
             pools=tuple(members),
             files={_FILE: _counters("gpu") + (_counters("gpu-slice") if variant == _MIG else "")},
         )

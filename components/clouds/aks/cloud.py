@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     of AMD's GPUs AKS installs neither: https://learn.microsoft.com/azure/aks/use-amd-gpus"""
     file = Path(__file__).with_name("amd-plugin.yaml")
     amd = plugin_of_maker(pools, RESOURCES["amd"], file, app="amd-device-plugin", image=AMD_PLUGIN)
-    return [*managed_device_plugin(pools), *amd]
+    return [*managed_device_plugin(pools, makes_so=True), *amd]
 
 
 CLOUD: Final = Cloud(
@@ -41,8 +42,8 @@ CLOUD: Final = Cloud(
     gpus_by_variable=True,
     cluster=AksCluster,
     gpu_daemons=_gpu_daemons,
-    # The runtime of the images gives it the GPUs.
-    gpu_exporters=gpu_exporter,
+    # The runtime of the images gives it the GPUs, by a variable or by mounts.
+    gpu_exporters=partial(gpu_exporter, by_mounts=True),
     subject=access.subject,
     governance=autoscaling.governance,
     joining=joined.JOINING,

@@ -21,7 +21,7 @@ def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """
     amazon_linux = [pool for pool in pools if pool.nodes.image == "al2023"]
     return [
-        *managed_device_plugin(amazon_linux),
+        *managed_device_plugin(amazon_linux, makes_so=True),
         *neuron.device_plugin(amazon_linux),
         *fabric.device_plugin(pools),
     ]
@@ -41,7 +41,7 @@ CLOUD: Final = Cloud(
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
     # https://github.com/bottlerocket-os/bottlerocket/issues/3992
-    gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
+    gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",), by_mounts=True),
     subject=access.subject,
     governance=autoscaling.governance,
     joining={"karpenter": joined.JOINING, "cluster-autoscaler": joined_groups.JOINING},

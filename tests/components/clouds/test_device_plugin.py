@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,6 +115,79 @@ def test_by_mounts_a_containers_gpus_are_in_no_variable() -> None:
     (daemon,) = device_plugin([specs.gpu_pool()], by_mounts=True)
     assert configuration(daemon)["flags"]["plugin"] == {"deviceListStrategy": "volume-mounts"}
     assert "plugin" not in configuration(only())["flags"]
+
+
+CHECKPOINT = '{"Data":{"PodDeviceEntries":%s,"RegisteredDevices":{"nvidia.com/gpu":["GPU-1"]}},"Checksum":1}'
+RUNNING = '[{"PodUID":"1","ContainerName":"main","ResourceName":"nvidia.com/gpu","DeviceIDs":{"0":["GPU-1"]}}]'
+TOOLKIT = """\
+#accept-nvidia-visible-devices-as-volume-mounts = false
+#accept-nvidia-visible-devices-envvar-when-unprivileged = true
+disable-require = false
+
+[nvidia-container-cli]
+load-kmods = true
+"""
+BY_MOUNTS = """\
+accept-nvidia-visible-devices-as-volume-mounts = true
+accept-nvidia-visible-devices-envvar-when-unprivileged = false
+disable-require = false
+
+[nvidia-container-cli]
+load-kmods = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "pods", "strategy", "after"),
+    [
+        (TOOLKIT, "null", "volume-mounts", BY_MOUNTS),
+        (TOOLKIT.replace("#", ""), None, "volume-mounts", BY_MOUNTS),
+        (TOOLKIT, RUNNING, "envvar", TOOLKIT),
+        (BY_MOUNTS, RUNNING, "volume-mounts", BY_MOUNTS),
+        (None, "null", "envvar", None),
+        ("", "null", "envvar", ""),
+    ],
+)
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_a_node_gives_gpus_by_mounts_alone_from_its_first_pod_with_one_on(
+    tmp_path: Path, cloud: str, toolkit: str | None, pods: str | None, strategy: str, after: str | None
+) -> None:
+    """What the node would run. Images set the variable to ``all``, also those of containers without a request."""
+    node = {name: tmp_path / name for name in ("toolkit", "plugins", "bin")}
+    for folder in node.values():
+        folder.mkdir()
+    configuration, checkpoint = node["toolkit"] / "config.toml", node["plugins"] / "kubelet_internal_checkpoint"
+    for file, content in ((configuration, toolkit), (checkpoint, None if pods is None else CHECKPOINT % pods)):
+        if content is not None:
+            file.write_text(content)
+    (node["bin"] / "nvidia-device-plugin").write_text('#!/bin/sh\necho "$@"\n')
+    (node["bin"] / "nvidia-device-plugin").chmod(0o755)
+    (daemon,) = (
+        each for each in load_cloud(cloud).gpu_daemons([specs.gpu_pool(image="al2023")]) if "nvidia" in each.app
+    )
+    (container,) = daemon.pod["containers"]
+    shell, flag, script = container["command"]
+    assert (shell, flag) == ("/busybox/sh", "-c")
+    sources = {each["name"]: each["hostPath"]["path"] for each in daemon.pod["volumes"] if "hostPath" in each}
+    mounted = {
+        each["mountPath"]: sources[each["name"]] for each in container["volumeMounts"] if each["name"] in sources
+    }
+    for path, folder in (("/etc/nvidia-container-runtime", "toolkit"), ("/var/lib/kubelet/device-plugins", "plugins")):
+        assert mounted[path] == path
+        script = script.replace(path, str(node[folder]))
+    environment = {"PATH": f"{node['bin']}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"--device-list-strategy={strategy}\n"
+    assert (configuration.read_text() if configuration.exists() else None) == after
+    assert [*node["toolkit"].iterdir()] == ([] if after is None else [configuration])
+
+
+@pytest.mark.parametrize(("cloud", "asked"), [("eks", True), ("aks", True), ("existing", False), ("kubeadm", True)])
+def test_what_reads_all_gpus_of_a_node_asks_for_them_by_a_mount_where_it_has_to(cloud: str, asked: bool) -> None:
+    pools = [specs.gpu_pool(image="al2023")]
+    daemons = [*load_cloud(cloud).gpu_daemons(pools), *load_cloud(cloud).gpu_exporters(pools)]
+    assert ["/var/run/nvidia-container-devices/all" in str(each.pod) for each in daemons] == [asked] * 2
+    assert "/dev/null" not in str(load_cloud("eks").gpu_exporters([specs.gpu_pool(image="bottlerocket")])[0].pod)
 
 
 def test_it_is_pinned() -> None:
