@@ -67,7 +67,8 @@ class InferenceService(pulumi.ComponentResource):
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
         from_bucket = service.checkpoint is not None and args.checkpoints is not None
         labels = {_APP: service.name, **(stack_offer.account_labels if from_bucket else {})}
-        first, *others, scaling = _manifests(service, fit, labels)
+        named = [each.name for each in settings.workloads.services]
+        first, *others, scaling = _manifests(service, fit, labels, alone=named.count(service.name) == 1)
         template = first["spec"]["template"]
         template["spec"] = with_mps(template["spec"], fit.selected) | required_class(settings.teams, service.namespace)
         _complete(service, template["spec"], args.checkpoints, account)
@@ -142,8 +143,14 @@ def _complete(
         spec["serviceAccountName"] = account
 
 
-def _manifests(service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Deployment, Service of the replicas, Service of the proxy, PodDisruptionBudget, route and scaling."""
+def _manifests(
+    service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, str], *, alone: bool
+) -> list[dict[str, Any]]:
+    """Deployment, Service of the replicas, Service of the proxy, PodDisruptionBudget, route and scaling. ``alone``: no
+    other namespace has a service of that name."""
+    # Of two routes for a host the older one gets all requests: https://keda.sh/http-add-on/0.15/concepts/routing/
+    longer = f"{service.name}.{service.namespace}"
+    hosts = [*([service.name] if alone else []), longer, f"{longer}.svc", f"{longer}.svc.cluster.local"]
     # Start the new replica first if the pools have room for it; otherwise stop the old one first.
     requests = {"requests": {"memory": f"{service.memory_gib}Gi"}} if service.memory_gib else {}
     surge = 1 if fit.most_pods > service.max else 0
@@ -166,4 +173,5 @@ def _manifests(service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, 
         idle_seconds=60 * service.idle_minutes,
         proxy=PROXY,
         scaler=SCALER,
+        hosts=hosts,
     )

@@ -166,6 +166,18 @@ def test_a_request_finds_its_way_by_the_proxy_to_the_pods(cloud: str) -> None:
     assert scaled["scaleTargetRef"]["name"] == deployment(recording).inputs["metadata"]["name"]
 
 
+@pytest.mark.parametrize(("other", "short"), [("demo", False), ("else", True)])
+def test_services_of_one_name_in_two_namespaces_do_not_get_each_others_requests(other: str, short: bool) -> None:
+    """KEDA's proxy gives all requests for a host to the route that is older."""
+    made = {"name": "demo", "image": "registry.example/serve:1", "gpu": "t4"}
+    recording = only("gke", services=[made, {**made, "name": other, "namespace": "blue"}])
+    routes = [set(one.inputs["spec"]["rules"][0]["hosts"]) for one in recording.of_type(ROUTE)]
+    assert len(routes) == 2
+    assert not set.intersection(*routes)
+    assert ["demo" in hosts for hosts in routes] == [short, False]
+    assert "demo.default.svc.cluster.local" in routes[0]
+
+
 @every_cloud
 def test_its_pods_are_moved_one_at_a_time_but_can_be_moved(cloud: str) -> None:
     recording = with_service(cloud)
