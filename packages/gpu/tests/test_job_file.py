@@ -77,8 +77,14 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
     ("content", "message"),
     [
         ("gpuss: 1", "there is no option gpuss; did you mean gpus?"),
-        ("bogus: 1", "there is no option bogus; write one of at-once, build, cluster, "),
+        ("bogus: 1", "there is no option bogus; write one of at-once, build, "),
         ("image: x\nfile: other.yaml", "there is no option file"),
+        ("image: x\nyes: true", "yes: a file does not say this; write --yes on the command line"),
+        ("image: x\ncontext: prod", "context: a file does not say this"),
+        ("image: x\ncluster: soonest", "cluster: a file does not say this"),
+        ("image: x\nenv_file: /proc/self/environ", "env_file: /proc/self/environ is outside of this folder"),
+        ("image: x\nenv-file: ../.env", "env-file: ../.env is outside of this folder; write --env-file on the"),
+        ("image: x\nenv-file: link.env", "env-file: link.env is outside of this folder"),
         ("image: x\nno-spot: 1", "no-spot: write true or false"),
         ("image: x\nno-spot: true\nspot: true", "spot: the file has this option twice"),
         ("image: x\nmount: s3://data", "jobs mount no buckets"),
@@ -93,6 +99,7 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
 )
 def test_mistakes_are_reported(gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str) -> None:
     file.write_text(content)
+    file.with_name("link.env").symlink_to("/proc/self/environ")
     code, _, err = gpu("submit", "-f", "job.yaml", "--detach")
     assert code == 2
     assert message in err
@@ -130,6 +137,10 @@ def test_variables_come_from_a_file_and_single_ones_win(gpu: Run, cluster: type[
     plan = ("submit", "--image", "x", "--detach", "--env-file", ".env")
     assert gpu(*plan, "-e", "A=3")[0] == 0
     assert environment(submitted(cluster)) == {"A": "3", "B": "two words", "C": "x=y", "D": ""}
+    file.write_text("image: x\ncommand: python -c pass\ndetach: true\nenv-file: .env\n")
+    cluster.created.clear()
+    assert gpu("submit", "-f", "job.yaml")[0] == 0
+    assert environment(submitted(cluster))["B"] == "two words"
     file.with_name(".env").write_text("A=1\nB\n")
     code, _, err = gpu(*plan)
     assert (code, "--env-file .env, line 2: write NAME=value" in err) == (2, True)

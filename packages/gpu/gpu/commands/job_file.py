@@ -19,6 +19,8 @@ from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
+_OF_WHO_SUBMITS: Final = frozenset({"yes", "context", "cluster"})
+"""Options by which nobody is asked where a job goes: whoever wrote the file is not who submits it."""
 
 
 def _read(ctx: typer.Context, path: Path | None) -> Path | None:
@@ -33,6 +35,7 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
         raise AskError(f"--file {path}: write one option per line, as in `gpus: 4`")
     known = _names(ctx.command.params)
     hidden = {each.name for each in ctx.command.params if getattr(each, "hidden", False)}
+    hidden |= _OF_WHO_SUBMITS
     options = sorted(name.replace("_", "-") for name, (own, _) in known.items() if own not in hidden)
     defaults: dict[str, Any] = {}
     for key, value in content.items():
@@ -42,11 +45,20 @@ def _read(ctx: typer.Context, path: Path | None) -> Path | None:
             hint = f"did you mean {close[0]}?" if close else f"write one of {', '.join(options)}"
             raise AskError(f"--file {path}: there is no option {key}; {hint}")
         own, opposite = known[name]
+        if own in _OF_WHO_SUBMITS:
+            raise AskError(f"{where}: a file does not say this; write --{own} on the command line")
+        if own == "env_file" and not any(_below(folder, Path(str(value))) for folder in (Path(), path.parent)):
+            raise AskError(f"{where}: {value} is outside of this folder; write --env-file on the command line")
         if own in defaults:
             raise AskError(f"{where}: the file has this option twice")
         defaults[own] = _opposite(where, value) if opposite else _value(where, own, value)
     ctx.default_map = defaults
     return path
+
+
+def _below(folder: Path, file: Path) -> bool:
+    """Whether a file is in the folder, wherever links lead: its values go to all members of a namespace."""
+    return file.resolve().is_relative_to(folder.resolve())
 
 
 def _names(parameters: Sequence[Any]) -> dict[str, tuple[str, bool]]:
