@@ -129,13 +129,16 @@ def control_plane_access(cluster: Cluster) -> list[Violation]:
     title="Pods cannot act as their node",
     why="A pod that gets the node's credentials has the rights of the node, which see every pod and secret on it.",
     remedy="GKE: workload metadata mode GKE_METADATA, a workload pool on the cluster, and no legacy endpoints. EKS: "
-    "httpTokens required with httpPutResponseHopLimit 1.",
+    "httpTokens required with httpPutResponseHopLimit 1. AKS is not asked: only a preview can do it there.",
     level="advisory",
     severity="high",
     example=program(replace(GPUS, pods_as_nodes=True)),
 )
 def pods_not_nodes(stack: Stack) -> Iterator[Violation]:
-    """The machine's metadata server keeps its credentials from pods. (AKS can only do so in a preview.)"""
+    """The machine's metadata server keeps its credentials from pods.
+
+    AKS can only do so in a preview, of which add-ons are excluded: https://learn.microsoft.com/azure/aks/imds-restriction
+    """
     for group in stack.groups:
         answer = group.pods_as_nodes
         if answer is None:
