@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
@@ -12,10 +12,11 @@ import yaml
 
 from components.published_offer import queued
 from components.resources import Chart
+from components.settings.sections.teams import Team
 from components.settings.sections.tools import Queue
 from components.workloads.charts import release, values_in
 from components.workloads.data import WorkloadArgs
-from facts.concepts.kubernetes import manifest, node_taints, tolerations
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
 from facts.concepts.pool import POOL_LABEL, Pool, by_resource, kind_labels, resource_taint
 from facts.jobs.job import QUEUE_LABEL
@@ -26,6 +27,9 @@ CHART: Final = Chart(
 CHARTS: Final = (CHART,)
 USAGE: Final = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
 _API: Final = "kueue.x-k8s.io/v1beta2"
+_TEAM_FLAVOR: Final = "teams.gpucluster.dev"
+"""The flavor of what counts against a team's quota on whichever pool it runs; no pool has a name with a dot."""
+
 _READY: Final = "1h"
 """How long until all pods of a job run. After that it releases its GPUs and is queued again."""
 
@@ -36,35 +40,56 @@ https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 
 
 class JobQueue(pulumi.ComponentResource):
-    """Kueue, a ResourceFlavor per pool, and a ClusterQueue with a LocalQueue of the same name in each namespace."""
+    """Kueue, a ResourceFlavor per pool, a ClusterQueue for ``default`` and one for each team, and in each of these
+    namespaces a LocalQueue, always of the same name.
+
+    Kueue looks at no ResourceQuota: a team's jobs above its quota would be admitted, and keep their GPUs from all
+    others until the time for their pods is over. So it counts the team's GPUs itself, over all pools.
+    """
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         setting, settings, objects = args.workloads.queue, args.cluster.settings, args.cluster.objects
         assert setting is not None
-        pools, namespaces = settings.gpu_pools, queued(settings)
+        pools, namespaces, teams = settings.gpu_pools, queued(settings), settings.teams
         namespace = objects.namespace(CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(setting, pools), self, namespace, *args.after)
+        installed = release(args.cluster, CHART, values(setting, pools, teams), self, namespace, *args.after)
         flavors = [
             objects.declare(f"{name}-{flavor['metadata']['name']}", flavor, self, installed)
-            for flavor in flavors_of(pools)
+            for flavor in (*flavors_of(pools), *([manifest(_API, "ResourceFlavor", _TEAM_FLAVOR)] if teams else []))
         ]
-        shared = objects.declare(f"{name}-shared", cluster_queue(pools), self, installed, *flavors)
+        shared = objects.declare(f"{name}-shared", cluster_queue(pools, teams), self, installed, *flavors)
+        queues = {DEFAULT_NAMESPACE: (QUEUE, shared)}
+        # After the queue that had these GPUs before: together they would have twice as many for a moment.
+        cohort = [objects.declare(f"{name}-cohort", cohort_of(pools), self, shared)] if teams else []
+        for team in teams:
+            own = team_queue(team, pools)
+            declared = objects.declare(f"{name}-of-{team.name}", own, self, *cohort)
+            queues[team.name] = (own["metadata"]["name"], declared)
         for each in namespaces:
-            own = manifest(_API, "LocalQueue", QUEUE, each, spec={"clusterQueue": QUEUE})
-            objects.declare(
-                f"{name}-in-{each}", own, self, shared, *([args.namespaces[each]] if each in args.namespaces else [])
-            )
+            queue, declared = queues[each]
+            local = manifest(_API, "LocalQueue", QUEUE, each, spec={"clusterQueue": queue})
+            after = [args.namespaces[each]] if each in args.namespaces else []
+            # A LocalQueue keeps its ClusterQueue, and one of a protected stack cannot be replaced.
+            objects.declare(f"{name}-in-{each}", local, self, declared, *after, as_made=("spec.clusterQueue",))
         self.register_outputs({"queue": QUEUE, "namespaces": list(namespaces)})
 
 
 TOOL: Final = JobQueue
 
 
-def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values, with a configuration that manages only Jobs that name a queue."""
+def values(queue: Queue, pools: Sequence[Pool], teams: Sequence[Team] = ()) -> dict[str, Any]:
+    """The chart's values, with a configuration that manages only Jobs that name a queue. With ``teams`` each GPU also
+    counts as one of the team's: https://kueue.sigs.k8s.io/docs/tasks/manage/share_quotas_across_flavors/
+    """
     flex_start = any(pool.scaling.capacity_type == "flex-start" for pool in pools)
     chart = values_in("queue-values.yaml", queue, ready=_READY_FLEX_START if flex_start else _READY)
+    if teams:
+        counted = [
+            {"input": resource, "strategy": "Retain", "outputs": {team_resource(resource): 1}}
+            for resource in by_resource(pools)
+        ]
+        chart["managerConfig"]["resources"]["transformations"] = counted
     # The chart takes its program's configuration as a text.
     chart["managerConfig"] = {"controllerManagerConfigYaml": yaml.safe_dump(chart["managerConfig"], sort_keys=False)}
     return chart
@@ -96,9 +121,48 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
         yield manifest(_API, "ResourceFlavor", pool.name, spec=spec)
 
 
-def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
-    """The GPUs of all pools at their maximum, the cheapest type and size first, and of each the pools that are paid for
-    anyway."""
+def team_resource(resource: str) -> str:
+    """What ``resource`` counts as for a team, beside what it is of a pool."""
+    return f"team.gpucluster.dev/{resource.replace('/', '.')}"
+
+
+def cluster_queue(pools: Sequence[Pool], teams: Sequence[Team] = ()) -> dict[str, Any]:
+    """The queue of ``default``, with the GPUs of all pools at their maximum; where there are ``teams`` it borrows them
+    from the cohort, as the teams' queues do: a job that needs to borrow comes after one that need not.
+    """
+    groups = [*_groups(pools, lent=bool(teams)), *(_team_groups(pools, None) if teams else ())]
+    return _queue(QUEUE, {}, groups, **({"cohortName": QUEUE} if teams else {}))
+
+
+def team_queue(team: Team, pools: Sequence[Pool]) -> dict[str, Any]:
+    """A team's queue: any of the cohort's GPUs, and of each resource as many as its ResourceQuota has."""
+    own = {"matchLabels": {"kubernetes.io/metadata.name": team.name}}
+    groups = [*_groups(pools, lent=True), *_team_groups(pools, team.gpus)]
+    return _queue(f"{QUEUE}-{team.name}", own, groups, cohortName=QUEUE)
+
+
+def cohort_of(pools: Sequence[Pool]) -> dict[str, Any]:
+    """The GPUs of all pools at their maximum, for all queues:
+    https://kueue.sigs.k8s.io/docs/concepts/cohort/"""
+    return manifest(_API, "Cohort", QUEUE, spec={"resourceGroups": _groups(pools)})
+
+
+def _queue(
+    name: str, namespaces: Mapping[str, Any], groups: Sequence[Mapping[str, Any]], **more: str
+) -> dict[str, Any]:
+    spec = {
+        "namespaceSelector": namespaces,
+        # A job that fits does not wait for a larger one before it.
+        "queueingStrategy": "BestEffortFIFO",
+        **more,
+        "resourceGroups": groups,
+    }
+    return manifest(_API, "ClusterQueue", name, spec=spec)
+
+
+def _groups(pools: Sequence[Pool], *, lent: bool = False) -> list[dict[str, Any]]:
+    """The GPUs of all pools at their maximum (none if ``lent`` by the cohort), the cheapest type and size first, and of
+    each the pools that are paid for anyway."""
     cheapest: dict[str, float] = {}
     for pool in pools:
         cheapest[_kind(pool)] = min(_price(pool), cheapest.get(_kind(pool), math.inf))
@@ -107,23 +171,33 @@ def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
         kind, scaling = _kind(pool), pool.scaling
         return cheapest[kind], kind, not scaling.prepaid, _price(pool), scaling.preference, pool.name
 
-    ordered = sorted(pools, key=order)
-    groups = [
-        {"coveredResources": [resource], "flavors": [_flavor_quota(pool, resource) for pool in members]}
-        for resource, members in by_resource(ordered).items()
+    return [
+        {
+            "coveredResources": [resource],
+            "flavors": [_quota(each.name, resource, 0 if lent else _most(each)) for each in members],
+        }
+        for resource, members in by_resource(sorted(pools, key=order)).items()
     ]
-    spec = {
-        "namespaceSelector": {},
-        # A job that fits does not wait for a larger one before it.
-        "queueingStrategy": "BestEffortFIFO",
-        "resourceGroups": groups,
-    }
-    return manifest(_API, "ClusterQueue", QUEUE, spec=spec)
 
 
-def _flavor_quota(pool: Pool, resource: str) -> dict[str, Any]:
-    quota = str(pool.scaling.max_nodes * pool.gpus.allocatable)
-    return {"name": pool.name, "resources": [{"name": resource, "nominalQuota": quota}]}
+def _team_groups(pools: Sequence[Pool], most: int | None) -> Iterator[dict[str, Any]]:
+    """What counts against a team: ``most`` of each resource, ``None`` as many as there are."""
+    resources = by_resource(pools)
+    names = {team_resource(resource): sum(map(_most, members)) for resource, members in resources.items()}
+    if names:
+        quotas = [
+            {"name": name, "nominalQuota": str(total if most is None else most), "borrowingLimit": "0"}
+            for name, total in names.items()
+        ]
+        yield {"coveredResources": [*names], "flavors": [{"name": _TEAM_FLAVOR, "resources": quotas}]}
+
+
+def _most(pool: Pool) -> int:
+    return pool.scaling.max_nodes * pool.gpus.allocatable
+
+
+def _quota(flavor: str, resource: str, gpus: int) -> dict[str, Any]:
+    return {"name": flavor, "resources": [{"name": resource, "nominalQuota": str(gpus)}]}
 
 
 def _kind(pool: Pool) -> str:

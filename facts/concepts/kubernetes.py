@@ -82,7 +82,7 @@ _READABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "karpenter.k8s.aws": ("ec2nodeclasses",),
     "karpenter.sh": ("nodepools",),
     "keda.sh": ("scaledobjects",),
-    "kueue.x-k8s.io": ("clusterqueues", "localqueues", "resourceflavors"),
+    "kueue.x-k8s.io": ("clusterqueues", "cohorts", "localqueues", "resourceflavors"),
     "metallb.io": ("ipaddresspools", "l2advertisements"),
     "networking.k8s.io": ("networkpolicies",),
     "policy": ("poddisruptionbudgets",),

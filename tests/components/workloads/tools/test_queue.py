@@ -195,14 +195,74 @@ def test_a_job_of_the_command_waits_in_the_queue_of_its_namespace_and_no_other_d
     assert QUEUE_LABEL not in submitted("elsewhere")["metadata"]["labels"]
 
 
-def test_each_team_has_a_queue_of_its_own_into_the_one() -> None:
-    teams = [{"name": "vision", "gpus": 2}]
-    recording = stacks.run("gke", workloads={"queue": {}}, identities=None, teams=teams)
+TEAMS = [{"name": "vision", "gpus": 2}, {"name": "speech", "gpus": 16}]
+MIXED = [
+    {"name": "t4", "gpu": "nvidia-t4", "gpusPerNode": [1, 4], "maxNodes": 2, "capacity": "on-demand"},
+    {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 3, "capacity": "spot"},
+    {"name": "v6e", "gpu": "google-tpu-v6e", "gpusPerNode": 1, "maxNodes": 4, "capacity": "on-demand"},
+]
+
+
+def quotas(queue: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """Flavor and resource → the quota of its own."""
+    return {
+        (flavor["name"], each["name"]): int(each["nominalQuota"])
+        for group in queue["resourceGroups"]
+        for flavor in group["flavors"]
+        for each in flavor["resources"]
+    }
+
+
+def test_a_team_reserves_no_more_gpus_in_the_queue_than_its_quota_on_all_pools_together() -> None:
+    """Kueue looks at no ResourceQuota, and its own quotas are of a flavor, so each GPU also counts as the team's:
+    https://kueue.sigs.k8s.io/docs/tasks/manage/share_quotas_across_flavors/."""
+    recording = stacks.run("gke", workloads={"queue": {}}, identities=None, teams=TEAMS, gpuPools=MIXED)
+    written = releases(recording)["kueue"]["values"]["managerConfig"]["controllerManagerConfigYaml"]
+    resources = yaml.safe_load(written)["resources"]
+    assert resources["transformations"] == [
+        {"input": "nvidia.com/gpu", "strategy": "Retain", "outputs": {"team.gpucluster.dev/nvidia.com.gpu": 1}},
+        {"input": "google.com/tpu", "strategy": "Retain", "outputs": {"team.gpucluster.dev/google.com.tpu": 1}},
+    ]
+    names = {each.inputs["metadata"]["name"]: each.inputs["spec"] for each in recording.of_type(f"{API}:ClusterQueue")}
+    assert set(names) == {"gpu", "gpu-vision", "gpu-speech"}
+    pools = quotas(recording.only(f"{API}:Cohort").inputs["spec"])
+    assert sum(count for (_, resource), count in pools.items() if resource == "nvidia.com/gpu") == 2 * 1 + 2 * 4 + 3
+    most = {"gpu-vision": 2, "gpu-speech": 16}
+    for name, spec in names.items():
+        assert spec["cohortName"] == "gpu"
+        own = quotas(spec)
+        # All borrow the pools' GPUs, or the queue that has them would always come first.
+        assert {key: own.pop(key) for key in pools} == dict.fromkeys(pools, 0)
+        counted = {"nvidia.com.gpu": 13, "google.com.tpu": 4} if name == "gpu" else {}
+        assert own == {
+            ("teams.gpucluster.dev", f"team.gpucluster.dev/{each}"): most.get(name) or counted[each]
+            for each in ("nvidia.com.gpu", "google.com.tpu")
+        }
+        # It is not lent: of the team's own quota, nobody takes more.
+        limits = [each for group in spec["resourceGroups"][-1:] for each in group["flavors"][0]["resources"]]
+        assert {each["borrowingLimit"] for each in limits} == {"0"}
+    selectors = {name: spec["namespaceSelector"] for name, spec in names.items()}
+    of_vision = {"matchLabels": {"kubernetes.io/metadata.name": "vision"}}
+    assert selectors["gpu-vision"] == of_vision
+    # An administrator's own LocalQueues may name the queue of all.
+    assert selectors["gpu"] == {}
+    flavors = {each.inputs["metadata"]["name"] for each in recording.of_type(f"{API}:ResourceFlavor")}
+    assert flavors == {"t4-1", "t4-4", "l4-1", "v6e-1", "teams.gpucluster.dev"}
+
+
+def test_each_team_has_a_queue_of_its_own_in_one_cohort() -> None:
+    recording = stacks.run("gke", workloads={"queue": {}}, identities=None, teams=TEAMS[:1])
     queues = {each.inputs["metadata"]["namespace"]: each for each in recording.of_type(f"{API}:LocalQueue")}
     assert set(queues) == {"default", "vision"}
     assert {each.inputs["metadata"]["name"] for each in queues.values()} == {QUEUE}
-    assert {each.inputs["spec"]["clusterQueue"] for each in queues.values()} == {QUEUE}
+    named = {namespace: each.inputs["spec"]["clusterQueue"] for namespace, each in queues.items()}
+    assert named == {"default": "gpu", "vision": "gpu-vision"}
     namespace = recording.called("kubernetes:core/v1:Namespace", "vision")
     assert namespace.urn in recording.before(queues["vision"])
+    # Kueue refuses another ClusterQueue for a LocalQueue, and a protected stack its replacement.
+    assert {each.ignore_changes for each in queues.values()} == {("spec.clusterQueue",)}
+    # Nothing has the pools' GPUs twice, not even during an update.
+    assert recording.called(f"{API}:ClusterQueue", "gpu").urn in recording.before(recording.only(f"{API}:Cohort"))
+    assert recording.only(f"{API}:Cohort").urn in recording.before(queues["vision"])
     (pools,) = [each for each in recording.resources if each.name == "offer-pools"]
     assert json.loads(pools.inputs["data"]["offer.json"])["queued"] == ["default", "vision"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.workloads.queue import cluster_queue
+from components.workloads.queue import cluster_queue, team_queue, team_resource
 from packages.rehearsal.tests.providers.kubernetes.helm.test_charts import KUEUE
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.cluster.api import Api, ApiError
@@ -33,14 +33,19 @@ def documents(name: str) -> list[Any]:
 
 
 def test_the_managers_quota_is_the_sum_of_both_clusters() -> None:
-    def quota(queue: dict[str, Any]) -> int:
-        (group,) = queue["spec"]["resourceGroups"]
+    def quota(queue: dict[str, Any], resource: str = "nvidia.com/gpu") -> int:
+        (group,) = [each for each in queue["spec"]["resourceGroups"] if each["coveredResources"] == [resource]]
         return sum(int(each["resources"][0]["nominalQuota"]) for each in group["flavors"])
 
     (own,) = [each for each in documents("manager.yaml") if each["kind"] == "ClusterQueue"]
     stacks = [settings_of(ROOT / "examples" / f"several-clusters-{cloud}.yaml") for cloud in ("gke", "eks")]
     assert quota(own) == sum(quota(cluster_queue(stack.gpu_pools)) for stack in stacks)
+    assert quota(own, team_resource("nvidia.com/gpu")) == quota(own)
     assert stacks[0].teams == stacks[1].teams
+    (local,) = [each for each in documents("worker.yaml") if each["kind"] == "LocalQueue"]
+    (of_team,) = [team_queue(team, stacks[0].gpu_pools) for team in stacks[0].teams]
+    assert local["spec"]["clusterQueue"] == of_team["metadata"]["name"]
+    assert local["metadata"]["namespace"] == stacks[0].teams[0].name
 
 
 @pytest.fixture(scope="module")
