@@ -38,6 +38,10 @@ _MOST: Final[Mapping[str, str]] = {
     "requests.storage": "10Ti",
     "services.loadbalancers": "5",
     "services.nodeports": "50",
+    # Up to 1 MiB each, in etcd, which refuses all writes of the cluster when it is full, on own machines at 2 GiB:
+    # https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota. A job of `gpu submit` keeps its folder in some.
+    "count/configmaps": "1000",
+    "count/secrets": "500",
 }
 """What a namespace may have of what no quota of GPUs counts, and others pay or lack."""
 
