@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 import yaml
@@ -103,9 +103,8 @@ class AksCluster(CloudCluster):
             _CLUSTER,
             f"{name}-control-plane",
             beside(
-                _ended(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane"))
-                | _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
-                settings.raw,
+                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+                {**_ended(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane")), **settings.raw},
                 "raw",
             ),
             pulumi.ResourceOptions(
@@ -262,19 +261,19 @@ def _inputs(
     return inputs
 
 
-def _ended(settings: Settings, running: Mapping[str, Any]) -> aks.ManagedCluster:
+def _ended(settings: Settings, running: Mapping[str, Any]) -> dict[str, Any]:
     """What the running cluster has and the stack file no longer says, named as ended: left out, it would stay.
 
     https://learn.microsoft.com/azure/aks/long-term-support#disable-long-term-support-on-an-existing-cluster,
     https://learn.microsoft.com/azure/aks/use-node-auto-provisioning#disable-node-auto-provisioning-nap-on-an-aks-cluster
     """
-    ended: aks.ManagedCluster = {}
+    ended: dict[str, Any] = {}
     if settings.kubernetes.channel != "extended" and running.get("supportPlan") == LONG_TERM:
         ended["supportPlan"] = _COMMUNITY
     provisioning = running.get("nodeProvisioningProfile") or {}
-    if settings.autoscaler != auto_provisioning.NAME and provisioning.get("mode") == auto_provisioning.PROFILE["mode"]:
+    if settings.autoscaler != auto_provisioning.NAME and provisioning.get("mode") == "Auto":
         ended["nodeProvisioningProfile"] = {"mode": "Manual"}
-    return cast("aks.ManagedCluster", {key: value for key, value in ended.items() if key not in settings.raw})
+    return ended
 
 
 def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.ManagedClusterAPIServerAccessProfile:
