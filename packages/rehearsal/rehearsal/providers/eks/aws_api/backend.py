@@ -198,6 +198,7 @@ def _stubber() -> Any:
     from moto.ec2.responses import subnets
     from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
+    from moto.kms import models as kms
 
     for network in (Subnet, VPC):
         network.owner_id = property(_owner)  # pyright: ignore[reportAttributeAccessIssue]
@@ -211,4 +212,12 @@ def _stubber() -> Any:
     # For each request the names of a service's methods, hundreds of them, which never change.
     names = lru_cache(maxsize=None)(core.method_names_from_class)
     responses.method_names_from_class = names  # pyright: ignore[reportPrivateImportUsage]
+    # Each key that encrypts gets one of RSA as well, which only keys that sign need: a fifth of a second of a core.
+    generate = kms.generate_private_key  # pyright: ignore[reportPrivateImportUsage]
+    made = lru_cache(maxsize=1)(generate)
+
+    def private_key(spec: str) -> Any:
+        return made(spec) if spec == "SYMMETRIC_DEFAULT" else generate(spec)
+
+    kms.generate_private_key = private_key  # pyright: ignore[reportPrivateImportUsage]
     return BotocoreStubber()
