@@ -14,7 +14,7 @@ from math import inf
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Reservation, Stack
-from policies.readers.reading import has_attached, priced_by_types, priced_reservation, region_of_group
+from policies.readers.reading import has_attached, least_usd, priced_by_types, priced_reservation, region_of_group
 from policies.rules.ceilings import FEW_TYPES
 
 KEY: Final = "prices"
@@ -55,10 +55,12 @@ class ConfiguredPrices:
         types = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
         attached = has_attached(group)
         # Whoever writes the program chooses the name: it prices no machine that the program names.
-        by_name = by_name or attached or not 0 < len(types) <= FEW_TYPES
-        own = self.of(group.name, region) if by_name else None
+        named = by_name or attached or not 0 < len(types) <= FEW_TYPES
+        own = self.of(group.name, region) if named else None
         if own is not None:
-            return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=own, price_at_most=False))
+            # Of GPUs beside a machine type no list has a price together with it.
+            least = 0.0 if by_name or attached else least_usd(group) or 0.0
+            return replace(group, nodes=replace(group.nodes, dearest_hourly_usd=max(own, least), price_at_most=False))
         if attached or all(self.of(type, region) is None for type in types):
             return group
         return priced_by_types(group, region, lambda type: self.of(type, region))

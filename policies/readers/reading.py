@@ -394,12 +394,12 @@ def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[st
     elif isinstance(listed, (int, float)) and (not group.nodes.price_at_most or has_attached(group)):
         least = listed
     else:
-        least = None if listed is UNKNOWN else _least_usd(group)
+        least = None if listed is UNKNOWN else least_usd(group)
     nodes = replace(group.nodes, dearest_hourly_usd=own.hourly_usd, price_at_most=False)
     return group if least is None or own.hourly_usd <= least else replace(group, nodes=nodes)
 
 
-def _least_usd(group: NodeGroup) -> float | None:
+def least_usd(group: NodeGroup) -> float | None:
     """The least that the dearest machine of the group may cost: the lowest price of its type in any region, of spot
     machines only for a group of these, or, for a type without any, that of as many GPUs (or chips) of the dearest kind
     of its cloud; ``None`` where neither is known."""

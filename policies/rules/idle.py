@@ -49,8 +49,8 @@ from policies.rules.sharing import as_advertised
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
-    An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside groups
-    without GPUs, those of another program are a possibility: what would keep them is a note.
+    An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside
+    groups without GPUs, another program may have some: what would keep them is a note.
     """
     for owner, idle, certain, resource, reason in _idle_times(stack):
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):

@@ -36,6 +36,9 @@ def n1() -> list[Declared]:
     ]
 
 
+SEVEN = ("m7i", "m7a", "c7i", "c7a", "r7i", "r7a", "m6a")
+
+
 def refused(program: list[Declared], **prices: Any) -> bool:
     """Whether the ceiling refuses the program with these prices."""
     gate = OfflineGate({**CEILING, **({"prices": prices} if prices else {})})
@@ -63,6 +66,8 @@ def refused(program: list[Declared], **prices: Any) -> bool:
         # Of several types the dearest counts, and each has to have a price.
         (eks(instanceTypes=["u-3tb1.56xlarge", "m5.large"]), {"u-3tb1.56xlarge": 5}, False),
         (eks(instanceTypes=["u-3tb1.56xlarge", "u-6tb1.56xlarge"]), {"u-3tb1.56xlarge": 5}, True),
+        # By a name that any group may have, no machine costs less than in its cheapest region: here $8.06 and more.
+        (eks(instanceTypes=[f"{each}.48xlarge" for each in SEVEN]), {"big": 1}, True),
         # A list price is replaced.
         (eks(instanceTypes=["m5.large"]), {}, False),
         (eks(instanceTypes=["m5.large"]), {"m5.large": 6}, True),
