@@ -119,7 +119,7 @@ def _resources(
     # Newer templates have a map of them: https://learn.microsoft.com/azure/azure-resource-manager/templates/syntax
     for entry in listed.values() if isinstance(listed, Mapping) else items(listed):
         resource = _resolved(entry, scope)
-        if at(resource, "copy") is not None:
+        if isinstance(entry, Mapping) and at(resource, "copy") is not None:
             # https://learn.microsoft.com/azure/azure-resource-manager/templates/copy-resources
             count = at(resource, "copy", "count")
             if not isinstance(count, int):

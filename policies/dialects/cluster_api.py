@@ -42,6 +42,7 @@ from policies.readers.eks.template import (
 )
 from policies.readers.gke.facts import CLOUD as GOOGLE
 from policies.readers.gke.facts import whole_machine_gpus
+from policies.readers.idle import idle_of_tags
 from policies.readers.kubernetes.objects import apart
 from policies.readers.node_registration import parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -100,7 +101,8 @@ def _group_of(declared: Declared, infrastructure: Declared | None, bootstrap: De
             labels=_labels(spec, bootstrap, infrastructure),
             taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
         ),
-        private=negation(either((_has(infrastructure, _PUBLIC), _in_public_subnets(infrastructure)))),
+        private=_private(infrastructure),
+        idle=idle_of_tags(annotations, "annotation") if isinstance(annotations, Mapping) else None,
         pods_as_nodes=_pods_reach(infrastructure),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
@@ -218,7 +220,8 @@ def _amazons_cluster(spec: Any) -> Mapping[str, Any]:
 def _azures_cluster(spec: Any) -> Mapping[str, Any]:
     """https://capz.sigs.k8s.io/reference/v1beta1-api"""
     shared = {key: at(spec, key) for key in ("apiServerAccessProfile", "disableLocalAccounts", "location")}
-    return {**shared, "networkProfile": {"networkPolicy": at(spec, "networkPolicy")}}
+    profiles = {"autoScalerProfile": at(spec, "autoscalerProfile")}
+    return {**shared, **profiles, "networkProfile": {"networkPolicy": at(spec, "networkPolicy")}}
 
 
 def _googles_cluster(spec: Any) -> Mapping[str, Any]:
@@ -317,6 +320,13 @@ def _spec_of(infrastructure: Declared | None) -> Any:
 
 def _has(infrastructure: Declared | None, switches: Iterable[str]) -> Maybe[bool]:
     return either(flag(at(_spec_of(infrastructure), switch)) for switch in switches)
+
+
+def _private(infrastructure: Declared | None) -> Maybe[bool | None]:
+    """Whether its machines have no public address; ``None`` for those of GKE, which have what their cluster has."""
+    public = either((_has(infrastructure, _PUBLIC), _in_public_subnets(infrastructure)))
+    of_cluster = infrastructure is not None and infrastructure.kind.startswith("GCPManaged")
+    return None if of_cluster and public is False else negation(public)
 
 
 def _in_public_subnets(infrastructure: Declared | None) -> Maybe[bool]:

@@ -40,8 +40,11 @@ _AT_A_TIME: Final = ("max-empty-bulk-delete", "max-scale-down-parallelism")
 # What all nodes together keep, below which it deletes none: MIN:MAX, and of GPUs TYPE:MIN:MAX, once for each type.
 # https://github.com/kubernetes/autoscaler/blob/cluster-autoscaler-1.35.1/cluster-autoscaler/config/flags/flags.go
 _TOTALS: Final = ("gpu-total", "cores-total", "memory-total")
-# The options of one group, by tags of its own: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
-_OPTIONS: Final = re.compile(r"k8s\.io[/_]cluster-autoscaler[/_]node-template[/_]autoscaling-options[/_](.+)")
+# The options of one group, by its own tags or annotations: the READMEs of aws, azure and clusterapi below
+# https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider
+_OPTIONS: Final = re.compile(
+    r"(?:k8s\.io[/_]cluster-autoscaler[/_]node-template[/_]autoscaling-options[/_]|cluster\.x-k8s\.io/autoscaling-options-)(.+)"
+)
 _BY_OPTION: Final = {name.replace("-", ""): name for name in ("scale-down-unneeded-time", *_THRESHOLDS)}
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "scale-down-unneeded": "scale-down-unneeded-time",  # azurerm's
@@ -84,12 +87,13 @@ def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | No
     return IdleTime(minutes, prefix + name)
 
 
-def idle_of_tags(tags: Mapping[str, Any]) -> IdleTime | None:
-    """By the tags of one group, which hold in place of the autoscaler's flags; ``None`` where it has none of these."""
-    matches = ((key, _OPTIONS.fullmatch(key)) for key in tags)
+def idle_of_tags(tags: Mapping[str, Any], word: str = "tag") -> IdleTime | None:
+    """By the tags of one group, or in another ``word`` its annotations, which hold in place of the autoscaler's flags;
+    ``None`` where it has none of these."""
+    matches = ((key, _OPTIONS.fullmatch(str(key))) for key in tags)
     named = {_BY_OPTION.get(match[1].lower(), ""): key for key, match in matches if match}
     times = idle_of_flags({flag: tags[key] for flag, key in named.items()}, "")
-    return None if times is None else IdleTime(times.minutes, f"tag {named[times.where]}")
+    return None if times is None else IdleTime(times.minutes, f"{word} {named[times.where]}")
 
 
 def _is_none(value: Any) -> bool:

@@ -64,6 +64,10 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "addonProfiles": {
             "aciConnectorLinux": {"enabled": inputs.get("aciConnectorLinux") is not None},
             "httpApplicationRouting": {"enabled": inputs.get("httpApplicationRoutingEnabled")},
+            "ingressApplicationGateway": {
+                "enabled": (gateway := inputs.get("ingressApplicationGateway")) is not None,
+                "config": {"applicationGatewayId": at(gateway, "gatewayId")},
+            },
         },
         "ingressProfile": _routing(inputs.get("webAppRouting")),
         "serviceMeshProfile": _mesh(inputs.get("serviceMeshProfile")),

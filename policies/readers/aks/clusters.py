@@ -45,7 +45,7 @@ from facts.concepts.unknown import (
     whole,
 )
 from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
-from policies.readers.idle import idle_of_profile
+from policies.readers.idle import idle_of_profile, idle_of_tags
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import parsed
 from policies.readers.taints import Additions, parse_taint
@@ -71,7 +71,7 @@ _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
     inputs = _updated(declared.properties, declared.references)
-    name: Maybe[str] = lower(coalesce(text(inputs.get("resourceName")), declared.name)) or ""
+    name: Maybe[str] = coalesce(lower(text(inputs.get("resourceName"))), declared.name.lower())
     region = region_of(inputs.get("location"))
     kms = at(inputs, "securityProfile", "azureKeyVaultKms")
     key = text(at(kms, "keyId"))
@@ -140,6 +140,7 @@ def _ingresses(cluster: Mapping[str, Any], declared: Declared) -> Iterable[Expos
     answers = {
         "ingressProfile.webAppRouting": both((flag(at(routing, "enabled")), public)),
         "addonProfiles.httpApplicationRouting": _has_addon(cluster, "httpApplicationRouting"),
+        "addonProfiles.ingressApplicationGateway": _has_addon(cluster, _GATEWAY, unless="applicationGatewayId"),
         "serviceMeshProfile": either(outside),
     }
     for where, open in answers.items():
@@ -152,13 +153,19 @@ def _unlimited(there: Maybe[bool]) -> Maybe[None]:
     return None if there is True else UNKNOWN
 
 
-def _has_addon(cluster: Mapping[str, Any], called: str) -> Maybe[bool]:
-    """Whether the add-on is on; Azure takes its name in any case."""
+# The gateway that it makes has a public address; one of another's is that one's.
+# https://learn.microsoft.com/azure/application-gateway/tutorial-ingress-controller-add-on-new
+_GATEWAY: Final = "ingressApplicationGateway"
+
+
+def _has_addon(cluster: Mapping[str, Any], called: str, *, unless: str = "") -> Maybe[bool]:
+    """Whether the add-on is on, and does not say ``unless``; Azure takes its name in any case."""
     addons = cluster.get("addonProfiles")
     if addons is UNKNOWN:
         return UNKNOWN
     named = [name for name in addons if str(name).lower() == called.lower()] if isinstance(addons, Mapping) else []
-    return either(flag(at(addons, name, "enabled")) for name in named)
+    others = at(addons, named[0], "config", unless) if named and unless else None
+    return False if others not in (None, "") else either(flag(at(addons, name, "enabled")) for name in named)
 
 
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
@@ -209,6 +216,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         # What the kubelet registers with is in the machine's start-up script.
         nodes=Nodes(machine_types=(size,), zones=(), labels=UNKNOWN, taints=_tagged_taints(tags)),
         region=region_of(inputs.get("location")),
+        idle=idle_of_tags(tags),
         unknown_reasons=reasons_for(CLOUD, gpus_of_size(size), size),
         resource=declared.urn,
     )
@@ -364,6 +372,7 @@ _NAME_IT: Final = "Write it where the cluster or pool is declared, or exempt it 
 OF_CLUSTERS: Final = (
     "addonProfiles.aciConnectorLinux",
     "addonProfiles.httpApplicationRouting",
+    "addonProfiles.ingressApplicationGateway",
     "agentPoolProfiles",
     "apiServerAccessProfile",
     "autoScalerProfile",

@@ -25,7 +25,7 @@ def read_mappings(declared: Declared) -> Iterable[Item]:
         return
     for key in ("mapRoles", "mapUsers"):
         mapped = parsed(at(declared.properties, "data", key))
-        answers = [mapped] if mapped is UNKNOWN else [_is_node_and_administrator(each) for each in items(mapped)]
+        answers = [mapped] if mapped is UNKNOWN else _answers(items(mapped))
         if any(answer is not False for answer in answers):
             open_ = True if True in answers else UNKNOWN
             yield Exposure("rights", f"ConfigMap 'aws-auth' ({key}: nodes in {_ADMINISTRATORS})", open_, declared.urn)
@@ -33,15 +33,29 @@ def read_mappings(declared: Declared) -> Iterable[Item]:
 
 def read_mapping(declared: Declared) -> Iterable[Item]:
     """``IAMIdentityMapping``, one such entry as an object."""
-    answer = _is_node_and_administrator(declared.properties.get("spec"))
+    spec = declared.properties.get("spec")
+    answer = _is_node_and_administrator(spec, node=_is_node(spec))
     if answer is not False:
         title = f"{declared.kind} '{declared.name}' (nodes in {_ADMINISTRATORS})"
         yield Exposure("rights", title, answer, declared.urn)
 
 
-def _is_node_and_administrator(entry: Any) -> Maybe[bool]:
+def _answers(entries: list[Any]) -> list[Maybe[bool]]:
+    """Of each entry; a role may have several, and what one makes of it holds for the others."""
+    nodes = [str(at(each, "rolearn")).lower() for each in entries if _is_node(each)]
+    return [
+        _is_node_and_administrator(each, node=str(at(each, "rolearn")).lower() in nodes or _is_node(each))
+        for each in entries
+    ]
+
+
+def _is_node(entry: Any) -> bool:
+    user = at(entry, "username")
+    return any(group in _NODES for group in items(at(entry, "groups"))) or (isinstance(user, str) and _MACHINE in user)
+
+
+def _is_node_and_administrator(entry: Any, *, node: bool) -> Maybe[bool]:
     groups, user = items(at(entry, "groups")), at(entry, "username")
-    node = any(group in _NODES for group in groups) or (isinstance(user, str) and _MACHINE in user)
     if _ADMINISTRATORS in groups:
         return True if node else UNKNOWN if UNKNOWN in (*groups, user) else False
     return UNKNOWN if UNKNOWN in groups and node else False

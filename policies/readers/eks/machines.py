@@ -6,12 +6,13 @@ also have GPUs, if it starts empty; single machines and fleets must not have GPU
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup, UnknownReason, capacity_type
+from facts.concepts.declared import IdleTime, NodeGroup, UnknownReason, capacity_type
 from facts.concepts.parts import Gpus, Nodes, Scaling
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import CLOUD
@@ -88,10 +89,28 @@ def read_group(declared: Declared) -> Iterable[Item]:
         ),
         cluster=_cluster(tags),
         scaling_group=None if for_pods is False else read_by_autoscaler,
-        idle=None if for_pods is False else idle_of_tags(read_by_autoscaler.tags),
+        idle=None if for_pods is False else _longest([idle_of_tags(read_by_autoscaler.tags), *_waits(declared)]),
         unknown_reasons={**group.unknown_reasons, **suspended},
     )
     yield from shared_by_boot_data(declared)
+
+
+def _waits(declared: Declared) -> Iterator[IdleTime]:
+    """How long a hook lets a machine wait before it ends, an hour where it does not say.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html
+    """
+    own = ((each, "initialLifecycleHooks") for each in items(declared.properties.get("initialLifecycleHooks")))
+    others = ((each.properties, f"hook '{each.name}'") for each in declared.references if each.type == HOOK)
+    for hook, where in (*own, *others):
+        if at(hook, "lifecycleTransition") == "autoscaling:EC2_INSTANCE_TERMINATING":
+            seconds = amount(at(hook, "heartbeatTimeout"), 3600)
+            yield IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, f"{where}, heartbeatTimeout")
+
+
+def _longest(times: Iterable[IdleTime | None]) -> IdleTime | None:
+    known = [each for each in times if each is not None]
+    return max(known, key=lambda each: math.inf if each.minutes is UNKNOWN else each.minutes, default=None)
 
 
 def read_instance(declared: Declared) -> Iterable[Item]:
@@ -124,7 +143,8 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-PARTS: Final = (TEMPLATE, CONFIGURATION, TAG)
+HOOK: Final = "aws:autoscaling/lifecycleHook:LifecycleHook"
+PARTS: Final = (TEMPLATE, CONFIGURATION, TAG, HOOK)
 
 
 def _by_templates(name: str) -> Referrer:
@@ -137,6 +157,7 @@ def _by_templates(name: str) -> Referrer:
 
 def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from tags_among(declared, _pattern(declared), everything)
+    yield from tags_among(declared, _pattern(declared), everything, HOOK)
     yield from templates_among(declared, _GROUP_TEMPLATES, everything)
     yield from subnets_among(declared, "vpcZoneIdentifiers", everything)
 

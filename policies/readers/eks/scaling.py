@@ -47,12 +47,13 @@ def scaling_group(name: Maybe[str], tags: Mapping[Any, Any]) -> ScalingGroup:
     return ScalingGroup(name, known, UNKNOWN in tags)
 
 
-def tags_among(declared: Declared, pattern: Maybe[str], everything: Program) -> Iterable[Declared]:
-    """The tags that resources of their own put on the group of ``declared``, whose name fits ``pattern``.
+def tags_among(declared: Declared, pattern: Maybe[str], everything: Program, type: str = TAG) -> Iterable[Declared]:
+    """The tags, or other parts of this ``type``, that resources of their own put on the group of ``declared``, whose
+    name fits ``pattern``.
 
     A tag whose group is still unknown may be for this group.
     """
-    for other in everything.of(TAG):
+    for other in everything.of(type):
         named, sources = other.properties.get("autoscalingGroupName"), other.dependencies.get("autoscalingGroupName")
         by_name = isinstance(named, str) and pattern is not UNKNOWN and re.fullmatch(pattern, named) is not None
         if by_name or declared.urn in (sources or ()) or (named is UNKNOWN and not sources):
