@@ -103,8 +103,8 @@ def _waits(declared: Declared) -> Iterator[IdleTime]:
     own = ((each, "initialLifecycleHooks") for each in items(declared.properties.get("initialLifecycleHooks")))
     others = ((each.properties, f"hook '{each.name}'") for each in declared.references if each.type == HOOK)
     for hook, where in (*own, *others):
+        seconds = amount(at(hook, "heartbeatTimeout"), 3600)
         if at(hook, "lifecycleTransition") == "autoscaling:EC2_INSTANCE_TERMINATING":
-            seconds = amount(at(hook, "heartbeatTimeout"), 3600)
             yield IdleTime(UNKNOWN if seconds is UNKNOWN else seconds / 60, f"{where}, heartbeatTimeout")
 
 
@@ -144,7 +144,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 HOOK: Final = "aws:autoscaling/lifecycleHook:LifecycleHook"
-PARTS: Final = (TEMPLATE, CONFIGURATION, TAG, HOOK)
+PARTS: Final = (TEMPLATE, CONFIGURATION, TAG)
 
 
 def _by_templates(name: str) -> Referrer:
