@@ -36,7 +36,7 @@ https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details"""
 SHARED_RESOURCE: Final = f"{GPU_RESOURCE}.shared"
 """How it may call the shares of GPUs: ``renameByDefault`` in https://github.com/NVIDIA/k8s-device-plugin"""
 MOST_GRACE_SECONDS: Final = 600
-"""From SIGTERM to SIGKILL of a pod with GPUs where people run pods: to save a checkpoint, or to answer what was asked."""
+"""From SIGTERM to SIGKILL of a pod with GPUs where people run pods: to save a checkpoint, or to answer requests."""
 COUNTED_APART: Final[Mapping[str, tuple[str, ...]]] = {
     RESOURCES["aws"]: ("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
 }
