@@ -98,7 +98,9 @@ def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = N
             for size in _sizes([pool for pool in pools if pool.gpus.slice_nodes <= 1 and not pool.nodes.teams])
         ],
     )
-    chart["hub"] |= _login(notebook)
+    login = _login(notebook)
+    chart["hub"]["extraConfig"] |= login.pop("extraConfig", {})
+    chart["hub"] |= login
     if home_class is not None:
         chart["singleuser"]["storage"]["dynamic"] = {"storageClass": home_class}
     return chart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import sys
 from collections.abc import Mapping
@@ -84,6 +85,48 @@ def server_settings(written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch)
     settings = SimpleNamespace(**{each: SimpleNamespace() for each in names})
     exec(written["stringData"], {"get_config": lambda: settings})
     return settings, handler
+
+
+@pytest.mark.parametrize("login", [{}, {"login": "github", "loginSecret": "mine"}])
+def test_the_token_of_a_notebook_is_in_a_secret_that_ends_with_its_pod(
+    login: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may read pods, as a `viewer`, may not act as the notebook's person."""
+    kinds = ("V1EnvVarSource", "V1ObjectMeta", "V1OwnerReference", "V1Secret", "V1SecretKeySelector")
+    for name in ("kubernetes_asyncio", "kubernetes_asyncio.client"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for kind in kinds:
+        setattr(sys.modules["kubernetes_asyncio.client"], kind, SimpleNamespace)
+    hub = SimpleNamespace(KubeSpawner=SimpleNamespace())
+    code = values(Notebook.model_validate(login), LAB.gpu_pools)["hub"]["extraConfig"]
+    assert ("password" in code) is not bool(login)
+    exec(code["tokens"], {"c": hub})
+    made: list[tuple[str, Any]] = []
+
+    async def create(namespace: str, secret: Any) -> None:
+        made.append((namespace, secret))
+
+    token, plain = "0123abcd", SimpleNamespace(name="HOME", value="/home/jovyan", value_from=None)
+    env = [plain, *(SimpleNamespace(name=name, value=token) for name in ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN"))]
+    pod = SimpleNamespace(
+        metadata=SimpleNamespace(name="jupyter-ann"),
+        spec=SimpleNamespace(containers=[SimpleNamespace(env=env), SimpleNamespace(env=[])]),
+    )
+    spawner = SimpleNamespace(api_token=token, namespace="notebook")
+    spawner.api = SimpleNamespace(create_namespaced_secret=create)
+    assert hub.KubeSpawner.modify_pod_hook(spawner, pod) is pod
+    assert token not in str(pod)
+    (selector,) = {each.value_from.secret_key_ref.name for each in env[1:]}
+    assert plain.value == "/home/jovyan"
+    # What the API server lists of it.
+    variables = [{"name": "HOME", "value": "/home/jovyan"}]
+    variables += [{"name": "A", "valueFrom": {"secretKeyRef": {"name": selector, "key": "token"}}}]
+    listed = {"metadata": {"name": "jupyter-ann", "uid": "7"}, "spec": {"containers": [{"env": variables}]}}
+    asyncio.run(hub.KubeSpawner.after_pod_created_hook(spawner, listed))
+    ((namespace, secret),) = made
+    assert (namespace, secret.metadata.name, secret.string_data) == ("notebook", selector, {"token": token})
+    (owner,) = secret.metadata.owner_references
+    assert (owner.api_version, owner.kind, owner.name, owner.uid) == ("v1", "Pod", "jupyter-ann", "7")
 
 
 @pytest.mark.parametrize("minutes", [5, 60, 1440])

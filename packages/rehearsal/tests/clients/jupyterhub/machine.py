@@ -70,8 +70,10 @@ class Machine:
     def _look(self) -> None:
         pods = {pod["metadata"]["uid"]: pod for pod in self.api.list(PODS) if _runs(pod)}
         for uid in pods.keys() - self._started:
-            self._started.add(uid)
-            self._runs[pods[uid]["metadata"]["name"]] = self._start(pods[uid])
+            # As a kubelet waits for the Secrets that a container names.
+            if (env := self._environment(pods[uid])) is not None:
+                self._started.add(uid)
+                self._runs[pods[uid]["metadata"]["name"]] = self._start(pods[uid], env)
         running = {pod["metadata"]["name"]: pod for pod in pods.values()}
         for name, child in list(self._runs.items()):
             code = child.process.poll()
@@ -82,14 +84,24 @@ class Machine:
                 assert running[name]["spec"]["restartPolicy"] != "Always"
                 self._succeeded(running[name])
 
-    def _start(self, pod: Object) -> Child:
+    def _environment(self, pod: Object) -> dict[str, str] | None:
+        (container,) = pod["spec"]["containers"]
+        env = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+        for each in container["env"]:
+            if (of_secret := each.get("valueFrom", {}).get("secretKeyRef")) is not None:
+                secret = self.api.find(f"/api/v1/namespaces/{NAMESPACE}/secrets/{of_secret['name']}")
+                if secret is None:
+                    return None
+                env[each["name"]] = base64.b64decode(secret["data"][of_secret["key"]]).decode()
+        return env
+
+    def _start(self, pod: Object, env: dict[str, str]) -> Child:
         (container,) = pod["spec"]["containers"]
         name = pod["metadata"]["name"]
         home = self.folder / name
         home.mkdir(exist_ok=True)
         mounted = self._mount(pod, container, home / "root")
         looked_in = [str(mounted) + directory for directory in _config_path(self.programs)]
-        env = {each["name"]: each["value"] for each in container["env"] if "value" in each}
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
         env |= {"HOME": str(home), "JUPYTER_CONFIG_PATH": os.pathsep.join(looked_in), "PATH": path}
         program, *arguments = [*(container.get("command") or []), *(container.get("args") or [])]

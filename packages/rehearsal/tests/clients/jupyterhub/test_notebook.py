@@ -176,10 +176,14 @@ def test_an_idle_notebook_ends_and_its_node_goes(hub: Hub, api: Api) -> None:
         assert all(pool in person.sizes() for pool in PEOPLE.values())
         person.choose(PEOPLE[name])
     tabs: list[OpenTab] = []
+    tokens: list[str] = []
     for name, person in people.items():
         eventually(f"the notebook of {name} answers", person.is_in)
         pod = api.get(f"{PODS}/jupyter-{name}")
         assert pod["spec"]["nodeName"] in nodes(api, PEOPLE[name])
+        variables = {each["name"]: each for each in pod["spec"]["containers"][0]["env"]}
+        assert "value" not in variables["JUPYTERHUB_API_TOKEN"], "who reads pods could act as its person"
+        tokens.append(variables["JUPYTERHUB_API_TOKEN"]["valueFrom"]["secretKeyRef"]["name"])
         reasons = [each["reason"] for each in api.list(f"/api/v1/namespaces/{NAMESPACE}/events", **_of(pod))]
         assert "FailedScheduling" in reasons, "it has not waited for a node"
         tabs.append(OpenTab(person))
@@ -197,6 +201,8 @@ def test_an_idle_notebook_ends_and_its_node_goes(hub: Hub, api: Api) -> None:
         tab.close()
     people["bob"].stop()
     eventually("bob's pod goes", lambda: api.find(f"{PODS}/jupyter-bob") is None)
+    of_tokens = [f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}" for name in tokens]
+    eventually("the tokens go with the pods", lambda: not any(api.find(path) for path in of_tokens))
     eventually("his node goes", lambda: not nodes(api, PEOPLE["bob"]))
     claims = api.list(f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims")
     assert sorted(each["metadata"]["name"] for each in claims) == [f"claim-{name}" for name in sorted(PEOPLE)]
