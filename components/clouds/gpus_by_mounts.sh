@@ -13,7 +13,11 @@ by_mounts() {
 strategy=envvar
 if [ -s "$file" ]; then
   # https://github.com/kubernetes/kubernetes/blob/v1.36.2/pkg/kubelet/cm/devicemanager/checkpoint/checkpoint.go
-  if ! by_mounts && ! grep -qs '"ResourceName":"nvidia.com/' /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; then
+  if by_mounts; then
+    :
+  elif grep -qs '"ResourceName":"nvidia.com/' /var/lib/kubelet/device-plugins/kubelet_internal_checkpoint; then
+    echo "pods with GPUs are on this node: until it ends, a variable names a container's GPUs, also one of its image" >&2
+  else
     # Keys of no table stand first in a file of TOML.
     if {
       echo 'accept-nvidia-visible-devices-as-volume-mounts = true'

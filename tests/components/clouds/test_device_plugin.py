@@ -178,6 +178,7 @@ def test_a_node_gives_gpus_by_mounts_alone_from_its_first_pod_with_one_on(
     environment = {"PATH": f"{node['bin']}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == f"--device-list-strategy={strategy}\n"
+    assert ("pods with GPUs are on this node" in done.stderr) is (toolkit == after == TOOLKIT)
     assert (configuration.read_text() if configuration.exists() else None) == after
     assert [*node["toolkit"].iterdir()] == ([] if after is None else [configuration])
 
