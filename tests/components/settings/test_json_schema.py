@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,16 @@ from tests.stacks import ROOT
 
 STACKS = sorted([*ROOT.glob("examples/*.yaml"), *ROOT.glob("Pulumi.*.yaml")])
 BAD = sorted((Path(__file__).parent / "bad_stacks").glob("*.yaml"))
-SCHEMA = jsonschema.Draft7Validator(stack_schema())
+
+
+@functools.cache
+def _schema() -> jsonschema.Draft7Validator:
+    """Made in the worker that needs it: each imports all tests."""
+    return jsonschema.Draft7Validator(stack_schema())
 
 
 def errors(content: Any) -> list[str]:
-    return [error.json_path for error in SCHEMA.iter_errors(content)]
+    return [error.json_path for error in _schema().iter_errors(content)]
 
 
 def test_it_is_a_schema() -> None:
