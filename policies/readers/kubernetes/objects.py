@@ -247,7 +247,7 @@ def children(declared: Declared, everything: Program) -> Iterable[Declared]:
     """The resources that a component has made: a URN tells the types of its parents, and a name begins with that of the
     component. https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v4/chart/#resourceprefix_yaml"""
     prefix = coalesce(text(declared.properties.get("resourcePrefix")), declared.name)
-    own = f"{prefix}:" if prefix and prefix is not UNKNOWN else ""
+    own = f"{prefix}:" if isinstance(prefix, str) and prefix else ""
     return (other for other in everything if f"{declared.type}$" in other.urn and other.name.startswith(own))
 
 
