@@ -133,7 +133,7 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "an NGC key": r"\bnvapi-[\w-]{40,}",
     "a Weights & Biases key": r"\bwandb_v1_\w{20,}",
     # https://docs.slack.dev/authentication/tokens
-    "a Slack token": r"\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}",
+    "a Slack token": r"\bxox[a-z]-(?=[\w-]*\d)[\w-]{10,}|\bxapp-[\w-]{10,}",
     # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
     "a Slack webhook": r"\bhttps://hooks\.slack\.com/services/T\w+/B\w+/\w{20,}",
     # https://platform.openai.com/docs/api-reference/authentication, https://docs.claude.com/en/api

@@ -103,7 +103,8 @@ def key_rotation(key: EncryptionKey) -> list[Violation]:
     title="The control plane is not open to the internet",
     why="With a public API server, one stolen token or one bug is enough to take over the cluster.",
     remedy="Make the control plane private, or list the address ranges that can reach it: together at most a /8 of "
-    "public addresses. GKE: also leave enableK8sTokensViaDns and enableK8sCertsViaDns off.",
+    "public addresses. GKE: also leave enableK8sTokensViaDns and enableK8sCertsViaDns off, and set "
+    "masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled to false: else Google's own public addresses are in.",
     level="advisory",
     severity="medium",
     example=replace(CLUSTER, open_api=True),
