@@ -418,10 +418,8 @@ def has_attached(group: NodeGroup) -> bool:
     """Whether its machines may have GPUs that are not part of their type, nor of its price."""
     cloud, gpus = group.sold_by or group.cloud, group.gpus.per_node
     named = [each.rpartition("/")[2] for each in group.nodes.machine_types if isinstance(each, str)]
-    return any(
-        listed is not None and (gpus is UNKNOWN or listed.gpus < gpus)
-        for listed in (catalog.of(cloud).machines.sized(each) for each in named)
-    )
+    listed = [machine for each in named if (machine := catalog.of(cloud).machines.sized(each)) is not None]
+    return bool(listed) and gpus != 0 and all(machine.gpus == 0 for machine in listed)
 
 
 @cache

@@ -36,6 +36,11 @@ def n1() -> list[Declared]:
     ]
 
 
+def sizes(*types: str) -> list[Declared]:
+    """A cluster with one group of two machines of these types."""
+    return eks(instanceTypes=list(types))
+
+
 SEVEN = ("m7i", "m7a", "c7i", "c7a", "r7i", "r7a", "m6a")
 
 
@@ -68,6 +73,9 @@ def refused(program: list[Declared], **prices: Any) -> bool:
         (eks(instanceTypes=["u-3tb1.56xlarge", "u-6tb1.56xlarge"]), {"u-3tb1.56xlarge": 5}, True),
         # By a name that any group may have, no machine costs less than in its cheapest region: here $8.06 and more.
         (eks(instanceTypes=[f"{each}.48xlarge" for each in SEVEN]), {"big": 1}, True),
+        # The sizes of a group may have different numbers of GPUs.
+        (sizes("g5.xlarge", "g5.12xlarge"), {"g5.xlarge": 1, "g5.12xlarge": 4}, False),
+        (sizes("g5.xlarge", "g5.12xlarge"), {"g5.xlarge": 1, "g5.12xlarge": 5.1}, True),
         # A list price is replaced.
         (eks(instanceTypes=["m5.large"]), {}, False),
         (eks(instanceTypes=["m5.large"]), {"m5.large": 6}, True),
