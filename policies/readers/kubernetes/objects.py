@@ -482,7 +482,8 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         gpus = gpus_of_kind(kind, pod_at.pod) if whole else container_gpus(pod_at.pod)
         daemon_set = whole and _is_daemon_set(declared, kind, around, gpus)
         missing = None if whole else UNKNOWN  # the operator may add its own
-        waits = whole and never_ends(pod_at.pod)
+        # Agents that a server starts wait for its work; what a part is called otherwise ends no pod.
+        waits = never_ends(pod) and (whole or (own == _RELEASE and around.starts != "perhaps on demand"))
         if around.number.number is None and around.min_scale is not None and of_knative:
             around = replace(around, number=replace(around.number, number=amount(around.min_scale)))
         always, reason = _always(kind, around, never_ends=waits, known_kind=own in DEFAULTS)
