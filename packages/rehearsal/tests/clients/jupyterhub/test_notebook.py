@@ -2,7 +2,7 @@
 
 Real: hub, KubeSpawner with the rights of the hub's account, idle culler, the notebook's server and kernel, and what
 they answer to a browser. In the chart's place: `chart.py` and `hub_config.py`. In the kubelet's: `machine.py`. The
-proxy is the one in Python. Home volumes are there already. Idle time passes faster.
+proxy is the one in Python. Idle time passes faster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ IDLE_SECONDS: Final = 15
 """So long a notebook stays idle here; what the settings call an hour."""
 PEOPLE: Final = {"alice": "t4-1", "bob": "t4-2"}
 """Who chooses which size. The server of bob's image does not look where the files are."""
-CLASS: Final = "standard-rwo"
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def hub(
     folder = tmp_path_factory.mktemp("jupyterhub")
     user_values = json.loads(retained.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
     values = merged(DEFAULTS, user_values)
-    for manifest in [*objects(values), *_homes()]:
+    for manifest in objects(values):
         api.apply_manifest(manifest)
     proxy, proxy_api, own, *ports = free_ports(3 + len(PEOPLE))
     page = f"http://127.0.0.1:{proxy}"
@@ -133,29 +132,6 @@ def _environment(api: Api, variables: dict[str, Any]) -> dict[str, str]:
         secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{key['name']}")
         result[name] = base64.b64decode(secret["data"][key["key"]]).decode()
     return result
-
-
-def _homes() -> Iterator[dict[str, Any]]:
-    """A cluster's own class of volumes, and a volume for each person, as no cloud makes any here."""
-    yield {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-        "provisioner": "kubernetes.io/no-provisioner",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    for person in PEOPLE:
-        yield {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"home-{person}"},
-            "spec": {
-                "storageClassName": CLASS,
-                "capacity": {"storage": "10Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "hostPath": {"path": f"/homes/{person}"},
-            },
-        }
 
 
 def nodes(api: Api, pool: str) -> list[str]:

@@ -99,7 +99,7 @@ def test_a_folder_of_the_user_that_is_none_is_named(tools: Path, monkeypatch: py
 
 
 KUEUE_KINDS = {
-    "AdmissionCheck", "ClusterQueue", "LocalQueue", "MultiKueueCluster", "MultiKueueConfig", "ResourceFlavor",
+    "AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "MultiKueueConfig", "ResourceFlavor",
 }  # fmt: skip
 KUEUE = "oci://registry.k8s.io/kueue/charts/kueue"
 _TEMPLATE = """\
