@@ -9,8 +9,9 @@ The law:
 - One convention is exact, because nearly all charts have it (``helm create``): ``replicaCount``, or
   ``autoscaling.minReplicas`` of 1 or more where ``autoscaling.enabled`` is true (it makes an HPA, which has no 0).
 - Words that may be something else (``workers``) count where none of replicas stands at the part or above.
-- Where nothing says a number, a part of a chart is one pod, as an upper bound, because most charts start one; of a part
-  whose name may say that its pods start on demand (runners, templates), and of a custom resource, it is unknown.
+- Where nothing says a number, a part of a chart is one pod, as an upper bound, because most charts start one, and none
+  if it is switched off. Of a part whose name may say that its pods start on demand (runners, templates), and of a
+  custom resource, it is unknown.
 - Of several numbers in other words the largest counts, as an upper bound: a decoy of an author who wants fewer hides
   nothing, and an honest author takes the number out that nobody uses.
 - A switch that is off, a scaler in other words that is on, and a 0 below a larger number make it unknown, which is a
@@ -102,9 +103,9 @@ class PodNumber:
 
     def unsaid(self, *, in_chart: bool, starts: Starts) -> tuple[Maybe[int], UnknownReason | None]:
         """The same where nothing says a number."""
-        if starts == "for work":
+        if starts == "for work" or (in_chart and self.off is not None):
             return 0, None
-        if not in_chart or starts or self.off is not None:
+        if not in_chart or starts:
             return UNKNOWN, self.off or (_ON_DEMAND if in_chart else _NO_NUMBER)
         return 1, _BY_DEFAULT
 
