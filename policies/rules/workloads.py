@@ -344,7 +344,10 @@ def _possible(stack: Stack) -> Callable[[Workload], Sequence[NodeGroup]]:
 
     def possible(workload: Workload) -> Sequence[NodeGroup]:
         elsewhere = groups and any(only_gpu_nodes(key, values) for key, values in labels_of(workload))
-        return own(workload) or ([_elsewhere(workload)] if elsewhere else [])
+        fitting = own(workload)
+        if elsewhere and all(selects(workload, group) is False for group in fitting):
+            return [_elsewhere(workload)]
+        return fitting
 
     return possible
 
