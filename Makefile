@@ -117,7 +117,7 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	$(GPUCLUSTER) quick
 
-test: setup-dev ## The tests required to merge: quick, longer ones, the gate in the real engine, a rehearsal; about 15 minutes
+test: setup-dev ## The tests required to merge: quick, longer ones, the gate in the real engine, a rehearsal; about 18 minutes
 	$(GPUCLUSTER) test
 
 test-clients: setup-dev ## A real JupyterHub and a real SkyPilot on a rehearsed cluster

@@ -132,6 +132,7 @@ def user_rules(
         whole=" or ".join(COUNTED_APART),
         by_variable=json.dumps(by_variable),
         variable=_VARIABLE,
+        no_gpus=json.dumps(_NO_GPUS),
         makers=json.dumps(_MAKERS),
         most_grace=str(MOST_GRACE_SECONDS),
     )

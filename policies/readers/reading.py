@@ -34,12 +34,12 @@ from facts.concepts.declared import (
     Workload,
     same_place,
 )
-from facts.concepts.kubernetes import GPU_RESOURCE, Toleration, quantity
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, whole
 from policies.readers.key_material import key_material
-from policies.readers.kubernetes.patches import with_patches
+from policies.readers.kubernetes.patches import number_in, with_patches
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, PoolPrice, Program, in_one_place, is_patch
 from policies.readers.unread import unread
@@ -229,10 +229,10 @@ def _has(properties: Any, content: Any) -> bool:
 
 def _number_in(value: Any) -> Any:
     """A number or quantity as one number: the API server writes ``1000m`` of CPU as ``1``."""
-    try:
-        return value if value is UNKNOWN or isinstance(value, bool) else quantity(str(value))
-    except (ArithmeticError, ValueError):
-        return str(value)
+    if value is UNKNOWN or isinstance(value, bool):
+        return value
+    number = number_in(value)
+    return str(value) if number is None else number
 
 
 def _with_theirs(resource: Declared, everything: Program) -> tuple[Declared, ...]:

@@ -24,8 +24,8 @@ Object = dict[str, Any]
 _TIMEOUT: Final = (10.0, 60.0)
 """Seconds to connect, and between two bytes."""
 _PAGE: Final = 500
-_MOST_PAGES: Final = 2000  # a server may send pages without an end, and empty ones are lawful
 """Items of a List in one answer, as kubectl asks: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks"""
+_MOST_PAGES: Final = 2000  # a server may send pages without an end, and empty ones are lawful
 _ANONYMOUS: Final = 'User "system:anonymous"'
 _COMPLETION: Final = "_GPU_COMPLETE"
 """What the shell sets while it completes a word: nobody is asked anything."""

@@ -16,7 +16,7 @@ from functools import reduce
 from typing import Any
 
 from facts.concepts.kubernetes import quantity
-from facts.concepts.unknown import at
+from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.resource import Declared, Program, in_one_place, is_patch
 
 
@@ -69,7 +69,7 @@ def _takes_back(patch: Any, below: Any) -> bool:
     if isinstance(patch, (list, tuple)) and isinstance(below, (list, tuple)):
         named = {at(each, "name"): each for each in below}
         return any(each not in below and _takes_back(each, named.get(at(each, "name"), 0)) for each in patch)
-    said, before = _number(patch), _number(below)
+    said, before = number_in(patch), number_in(below)
     return before < 0 if said is not None and before is not None else below is not None and patch != below
 
 
@@ -86,13 +86,13 @@ def _over(patch: Any, below: Any) -> Any:
             return [
                 *{**parts, **{at(each, "name"): _over(each, parts.get(at(each, "name"))) for each in patch}}.values()
             ]
-    said, before = _number(patch), _number(below)
+    said, before = number_in(patch), number_in(below)
     return below if said is not None and before is not None and before > said else patch
 
 
-def _number(value: Any) -> Decimal | None:
+def number_in(value: Any) -> Decimal | None:
     """A number, or a quantity as Kubernetes writes it."""
     try:
-        return None if value is None or isinstance(value, bool) else quantity(str(value))
+        return None if value is None or value is UNKNOWN or isinstance(value, bool) else quantity(str(value))
     except (ArithmeticError, ValueError):
         return None

@@ -75,7 +75,7 @@ def quick(args: Arguments = "", workers: Workers = 3) -> None:
 
 def test(args: Arguments = "", workers: Workers = 3) -> None:
     """The tests required to merge: all unit tests, the gate in the real engine, one rehearsal."""
-    typer.echo("test: one rehearsal on real binaries, and all unit tests; about 15 minutes on 2 cores")
+    typer.echo("test: one rehearsal on real binaries, and all unit tests; about 18 minutes on 2 cores")
     _with_tools()
     _pytest(workers, "-m", "merge or not rehearsal", *shlex.split(args))
 
