@@ -20,7 +20,7 @@ from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
-from policies.readers.kubernetes.objects import apart, children, embedded_workloads, ray_group, whole_objects
+from policies.readers.kubernetes.objects import apart, children, embedded_workloads, on_demand, ray_group, whole_objects
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -36,6 +36,7 @@ _TOLERATIONS: Final = {
 }
 _CHARTS: Final = rows("readers/kubernetes", "gpu_charts")
 _COUNTED: Final = rows("readers/kubernetes", "counted_gpus")
+_FOR_WORK: Final = rows("readers/kubernetes", "pods_for_work")
 # Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
 _AUTOSCALERS: Final = {
     "cluster-autoscaler": autoscalers.of_cluster_autoscaler_chart,
@@ -45,6 +46,7 @@ _AUTOSCALERS: Final = {
 _AUTOSCALERS_TOLERATE: Final = {"karpenter": (_TOLERATIONS["critical"],)}
 _SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
 _POST_RENDERERS: Final = ("postrender", "postRenderer")
+_POD: Final = re.compile(r"\bkind[\"']?:\s*[\"']?Pod\b")
 _LOCAL: Final = re.compile(r"^(?:\.{0,2}/|~|file:)|^(?!\w+://).*\.tgz$")
 _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
 
@@ -91,7 +93,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
         if on:
             yield from _autoscaler(declared, name, held if complete else UNKNOWN, (release, space))
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
-    for body in (_of_ray(values) if chart == "ray-cluster" else values, _counted(chart, values)):
+    pods = _of_ray(values) if chart == "ray-cluster" else _with_numbers(chart, values)
+    for body in (pods, _counted(chart, values)):
         yield from (workload for workload in embedded_workloads(body, "Release", asking) if workload.gpus != 0)
     if chart not in _AUTOSCALERS:
         read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
@@ -158,6 +161,30 @@ def _counted(chart: str, values: Any) -> Mapping[str, Any]:
     return pods
 
 
+def _with_numbers(chart: str, values: Any) -> Any:
+    """The values with the number of pods that wait for work, in place of any other one, where the chart, or one that it
+    depends on, starts the others of the part for work."""
+    for row in _FOR_WORK:
+        below = () if row["chart"] == chart else (row["chart"],)
+        own = at(values, *below)
+        key, _, word = row["if"].partition("=")
+        if own is not None and (not key or at(own, *key.split(".")) == word):
+            number = coalesce(at(own, row["number"]) if row["number"] else None, 0)
+            values = _with_number(values, [*below, *row["part"].split(".")], number)
+    return values
+
+
+def _with_number(values: Any, path: list[str], number: Any) -> Any:
+    if not path:
+        return {**values, "replicas": number} if isinstance(values, Mapping) else values
+    step, *rest = path
+    if isinstance(values, (list, tuple)) and step == "*":
+        return [_with_number(part, rest, number) for part in values]
+    if not isinstance(values, Mapping):
+        return values
+    return {key: _with_number(part, rest, number) if key == step else part for key, part in values.items()}
+
+
 def _in_values(declared: Declared) -> Iterable[Declared]:
     """A release and the objects that its values hold, such as a chart's ``extraObjects``."""
     inputs = declared.properties
@@ -214,7 +241,24 @@ def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
         complete = complete and content is not UNKNOWN
         merged = merged if content is UNKNOWN else over(content, merged)
     own = mapping(inputs.get("values"))
-    return (UNKNOWN if own is UNKNOWN else over(own, merged)), complete
+    return (UNKNOWN if own is UNKNOWN else _with_templates(over(own, merged))), complete
+
+
+def _with_templates(values: Any) -> Any:
+    """The values with each Pod by which a platform starts others, as its key says (``podTemplate``), as a part of the
+    chart: no object is made of it."""
+    if isinstance(values, (list, tuple)):
+        return [_with_templates(part) for part in values]
+    if not isinstance(values, Mapping):
+        return values
+    return {key: _template(part) if on_demand(str(key)) else _with_templates(part) for key, part in values.items()}
+
+
+def _template(value: Any) -> Any:
+    content = parsed(value) if isinstance(value, str) and _POD.search(value) else value
+    if not isinstance(content, Mapping) or content.get("kind") != "Pod":
+        return _with_templates(value)
+    return {key: part for key, part in content.items() if key not in ("apiVersion", "kind")}
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:

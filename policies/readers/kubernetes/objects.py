@@ -533,6 +533,11 @@ def _starts(key: str) -> Starts:
     return "perhaps on demand" if any(_ON_DEMAND_PART.match(word) for word in (*words, key)) else ""
 
 
+def on_demand(key: str) -> bool:
+    """Whether the name of a chart's part may say that its pods start on demand."""
+    return _starts(key) == "perhaps on demand"
+
+
 def _ray_groups(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Without Ray's autoscaler a group of workers keeps its replicas, within its bounds; suspended, it has none.
 

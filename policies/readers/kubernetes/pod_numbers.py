@@ -6,6 +6,7 @@ The law:
 - Of any other custom resource, and of a chart's values, the numbers and switches count that stand at the part with the
   pods or above it. A part's own number goes before one further up. In a custom resource numbers with a ``template``
   between them multiply: sets of sets.
+- Of charts in ``pods_for_work.csv`` the pods that start for work do not count, whatever numbers stand at their part.
 - One convention is exact, because nearly all charts have it (``helm create``): ``replicaCount``, or
   ``autoscaling.minReplicas`` of 1 or more where ``autoscaling.enabled`` is true (it makes an HPA, which has no 0).
 - Words that may be something else (``workers``) count where none of replicas stands at the part or above.
