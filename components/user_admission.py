@@ -150,6 +150,17 @@ def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     )
 
 
+def gpu_name_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The policy on ConfigMaps, Secrets and added containers in ``namespaces`` by which a container names its GPUs,
+    with its binding."""
+    yield from documents(
+        Path(__file__).with_name("user-gpu-names.yaml"),
+        namespaces=_named(namespaces),
+        variable=_VARIABLE,
+        no_gpus=json.dumps(_NO_GPUS),
+    )
+
+
 def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
     """All of them for a stack, each policy followed by its bindings."""
     claims = grows_for_claims(settings)
@@ -159,8 +170,10 @@ def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
         _high(settings),
         _open_share(settings),
         _slices(settings),
-        by_variable=load_cloud(settings.cloud).gpus_by_variable,
+        by_variable=_by_variable(settings),
     )
+    if _by_variable(settings):
+        yield from gpu_name_rules(settings.user_namespaces)
     if claims:
         yield from claim_rules(settings.user_namespaces)
 
@@ -183,13 +196,23 @@ def refusals(objects: Iterable[Mapping[str, Any]], settings: Settings) -> Iterat
     author or the scheduler chose the node of pods (``spec.nodeName``) is not known.
     """
     high, claims, share = _high(settings), grows_for_claims(settings), _open_share(settings)
-    slices, by_variable = _slices(settings), load_cloud(settings.cloud).gpus_by_variable
+    slices, by_variable = _slices(settings), _by_variable(settings)
     for each in objects:
         namespace = each["metadata"].get("namespace", "")
-        if namespace in settings.user_namespaces:
+        if namespace not in settings.user_namespaces:
+            continue
+        if each["kind"] in ("ConfigMap", "Secret"):
+            if by_variable and (each.get("data") or {}).get(_VARIABLE, "") not in _NO_GPUS:
+                yield f"{namespace}: {each['kind']} {each['metadata']['name']} has {_VARIABLE}, which envFrom passes on"
+        else:
             reasons = _reasons(each, namespace in high, claims, share, slices.get(namespace))
             for reason in (*reasons, *_of_gpus(_pod(each), by_variable)):
                 yield f"{namespace}: {each['kind']} {each['metadata']['name']} {reason}"
+
+
+def _by_variable(settings: Settings) -> bool:
+    """Whether a variable of a container names its GPUs."""
+    return load_cloud(settings.cloud).gpus_by_variable(settings.gpu_pools)
 
 
 def _high(settings: Settings) -> list[str]:
@@ -246,7 +269,9 @@ def _reasons(
 def _of_gpus(pod: Mapping[str, Any], by_variable: bool) -> Iterator[str]:
     """What is refused of the GPUs of a pod that it names itself, or would keep."""
     named = [one for container in _containers(pod) for one in container.get("env") or () if one["name"] == _VARIABLE]
-    if by_variable and any("valueFrom" in one or one.get("value", "") not in _NO_GPUS for one in named):
+    prefixes = [one.get("prefix") for container in _containers(pod) for one in container.get("envFrom") or ()]
+    by_prefix = any(prefix and _VARIABLE.startswith(prefix) for prefix in prefixes)
+    if by_variable and (by_prefix or any("valueFrom" in one or one.get("value", "") not in _NO_GPUS for one in named)):
         yield f"names its GPUs in {_VARIABLE}"
     with_gpus = pod.get("resourceClaims") or any(key.startswith(maker) for key, _ in _limits(pod) for maker in _MAKERS)
     if with_gpus and pod.get("terminationGracePeriodSeconds", 0) > MOST_GRACE_SECONDS:
@@ -319,7 +344,8 @@ def main(arguments: list[str]) -> int:
         listed = json.load(sys.stdin)["items"]
     except (SettingsError, ValueError, KeyError, TypeError, OSError) as error:
         sys.stderr.write(
-            f"{error}\nWrite: kubectl get pods,services,daemonsets,deployments,statefulsets,jobs,cronjobs -A -o json | "
+            f"{error}\nWrite: kubectl get pods,services,daemonsets,deployments,statefulsets,jobs,cronjobs,configmaps "
+            "-A -o json | "
             "python -m components.user_admission Pulumi.<stack>.yaml\n"
         )
         return 2

@@ -377,8 +377,8 @@ class Cloud:
     - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node of which at most half is in use
     - ``open_share``: the CSI driver of shared volumes that every NFS client of the network may mount; ``None`` where a
       mount needs a right, or there are none
-    - ``gpus_by_variable``: whether the container runtime of nodes gives a container the GPUs of NVIDIA that a variable
-      of it names, whoever wrote that
+    - ``gpus_by_variable``: whether the container runtime on nodes of some of the pools gives a container the GPUs of
+      NVIDIA that a variable of it names, whoever wrote that
     - ``cluster``: declares network, identity of the nodes and control plane as children of the last argument
     - ``gpu_daemons``: DaemonSets that make the GPUs of pools usable; none where the cloud does it
     - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus
@@ -392,7 +392,7 @@ class Cloud:
     admits_strangers: bool = False
     ends_running_pods: bool = False
     open_share: str | None = None
-    gpus_by_variable: bool = False
+    gpus_by_variable: Callable[[Sequence[Pool]], bool] = lambda _: False
     cluster: Callable[[str, Settings, pulumi.Resource], CloudCluster]
     gpu_daemons: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
     gpu_exporters: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]

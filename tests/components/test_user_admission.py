@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from components.clouds.base import load_cloud
 from components.settings import Settings
 from components.teams import priority_classes
-from components.user_admission import claim_rules, main, pod_rules, refusals, user_policies, user_rules
+from components.user_admission import claim_rules, gpu_name_rules, main, pod_rules, refusals, user_policies, user_rules
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import ApiError
 from tests import one_stack
@@ -93,6 +93,17 @@ def with_env(*variables: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def with_env_from(*sources: dict[str, Any]) -> dict[str, Any]:
+    """A pod with a GPU that has all variables of the ``sources``."""
+    made = with_spec(1, tolerations=[GPU])
+    made["spec"]["containers"][0]["envFrom"] = [*sources]
+    return made
+
+
+def keys(kind: str = "ConfigMap", **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "one"}, "data": data}
+
+
 def service(**spec: Any) -> dict[str, Any]:
     spec = {"ports": [{"port": 80}], "selector": {"app": "one"}, **spec}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec}
@@ -127,6 +138,7 @@ BUCKET = {"name": "s", "csi": {"driver": "gcsfuse.csi.storage.gke.io"}}
 AZURE_FILES = {"name": "s", "csi": {"driver": "file.csi.azure.com"}}
 ALL_GPUS = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
 GPUS_OF_A_FILE = {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "gpus"}}}
+OF_A_CONFIG_MAP = {"configMapRef": {"name": "one"}}
 A_YEAR = {"terminationGracePeriodSeconds": 31_536_000}
 NEURON = {"key": "aws.amazon.com/neuron", "operator": "Exists"}
 ALL = {"operator": "Exists"}
@@ -183,6 +195,12 @@ REFUSED = {
     ),
     "all GPUs of its node": with_env(ALL_GPUS),
     "GPUs by what a ConfigMap says": with_env(GPUS_OF_A_FILE),
+    "GPUs by the keys of a ConfigMap": with_env_from({**OF_A_CONFIG_MAP, "prefix": "NVIDIA_"}),
+    "GPUs by the keys of a Secret": with_env_from(
+        OF_A_CONFIG_MAP, {"prefix": "NVIDIA_VISIBLE_DEVICE", "secretRef": {"name": "one"}}
+    ),
+    "a ConfigMap for envFrom": keys(NVIDIA_VISIBLE_DEVICES="all"),
+    "a Secret for envFrom": keys("Secret", NVIDIA_VISIBLE_DEVICES="YWxs", LR="MQ=="),
     "all GPUs in a container that starts first": with_spec(
         1, initContainers=[{"name": "first", "image": "first", "env": [ALL_GPUS]}], tolerations=[GPU]
     ),
@@ -213,6 +231,11 @@ ADMITTED = {
     "a GPU that ends in time": with_spec(1, tolerations=[GPU], terminationGracePeriodSeconds=600),
     "a year without a GPU": with_spec(**A_YEAR),
     "no GPU by its variable": with_env({**ALL_GPUS, "value": "void"}, {"name": "CUDA_VISIBLE_DEVICES", "value": "0"}),
+    "variables of a ConfigMap": with_env_from(OF_A_CONFIG_MAP, {**OF_A_CONFIG_MAP, "prefix": "TRAIN_"}),
+    "a ConfigMap": keys(LR="1", VISIBLE_DEVICES="all"),
+    "a ConfigMap without data": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}},
+    "a ConfigMap by which a container gets none": keys(NVIDIA_VISIBLE_DEVICES="void"),
+    "a Secret": keys("Secret", LR="MQ=="),
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
     "a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1})),
@@ -319,26 +342,57 @@ def test_what_runs_may_change_but_not_get_access_to_more_nodes(submit: Submit) -
 @real
 def test_a_daemon_set_that_was_there_may_go_but_not_change_its_pods(submit: Submit) -> None:
     path = "/apis/apps/v1/namespaces/former/daemonsets"
-    submit.api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "former"}})
-    submit.api.create(path, REFUSED["a DaemonSet for all nodes"])
-    rules = [each for each in user_rules(["former"], ()) if "user-daemon-sets" in each["metadata"]["name"]]
-    assert len(rules) == 2
-    with former(submit, rules):
+    with former(submit, REFUSED["a DaemonSet for all nodes"], "user-daemon-sets", user_rules(["former"], ())):
         submit.api.merge(f"{path}/one", {"metadata": {"labels": {"a": "b"}}})
         with pytest.raises(ApiError, match="user-daemon-sets"):
             submit.api.merge(f"{path}/one", {"spec": {"template": {"metadata": {"labels": {"app": "one", "a": "b"}}}}})
         submit.api.delete(f"{path}/one")
 
 
+@real
+def test_a_config_map_that_was_there_may_change_but_name_no_other_gpus(submit: Submit) -> None:
+    path = "/api/v1/namespaces/former/configmaps/one"
+    with former(submit, keys(NVIDIA_VISIBLE_DEVICES="0", LR="1"), "user-gpu-names", gpu_name_rules(["former"])):
+        submit.api.merge(path, {"data": {"LR": "2"}})
+        with pytest.raises(ApiError, match="user-gpu-names"):
+            submit.api.merge(path, {"data": {"NVIDIA_VISIBLE_DEVICES": "all"}})
+        submit.api.merge(path, {"data": {"NVIDIA_VISIBLE_DEVICES": None}})
+        with pytest.raises(ApiError, match="user-gpu-names"):
+            submit.api.merge(path, {"data": {"NVIDIA_VISIBLE_DEVICES": "0"}})
+
+
+@real
+def test_a_container_that_is_added_to_a_pod_names_no_gpus_either(submit: Submit) -> None:
+    """By ``kubectl debug``."""
+    submit.api.create("/api/v1/namespaces/sandbox/pods", {**with_spec(), "metadata": {"name": "debugged"}})
+    path = "/api/v1/namespaces/sandbox/pods/debugged/ephemeralcontainers"
+
+    def add(**fields: Any) -> None:
+        submit.api.merge(path, {"spec": {"ephemeralContainers": [{"name": "debug", "image": "debug", **fields}]}})
+
+    prefixed = {"envFrom": [{**OF_A_CONFIG_MAP, "prefix": "N"}]}
+    for fields in ({"env": [ALL_GPUS]}, {"env": [GPUS_OF_A_FILE]}, prefixed):
+        with pytest.raises(ApiError, match="user-gpu-names"):
+            add(**fields)
+    add(env=[{"name": "LR", "value": "1"}])
+
+
 @contextmanager
-def former(submit: Submit, rules: list[Any]) -> Iterator[None]:
-    """``rules`` under names of their own, until they are in force."""
+def former(submit: Submit, one: dict[str, Any], policy: str, rules: Iterable[Any]) -> Iterator[None]:
+    """``one`` in the namespace ``former`` before its ``policy`` of the ``rules`` is in force there."""
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-    for each in rules:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "former"}}
+    if submit.api.find("/api/v1/namespaces/former") is None:
+        submit.api.create("/api/v1/namespaces", space)
+    path = submit.api.resource(one["apiVersion"], one["kind"]).path(namespace="former")
+    submit.api.create(path, one)
+    own = [each for each in rules if policy in each["metadata"]["name"]]
+    assert len(own) == 2
+    for each in own:
         plural = "ybindings" if each["kind"].endswith("Binding") else "ies"
-        made = json.loads(json.dumps(each).replace("user-daemon-sets", "former-user-daemon-sets"))
+        made = json.loads(json.dumps(each).replace(policy, f"former-{policy}"))
         submit.api.apply(f"{root}{plural}/{made['metadata']['name']}", made)
-    other = {**REFUSED["a DaemonSet for all nodes"], "metadata": {"name": "other", "namespace": "former"}}
+    other = {**one, "metadata": {"name": "other", "namespace": "former"}}
     eventually("the policy holds in that namespace", partial(_is_refused, submit, other))
     yield
 
@@ -490,11 +544,12 @@ def test_file_servers_are_mounted_by_address_where_no_shared_volume_is_open_to_t
 
 @pytest.mark.parametrize(("cloud", "listed"), [("gke", False), ("eks", True), ("aks", True)])
 def test_a_variable_names_gpus_where_the_runtime_of_nodes_reads_it(cloud: str, listed: bool) -> None:
-    """GKE's device plugin gives a container the devices themselves; own machines read mounts alone."""
+    """GKE's device plugin gives a container the devices themselves, others may not; own machines read mounts alone."""
     pod = running(with_env(ALL_GPUS), "default")
     line = "default: Pod one names its GPUs in NVIDIA_VISIBLE_DEVICES"
     assert [*refusals([pod], load_stack(cloud))] == ([line] if listed else [])
-    assert [load_cloud(name).gpus_by_variable for name in ("kubeadm", "existing")] == [False, True]
+    assert [load_cloud(name).gpus_by_variable(()) for name in ("kubeadm", "existing")] == [False, True]
+    assert [*refusals([pod], load_stack("gke", gpuPools=[{**CLAIMED[0], "labels": {}}]))] == [line]
 
 
 def test_a_class_of_the_cloud_is_listed_by_its_value() -> None:
@@ -538,7 +593,10 @@ def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> 
         for one in program.of_type(kind)
         if one.inputs["metadata"]["name"] in names and one.inputs["spec"]["validationActions"] == ["Deny"]
     ]
-    assert {spec["policyName"] for spec in denying} - {"user-claims.gpucluster.dev"} == {
+    by_variable = load_cloud(settings_of(file).cloud).gpus_by_variable(settings_of(file).gpu_pools)
+    assert ("user-gpu-names.gpucluster.dev" in names) is by_variable
+    some = {"user-claims.gpucluster.dev", "user-gpu-names.gpucluster.dev"}
+    assert {spec["policyName"] for spec in denying} - some == {
         "no-blanket-toleration.gpucluster.dev",
         "gpu-nodes-for-gpus.gpucluster.dev",
         "user-priority.gpucluster.dev",

@@ -39,7 +39,7 @@ CLOUD: Final = Cloud(
     # https://learn.microsoft.com/azure/storage/files/storage-files-networking-overview
     open_share=DRIVER,
     # The toolkit's default, which the image has: https://github.com/Azure/aks-gpu/blob/main/install.sh
-    gpus_by_variable=True,
+    gpus_by_variable=lambda _: True,
     cluster=AksCluster,
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs, by a variable or by mounts.

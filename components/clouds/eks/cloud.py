@@ -36,7 +36,7 @@ CLOUD: Final = Cloud(
     # (cluster_autoscaler.py), or by tags of the groups where it is somebody else's (facts/catalog/eks/node_tags.py).
     ends_running_pods=False,
     # The toolkit's default, which Amazon Linux has: https://github.com/awslabs/amazon-eks-ami/tree/main/templates/al2023
-    gpus_by_variable=True,
+    gpus_by_variable=lambda _: True,
     cluster=EksCluster,
     gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:

@@ -36,7 +36,7 @@ CLOUD: Final = Cloud(
     # Whether its API server does is not known: pods bring their tolerations.
     adds_gpu_toleration=False,
     # Unless its owner has another strategy: https://github.com/NVIDIA/k8s-device-plugin (DEVICE_LIST_STRATEGY)
-    gpus_by_variable=True,
+    gpus_by_variable=lambda _: True,
     cluster=ExistingClusterHandle,
     # For pools that ask for it; elsewhere that of the cluster's owner.
     gpu_daemons=managed_device_plugin,

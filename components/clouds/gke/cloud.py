@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from components.clouds.base import Cloud, PoolGovernance, reaches_zero
+from components.clouds.device_plugin import has_software_of_others
 from components.clouds.gke import access, drivers
 from components.clouds.gke.cluster import GkeCluster
 from components.clouds.gke.joined import JOINING
@@ -70,6 +71,8 @@ CLOUD: Final = Cloud(
     # By default all clients of the network have root's rights:
     # https://github.com/openshift/openshift-docs/blob/main/modules/persistent-storage-csi-gcp-filestore-nfs-export-options.adoc
     open_share=DRIVER,
+    # Google's device plugin gives a container the devices themselves; the GPU Operator's may not.
+    gpus_by_variable=lambda pools: any(pool.gpus.of_nvidia and has_software_of_others(pool) for pool in pools),
     cluster=GkeCluster,
     # The installer that Google preloads on its node images, for pools whose driver GKE does not install.
     gpu_daemons=drivers.gpu_daemons,
