@@ -98,6 +98,9 @@ class EksCluster(CloudCluster):
                 parent=parent,
                 depends_on=[*role.ready, key_use, *network.ready, logs],
                 protect=settings.security.deletion_protection,
+                # EKS refuses the version that it has, which the provider sends if the stack's state has another:
+                # https://github.com/rancher/rancher/issues/21043
+                ignore_changes=["version"] if running is not None and running.version == minor else [],
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="30m"),
             ),
             outputs=["endpoint", "certificateAuthority", "identities"],

@@ -104,8 +104,8 @@ class Context:
 
     @property
     def version(self) -> pulumi.Output[str]:
-        """The control plane's version, so that an upgrade of the cluster upgrades its nodes."""
-        return self.control_plane.outputs["version"]
+        """The control plane's version, known once it has it; the stack's state may have a former one."""
+        return self.control_plane.outputs["version"].apply(lambda _: self.minor)
 
     @property
     def node_role_arn(self) -> pulumi.Output[str]:

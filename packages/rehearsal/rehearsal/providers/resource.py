@@ -31,7 +31,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class Pending(Generic[CloudT]):
     """A resource that is being created or changed: its ``id``, its ``inputs``, its record ``before`` (``None``: new).
 
-    ``answer`` is the cloud's description of it, where the records do not hold its whole state.
+    ``answer`` is the cloud's description of it, where the records do not hold its whole state. ``deployed`` are its
+    inputs in the stack's state, which knows nothing of what others changed since.
     """
 
     cloud: CloudT
@@ -39,6 +40,7 @@ class Pending(Generic[CloudT]):
     inputs: Properties
     before: Record | None = None
     answer: Mapping[str, Any] = field(default_factory=dict)
+    deployed: Properties = field(default_factory=dict)
 
 
 Tie = Literal["uses", "names", "part"]

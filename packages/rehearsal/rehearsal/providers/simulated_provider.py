@@ -183,7 +183,7 @@ class SimulatedProvider(Vendor[CloudT]):
             self._require_unchanged(row, existing.inputs, news)
             sent = _with(without_none(copy.deepcopy(news)), row.silent, existing.inputs)
             sent = row.with_kept(sent, existing.inputs)
-            pending = Pending(self._cloud, existing.id, sent, existing)
+            pending = Pending(self._cloud, existing.id, sent, existing, deployed=before.inputs)
             self.require(row, pending)
             record = self.recorded(row, self.change(row, pending))
             self._cloud.store.put(record)

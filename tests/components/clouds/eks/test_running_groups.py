@@ -179,6 +179,23 @@ def test_an_upgraded_plane_is_not_sent_back(running: str, declared: str, monkeyp
     assert cluster["upgradePolicy"] == {"supportType": "STANDARD"}
 
 
+@pytest.mark.parametrize(("running", "ignored"), [(f"1.{NUMBER - 1}", ()), (OURS, ("version",)), (LATER, ("version",))])
+def test_a_version_that_the_plane_has_is_not_sent(
+    running: str, ignored: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state has the version of the last update, if EKS or a user has upgraded the plane since."""
+    answers = eks_answers.outputs
+    monkeypatch.setattr(
+        eks_answers,
+        "outputs",
+        lambda type, *of: {**answers(type, *of), **({"version": "1.30"} if type == CLUSTER else {})},
+    )
+    recording = running_version(running, monkeypatch)
+    assert recording.only(CLUSTER).ignore_changes == ignored
+    # Nodes follow the plane, not the state.
+    assert recording.named("admin-pool").inputs["version"] == (LATER if running == LATER else OURS)
+
+
 @pytest.mark.parametrize(("running", "minor"), [(OURS, OURS), (LATER, LATER), ("1.99", list(CLUSTER_AUTOSCALERS)[-1])])
 def test_the_autoscaler_goes_with_what_runs(running: str, minor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     deployment = running_version(running, monkeypatch).named("autoscaler-deployment")

@@ -49,7 +49,7 @@ _SENT: Final = (
 def _requires(pending: Pending[Account]) -> None:
     account, inputs = pending.cloud, pending.inputs
     if pending.before is not None:
-        _check_version(account, pending.id, inputs)
+        _check_version(account, pending)
         _check_support(account, pending.before.inputs, inputs)
         _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
         _check_vpc(account, inputs, pending.before.inputs)
@@ -90,7 +90,7 @@ def _parameters(inputs: Properties) -> dict[str, Any]:
 
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
     live = _live(account, id)
-    if new.get("version") and new["version"] != live.version:
+    if new.get("version") and new["version"] != old.get("version"):
         upgrade(account, id, new["version"])
     params = _parameters(new)
     live.resources_vpc_config.update(params["resourcesVpcConfig"])
@@ -178,11 +178,12 @@ def _check_access(inputs: Properties) -> None:
         raise refused(CLUSTER, "InvalidParameterException", reason)
 
 
-def _check_version(account: Account, id: str, inputs: Properties) -> None:
+def _check_version(account: Account, pending: Pending[Account]) -> None:
+    id, inputs = pending.id, pending.inputs
     live, version = _live(account, id), inputs.get("version")
     upgraded = vars(live).get(_UPGRADED)
     since = None if upgraded is None else datetime.now(timezone.utc) - upgraded
-    if not version or version == live.version:
+    if not version or version == pending.deployed.get("version"):
         return
     problem = version_step(live.version, version, since)
     for group in account.call("eks", "ListNodegroups", clusterName=id)["nodegroups"]:

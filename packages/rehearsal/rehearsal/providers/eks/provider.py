@@ -278,7 +278,9 @@ class AwsProvider(SimulatedProvider[Account]):
     def change(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:
         aws_row = _aws_row(row)
         assert pending.before is not None
-        old, new = pending.before.inputs, pending.inputs
+        # It sends what differs from its state: `HasChange` in the update function of each type of
+        # https://github.com/hashicorp/terraform-provider-aws.
+        old, new = pending.deployed, pending.inputs
         aws_row.follow(pending.cloud, pending.id, old, new)
         if aws_row.retag is not None:
             aws_row.retag(pending.cloud, pending.id, old, new)

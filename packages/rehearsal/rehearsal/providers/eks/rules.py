@@ -80,10 +80,11 @@ def _services(inputs: Properties, account: Account) -> str | None:
 def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     """Why a control plane of minor version ``old`` cannot become ``new``: one step up at a time
     (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), or one back in the seven days ``since`` it
-    was upgraded in place (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html).
+    was upgraded in place (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html). The version that it
+    has is refused, too: https://github.com/rancher/rancher/issues/21043.
     """
     step = minors_up(old, new)
-    if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
+    if step == 1 or (step == -1 and since is not None and since <= _ROLLBACK):
         return None
     return f"Unsupported Kubernetes minor version update from {old} to {new}"
 

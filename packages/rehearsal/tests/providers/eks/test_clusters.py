@@ -279,19 +279,33 @@ def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place
     upgrade(amazon.account, "gpu-dev", "1.34")
     read = amazon.read(eks.CLUSTER, created.id, created.inputs)
     assert (read.state["version"], (read.inputs or {})["version"]) == ("1.34", "1.34")
-    assert amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+    assert amazon.update(eks.CLUSTER, read, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+
+
+def test_a_version_is_sent_if_the_stacks_state_has_another_and_refused_if_the_control_plane_has_it(
+    amazon: eks.Amazon,
+) -> None:
+    created = amazon.cluster(version="1.33")
+    same = created.inputs or {}
+    upgrade(amazon.account, "gpu-dev", "1.34")
+    assert amazon.update(eks.CLUSTER, created, {**same, "deletionProtection": False})["version"] == "1.34"
+    with pytest.raises(ProviderError, match=r"Unsupported Kubernetes minor version update from 1\.34 to 1\.34"):
+        amazon.update(eks.CLUSTER, created, {**same, "version": "1.34"})
+    refreshed = amazon.read(eks.CLUSTER, created.id, same)
+    assert amazon.update(eks.CLUSTER, refreshed, {**same, "version": "1.34"})["version"] == "1.34"
 
 
 def test_a_control_plane_goes_back_into_extended_support_by_that_policy_alone(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.32", upgradePolicy={"supportType": "STANDARD"})
     back = {**(created.inputs or {}), "version": "1.32"}
     amazon.update(eks.CLUSTER, created, {**back, "version": "1.33"})
+    upgraded = amazon.read(eks.CLUSTER, created.id, back)
     with pytest.raises(
         ProviderError, match=r"Kubernetes 1\.32 is in extended support since 2026-03-23: set the upgrade"
     ):
-        amazon.update(eks.CLUSTER, created, back)
+        amazon.update(eks.CLUSTER, upgraded, back)
     extended = {**back, "upgradePolicy": {"supportType": "EXTENDED"}}
-    assert amazon.update(eks.CLUSTER, created, extended)["version"] == "1.32"
+    assert amazon.update(eks.CLUSTER, upgraded, extended)["version"] == "1.32"
     support = of("eks").choices.supported["1.35"]
     days = {support.extended - timedelta(days=1): False, support.extended: True}
     assert {day: back_in_support(support, "1.35", "STANDARD", day) is not None for day in days} == days
@@ -301,11 +315,12 @@ def test_a_control_plane_goes_back_once_and_never_under_newer_nodes(amazon: eks.
     created = amazon.cluster(version="1.33")
     back = {**(created.inputs or {}), "version": "1.33"}
     amazon.update(eks.CLUSTER, created, {**back, "version": "1.34"})
+    upgraded = amazon.read(eks.CLUSTER, created.id, back)
     group = amazon.node_group(version="1.34")
     with pytest.raises(ProviderError, match=r"Nodegroup t4-1 is of version 1\.34, newer than 1\.33"):
-        amazon.update(eks.CLUSTER, created, back)
+        amazon.update(eks.CLUSTER, upgraded, back)
     amazon.delete(eks.NODE_GROUP, group)
-    amazon.update(eks.CLUSTER, created, back)
+    amazon.update(eks.CLUSTER, upgraded, back)
     with pytest.raises(ProviderError, match=r"update from 1\.33 to 1\.32"):
         amazon.update(eks.CLUSTER, created, {**back, "version": "1.32"})
 
