@@ -278,6 +278,14 @@ def test_a_queue_says_why_it_holds_a_job() -> None:
             ("queued", "administrator", False, "admits no job"),
         ),
         (
+            ("QuotaReserved", "False", "Inadmissible", "LocalQueue gpu is terminating or missing"),
+            ("queued", "user", False, "does not exist in its namespace"),
+        ),
+        (
+            ("QuotaReserved", "False", "Inadmissible", "ClusterQueue gpu-vision is terminating or missing"),
+            ("queued", "administrator", False, "admits no job"),
+        ),
+        (
             ("QuotaReserved", "False", "Pending", "couldn't assign flavors: insufficient unused quota for x"),
             ("queued", "administrator", True, "until its queue has free quota"),
         ),
