@@ -37,6 +37,15 @@ def read_instance(declared: Declared) -> Iterable[Declared]:
     yield respelled(declared, "aws:ec2/instance:Instance", {**declared.properties, "tags": tags})
 
 
+def read_compute_environment(declared: Declared) -> Iterable[Declared]:
+    """``AWS::Batch::ComputeEnvironment``, whose numbers of vCPUs are spelled ``MinvCpus``."""
+    resources = declared.properties.get("computeResources")
+    if isinstance(resources, Mapping):
+        resources = {str(key).replace("vCpus", "Vcpus"): part for key, part in resources.items()}
+    properties = {**declared.properties, "computeResources": resources}
+    yield respelled(declared, "aws:batch/computeEnvironment:ComputeEnvironment", properties)
+
+
 def read_subnet(declared: Declared) -> Iterable[Declared]:
     """``AWS::EC2::Subnet``."""
     tags = tags_of_pairs(declared.properties.get("tags"))
@@ -215,6 +224,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
     "aws-native:autoscaling:LaunchConfiguration": renaming(
         "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
     ),
+    "aws-native:batch:ComputeEnvironment": read_compute_environment,
     "aws-native:ec2:LaunchTemplate": read_launch_template,
     "aws-native:ec2:Instance": read_instance,
     "aws-native:ec2:Ec2Fleet": renaming("aws:ec2/fleet:Fleet"),

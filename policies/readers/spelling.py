@@ -19,7 +19,7 @@ from policies.readers.resource import Declared
 Spelling = Callable[[Declared], Iterable[Declared]]
 
 # Blocks of which there is one at most, although their names end in s.
-_SINGULAR: Final = ("autoProvisioningDefaults", "instanceRequirements")
+_SINGULAR: Final = ("autoProvisioningDefaults", "computeResources", "instanceRequirements")
 # Their keys are the user's own, not the API's.
 _OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameters")
 
