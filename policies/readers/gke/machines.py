@@ -31,11 +31,23 @@ _REQUESTS: Final = (
     "gcp:compute/resizeRequest:ResizeRequest",
     "gcp:compute/regionResizeRequest:RegionResizeRequest",
 )
+# Each is a machine that the provider adds to the group (createInstances):
+# https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/compute/PerInstanceConfig.yaml
+_ONE_BY_ONE: Final = (
+    "gcp:compute/perInstanceConfig:PerInstanceConfig",
+    "gcp:compute/regionPerInstanceConfig:RegionPerInstanceConfig",
+)
 _NODE_TEMPLATE: Final = "gcp:compute/nodeTemplate:NodeTemplate"
 _AUTOSCALERS: Final = (
     "gcp:compute/autoscaler:Autoscaler",
     "gcp:compute/regionAutoscaler:RegionAutoscaler",
 )
+# What resizes a group → its property that names the group.
+_KEYS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_AUTOSCALERS, "target"),
+    **dict.fromkeys((*_REQUESTS, *_ONE_BY_ONE), "instanceGroupManager"),
+    _ONE_BY_ONE[1]: "regionInstanceGroupManager",
+}
 
 
 def read_instance(declared: Declared) -> Iterable[Item]:
@@ -92,7 +104,10 @@ def _sized(group: NodeGroup, resources: Iterable[Declared]) -> NodeGroup:
     most: list[Maybe[int | None]] = []
     autoscaled = False
     for each in resources:
-        if each.type in _REQUESTS:
+        if each.type in _ONE_BY_ONE:
+            least.append(1)
+            most.append(1)
+        elif each.type in _REQUESTS:
             ends = each.properties.get("requestedRunDuration") is not None
             most.append(amount(each.properties.get("resizeBy")))
             least.append(0 if ends else amount(each.properties.get("resizeBy")))
@@ -251,7 +266,7 @@ def read_job(declared: Declared) -> Iterable[Item]:
 
 
 # Their machines are those of the template, which is read by itself.
-PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS, _NODE_TEMPLATE)
+PARTS: Final = (*_MANAGERS, *_REQUESTS, *_AUTOSCALERS, *_ONE_BY_ONE, _NODE_TEMPLATE)
 
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:compute/instance:Instance": read_instance,
@@ -294,9 +309,9 @@ def _node_templates(group: Declared, everything: Program) -> Iterable[Declared]:
 
 
 def _resizing(group: Declared, everything: Program) -> Iterable[Declared]:
-    """Requests and autoscalers that change the size of a group."""
-    for each in everything.of(*_REQUESTS, *_AUTOSCALERS):
-        key = "target" if each.type in _AUTOSCALERS else "instanceGroupManager"
+    """Requests, autoscalers and single machines that change the size of a group."""
+    for each in everything.of(*_KEYS):
+        key = _KEYS[each.type]
         name = text(each.properties.get(key))
         by_name = isinstance(name, str) and name.rpartition("/")[2] == text(group.properties.get("name"))
         if by_name or group.urn in each.dependencies.get(key, ()):
