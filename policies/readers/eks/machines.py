@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,11 +21,11 @@ from policies.readers.eks.subnets import subnets_among
 from policies.readers.eks.template import (
     CONFIGURATION,
     TEMPLATE,
-    Choice,
     LaunchTemplate,
     TemplateMachines,
     choices_of,
     group_of,
+    in_machines,
     machines,
     referenced,
     template_of,
@@ -62,7 +62,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
     chosen = tuple(choice for entry in overrides for choice in choices_of(entry))
     group = group_of(declared, chosen or template.choices, template)
     tags = _tags(declared)
-    least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
+    sizes = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
+    least, most = (in_machines(size, overrides) for size in sizes)
     warm_least, warm_most = with_warm_pool(least, most, inputs.get("warmPool"))
     for_pods = _of_kubernetes(tags, template)
     share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
@@ -82,7 +83,9 @@ def read_group(declared: Declared) -> Iterable[Item]:
         ),
         discoverable=_discoverable(tags),
         # https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html: else its minimum
-        initial_nodes=amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))),
+        initial_nodes=amount(
+            in_machines(amount(coalesce(inputs.get("desiredCapacity"), inputs.get("minSize"))), overrides)
+        ),
         nodes=replace(
             group.nodes,
             zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
@@ -123,8 +126,7 @@ def read_instance(declared: Declared) -> Iterable[Item]:
 def read_spot_fleet(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/spotFleetRequest:SpotFleetRequest``: holds its target capacity until it is cancelled."""
     inputs = declared.properties
-    listed = _choices(inputs.get("launchSpecifications"))
-    yield from _fleet(declared, listed, inputs.get("targetCapacity"), spot=True)
+    yield from _fleet(declared, items(inputs.get("launchSpecifications")), inputs.get("targetCapacity"), spot=True)
 
 
 def read_fleet(declared: Declared) -> Iterable[Item]:
@@ -171,11 +173,12 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 }
 
 
-def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spot: bool) -> Iterable[NodeGroup]:
+def _fleet(declared: Declared, listed: Sequence[Any], capacity: Any, *, spot: bool) -> Iterable[NodeGroup]:
     configs = items(declared.properties.get("launchTemplateConfigs"))
-    overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
-    kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, amount(coalesce(capacity, 1)), spot=spot)
+    entries = [*listed, *(entry for config in configs for entry in items(at(config, "overrides")))]
+    choices = tuple(choice for entry in entries for choice in choices_of(entry))
+    kinds = machines(choices or referenced(declared, "launchTemplateConfigs").choices)
+    yield from _fixed(declared, kinds, amount(in_machines(amount(coalesce(capacity, 1)), entries)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
@@ -192,10 +195,6 @@ def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, sp
             unknown_reasons=unknown_reasons_for(kinds, NOTHING),
             resource=declared.urn,
         )
-
-
-def _choices(entries: Any) -> tuple[Choice, ...]:
-    return tuple(choice for entry in items(entries) for choice in choices_of(entry))
 
 
 def _tags(declared: Declared) -> dict[Any, Any]:

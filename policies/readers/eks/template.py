@@ -160,6 +160,16 @@ def typed(kind: Maybe[str | None]) -> Choice:
     return Choice(gpus, kind, reason_for(CLOUD, gpus, kind))
 
 
+def in_machines(units: Maybe[int | None], entries: Iterable[Any]) -> Maybe[int | None]:
+    """At most how many machines have this capacity, which counts each by the weight of its entry, or as one.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-mixed-instances-groups-instance-weighting.html
+    """
+    weights = [whole(at(entry, "weightedCapacity")) for entry in entries]
+    least = min((weight if isinstance(weight, int) else 1 for weight in weights), default=1)
+    return -(-units // max(least, 1)) if isinstance(units, int) else units
+
+
 def choices_of(entry: Any) -> tuple[Choice, ...]:
     """The machines that an override or a template names by type or by requirements; empty if by neither."""
     if entry is UNKNOWN:
