@@ -44,10 +44,17 @@ def read_dedicated_host(declared: Declared) -> Iterable[Item]:
     yield Reservation(what, 1, gpus_of(kind), kind, declared.urn, cloud=CLOUD, region=region)
 
 
+_REGION: Final = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+")
+
+
 def _region(inputs: Properties) -> Maybe[str | None]:
-    """The region of the zone ``us-west-2a``; ``None`` without one."""
+    """The region of the zone ``us-west-2a``, or of the local one ``us-west-2-lax-1a``; ``None`` without one.
+
+    https://docs.aws.amazon.com/local-zones/latest/ug/available-local-zones.html
+    """
     zone = text(inputs.get("availabilityZone"))
-    return zone.rstrip("abcdefghijklmnopqrstuvwxyz") if isinstance(zone, str) else zone
+    region = _REGION.match(zone) if isinstance(zone, str) else None
+    return zone if region is None else region[0]
 
 
 def read_compute_environment(declared: Declared) -> Iterable[Item]:

@@ -54,7 +54,8 @@ _CONNECTOR: Final = UnknownReason(
     "Let this program declare what Config Connector makes, or exempt the cluster by name.",
 )
 _PARTS_OF_GPUS: Final = ("gpuPartitionSize", "gpuSharingConfig")
-_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
+# us-central1-a, and us-central1-ai1a: https://docs.cloud.google.com/compute/docs/regions-zones/ai-zones
+_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-(?:ai\d+)?[a-z]$")
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 _LINK: Final = re.compile(r"(?:projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/clusters/)?(?P<name>[^/]+)")
 
