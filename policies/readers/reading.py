@@ -34,7 +34,7 @@ from facts.concepts.declared import (
     Workload,
     same_place,
 )
-from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.kubernetes import GPU_RESOURCE, RESOURCES, Toleration
 from facts.concepts.parts import Gpus, Nodes
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, whole
@@ -364,14 +364,15 @@ _ACCOUNT: Final = (
 # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus,
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html,
 # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
-_WORDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "TPUs": re.compile(r"(?:ct\d\w*|tpu\d\w*)-"),
-    "Trainium chips": re.compile(r"trn\d\w*\."),
-    "Inferentia chips": re.compile(r"inf\d\w*\."),
-    "Gaudi accelerators": re.compile(r"dl1\."),
-    "Qualcomm accelerators": re.compile(r"dl2q\."),
-    "AMD GPUs": re.compile(r"g4ad\.|standard_(?:nv\d+as_v4$|ng\d|n\w*_v710)", re.IGNORECASE),
+_WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
+    "TPUs": ("google", re.compile(r"(?:ct\d\w*|tpu\d\w*)-")),
+    "Trainium chips": ("aws", re.compile(r"trn\d\w*\.")),
+    "Inferentia chips": ("aws", re.compile(r"inf\d\w*\.")),
+    "Gaudi accelerators": ("intel", re.compile(r"dl1\.")),
+    "Qualcomm accelerators": ("qualcomm", re.compile(r"dl2q\.")),
+    "AMD GPUs": ("amd", re.compile(r"g4ad\.|standard_(?:nv\d+as_v4$|ng\d|n\w*_v710)", re.IGNORECASE)),
 }
+"""Accelerators in words → their maker, and machine types that have them, of which the catalogue may count none."""
 
 
 def priced(group: NodeGroup, clusters: Sequence[Cluster], own_prices: Mapping[str, PoolPrice]) -> NodeGroup:
@@ -558,11 +559,14 @@ def accelerated(item: T) -> T:
     types = [one for one in item.nodes.machine_types if isinstance(one, str)]
     # Some APIs take a link for a machine type.
     names = [one.rpartition("/")[2] for one in types]
-    matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
+    matches = ((words, maker) for words, (maker, each) in _WORDS.items() if any(each.match(name) for name in names))
+    words, maker = next(matches, (None, ""))
     cloud = item.sold_by or item.cloud
     resource = resource_of_machines(cloud, names) if cloud in catalog.PLUGINS else GPU_RESOURCE
+    if resource == GPU_RESOURCE:
+        resource = RESOURCES.get(maker, GPU_RESOURCE)
     return replace(
         item,
-        accelerators=item.accelerators or next(matches, None),
+        accelerators=item.accelerators or words,
         gpus=replace(item.gpus, resource=item.gpus.resource if resource == GPU_RESOURCE else resource),
     )

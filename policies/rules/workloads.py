@@ -65,7 +65,7 @@ def placeable(stack: Stack) -> Iterator[Violation]:
 
     ``tolerates`` checks the ``nvidia.com/gpu`` taint, because some clouds add that toleration themselves.
     """
-    groups = _gpu_groups(_with_other_programs_pools(stack))
+    groups = _device_groups(_with_other_programs_pools(stack))
     possible = selectable(groups)
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet" or workload.gpus == 0:
@@ -98,7 +98,7 @@ def placeable(stack: Stack) -> Iterator[Violation]:
 )
 def tolerates(stack: Stack) -> Iterator[Violation]:
     """A workload that requests GPUs tolerates the GPU taint itself and does not rely on the cloud to add it."""
-    groups = {group.nodes.taints: group for group in _gpu_groups(_with_other_programs_pools(stack))}.values()
+    groups = {group.nodes.taints: group for group in _device_groups(_with_other_programs_pools(stack))}.values()
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
@@ -238,7 +238,8 @@ class _Obstacle:
 def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
     if workload.gpu_resource != group.gpus.resource:
         return _Obstacle(f"'{group.name}' has no {workload.gpu_resource}", "Add a group that has it.", 4)
-    big_enough = offers_gpus(group, gpus)
+    # How many devices machines have that the catalogue does not list is nobody's to say: a pod may fit.
+    big_enough = offers_gpus(group, gpus) if has_gpus(group) else True
     if big_enough is False:
         reason = f"'{group.name}' has {counted(group.gpus.per_node, 'GPU')} per node"
         return _Obstacle(reason, "Request at most the GPUs of one node, or add a group with larger nodes.", 3)
@@ -375,6 +376,13 @@ def _is_about_gpus(workload: Workload) -> bool:
 
 def _gpu_groups(stack: Stack) -> list[NodeGroup]:
     return [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
+
+
+def _device_groups(stack: Stack) -> list[NodeGroup]:
+    """The GPU groups, and beside these the groups with accelerators that the catalogue does not count."""
+    groups = _gpu_groups(stack)
+    uncounted = (each for each in stack.groups if each.accelerators and not has_gpus(each) and each.kind != "machine")
+    return [*groups, *uncounted] if groups else []
 
 
 def _unless_daemon_set(rule: Rule[...], message: str, workload: Workload) -> Violation:
