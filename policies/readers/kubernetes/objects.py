@@ -709,7 +709,7 @@ def _always(
     """Number of pods that run without work, and why it may be another: see pod_numbers.py."""
     if not known_kind and _ENDING.search(kind) and not never_ends:
         return 0, None
-    if known_kind or never_ends or around.number.says_one:
+    if known_kind or around.number.says_one or (never_ends and not around.number.none):
         always, reason = around.number.always(DEFAULTS[kind] if known_kind else int(never_ends))
     else:
         always, reason = around.number.unsaid(in_chart=kind == _RELEASE, starts=around.starts)

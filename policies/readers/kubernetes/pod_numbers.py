@@ -12,7 +12,8 @@ The law:
 - Words that may be something else (``workers``) count where none of replicas stands at the part or above.
 - Where nothing says a number, a part of a chart is one pod, as an upper bound, because most charts start one, and none
   if it is switched off. Of a part whose name may say that its pods start on demand (runners, templates), and of a
-  custom resource, it is unknown.
+  custom resource, it is unknown. So it is where the switch is a text ("false", which Helm's ``if`` takes for true) or
+  stands beside all parts, where Helm asks for none.
 - Of several numbers in other words the largest counts, as an upper bound: a decoy of an author who wants fewer hides
   nothing, and an honest author takes the number out that nobody uses.
 - A switch that is off, a scaler in other words that is on, and a 0 below a larger number make it unknown, which is a
@@ -81,12 +82,14 @@ _NO_NUMBER: Final = UnknownReason(
 class PodNumber:
     """The number of pods at a place, as far as what stands there and above says one.
 
-    ``times``: how many sets they are in. ``reason``: why the number is an upper bound, or unknown.
+    ``times``: how many sets they are in. ``reason``: why the number is an upper bound, or unknown. ``off``: why pods
+    with a number may be off; ``none``: without one they certainly are.
     """
 
     number: Maybe[int] | None = None
     times: Maybe[int] | None = None
     off: UnknownReason | None = None
+    none: bool = False
     reason: UnknownReason | None = None
 
     def always(self, default: int) -> tuple[Maybe[int], UnknownReason | None]:
@@ -104,9 +107,9 @@ class PodNumber:
 
     def unsaid(self, *, in_chart: bool, starts: Starts) -> tuple[Maybe[int], UnknownReason | None]:
         """The same where nothing says a number."""
-        if starts == "for work" or (in_chart and self.off is not None):
+        if starts == "for work" or self.none:
             return 0, None
-        if not in_chart or starts:
+        if not in_chart or starts or self.off is not None:
             return UNKNOWN, self.off or (_ON_DEMAND if in_chart else _NO_NUMBER)
         return 1, _BY_DEFAULT
 
@@ -132,7 +135,9 @@ def at_part(values: Mapping[str, Any], above: PodNumber, kind: str, *, in_chart:
     if (switch := _switch_off(values)) is not None:
         why = f"the gate does not know whether {f'{place}.{switch}'.lstrip('.')} switches these pods off"
         above = replace(
-            above, off=UnknownReason(why, "If it does, write the number 0 beside it, or take the part out.")
+            above,
+            off=UnknownReason(why, "If it does, write the number 0 beside it, or take the part out."),
+            none=above.none or (in_chart and place != "" and _switch_off(values, surely=True) is not None),
         )
     own = _own(values, in_chart, place, perhaps=above.number is None)
     if own is None:
@@ -150,7 +155,7 @@ def _own(values: Mapping[str, Any], in_chart: bool, place: str, *, perhaps: bool
     if not numbers and perhaps:
         bounds = {"min": values.get("min")} if {"min", "max"} <= values.keys() else {}
         numbers = _numbers(values, _PERHAPS) | {key: amount(part) for key, part in bounds.items() if is_number(part)}
-    scalers = [*_scalers(values)]
+    scalers = [*_scalers(values, surely=in_chart)]
     if in_chart and any(each.by_convention and each.least != 0 for each in scalers):
         # Kubernetes lets several scalers have one target: the largest minimum stays.
         return PodNumber(largest([each.least for each in scalers if each.on]))
@@ -203,24 +208,36 @@ class _Scaler:
     by_convention: bool
 
 
-def _scalers(values: Mapping[str, Any], on: bool = False, place: str = "") -> Iterator[_Scaler]:
+def _scalers(values: Mapping[str, Any], *, surely: bool, on: bool = False, place: str = "") -> Iterator[_Scaler]:
+    """The scalers that are not off; ``surely``: a text does not switch one off."""
     for key, part in values.items():
-        if not _SCALER.fullmatch(str(key)) or not isinstance(part, Mapping) or _switch_off(part) is not None:
+        if not _SCALER.fullmatch(str(key)) or not isinstance(part, Mapping) or _switch_off(part, surely=surely):
             continue
         own = on or any(str(part.get(word)).lower() == "true" for word in _ON)
         for word, least in {**_numbers(part, _PERHAPS), **_numbers(part, _LEAST)}.items():
             named = f"{place}{key}.{word}"
             yield _Scaler(named, least, own, named == _CONVENTION and str(part.get("enabled")).lower() == "true")
-        yield from _scalers(part, own, f"{place}{key}.")
+        yield from _scalers(part, surely=surely, on=own, place=f"{place}{key}.")
 
 
 _CONVENTION: Final = "autoscaling.minReplicas"
 
 
-def _switch_off(values: Mapping[str, Any]) -> str | None:
-    """The word by which a part is off, with its value."""
+def _switch_off(values: Mapping[str, Any], *, surely: bool = False) -> str | None:
+    """The word by which a part is off, with its value; ``surely``: no text, which Go's templates take for true.
+
+    https://pkg.go.dev/text/template#hdr-Actions (``if``)
+    """
     words = {**dict.fromkeys(_ON, "false"), **dict.fromkeys(_OFF, "true")}
-    return next((f"{key}: {off}" for key, off in words.items() if str(values.get(key)).lower() == off), None)
+    said = ((key, off, values.get(key)) for key, off in words.items())
+    return next(
+        (
+            f"{key}: {off}"
+            for key, off, value in said
+            if str(value).lower() == off and not (surely and isinstance(value, str))
+        ),
+        None,
+    )
 
 
 def _fewer(least: Maybe[int], number: Maybe[int]) -> bool:
