@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 
 from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from facts.concepts.unknown import Noted, at, holds_unknown, items, noting_unknowns
 from policies.engine_values import plain, target
 from policies.readers import linked, spellings, waits
@@ -126,7 +127,8 @@ def late_violations(stack: StackView, rule: Rule[...], limits: Limits) -> list[V
 
 def put_off(declared: Sequence[Declared], said: Collection[str]) -> Iterator[NotEvaluated]:
     """What readers look up and the update alone knows, in resources (by URN) of which no rule has ``said`` so."""
-    open = [each for each in declared if holds_unknown(each.properties) and _is_read(each.type)]
+    read = [each for each in declared if _is_read(each.type) and not _is_inventory(each)]
+    open = [each for each in read if holds_unknown(each.properties)]
     asked = _asked(open, declared) if open else {}
     for resource in open:
         paths = asked[resource.urn]
@@ -137,6 +139,13 @@ def put_off(declared: Sequence[Declared], said: Collection[str]) -> Iterator[Not
         why = f"{listed}{more} {'is' if len(paths) == 1 else 'are'} not known before the update"
         what, reason = f"{resource.type} '{resource.name}'", UnknownReason(why, _LATER)
         yield NotEvaluated(what, reason, resource.urn, opaque=True, until_update=True)
+
+
+def _is_inventory(declared: Declared) -> bool:
+    """The pool inventory of this project's stacks: its pools are declared by themselves, and addresses of buckets and
+    registries in it are outputs in each first preview."""
+    named = declared.type == "kubernetes:core/v1:ConfigMap" and declared.object_name == CONFIG_MAP
+    return named and declared.namespace == NAMESPACE
 
 
 def _is_read(type_token: str) -> bool:

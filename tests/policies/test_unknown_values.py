@@ -14,8 +14,10 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from facts.concepts.declared import Violation
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from facts.concepts.unknown import UNKNOWN, holds_unknown
 from policies.judging import put_off
+from policies.readers.resource import Declared
 from policies.rules.unjudged import unjudged
 from tests.policies.corpus.case import Case, declared_by, judged
 from tests.policies.corpus.programs import read_cases
@@ -115,6 +117,16 @@ def test_what_accepted_programs_do_not_know_yet_is_no_news() -> None:
     open = [case for case in accepted if any(holds_unknown(inputs) for _, _, inputs in case.resources)]
     assert len(open) > 50
     assert {case.id for case in open if _put_off(case, judged(case))} == SAID
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "notes"), [(CONFIG_MAP, NAMESPACE, 0), (CONFIG_MAP, "ml", 1), ("a", NAMESPACE, 1)]
+)
+def test_the_pool_inventory_of_our_first_previews_is_no_news(name: str, namespace: str, notes: int) -> None:
+    """It has addresses of buckets and registries, and its pools are declared by themselves."""
+    inputs = {"metadata": {"name": name, "namespace": namespace}, "data": UNKNOWN}
+    inventory = Declared("kubernetes:core/v1:ConfigMap", "offer-pools", "urn:offer", inputs)
+    assert len([*put_off([inventory], ())]) == notes
 
 
 def test_each_silent_one_is_silent_for_a_reason() -> None:
