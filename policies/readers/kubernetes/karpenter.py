@@ -391,7 +391,9 @@ def _other_machines(template: Any, requirements: Sequence[Any]) -> tuple[str | N
     if _seller(template) is None:
         return ()
     named = _named(requirements)
-    machines = [_named_machine(each) for each in named if is_other_family(each) and not lists(AMAZON, each)]
+    with_chips = {name.partition(".")[0] for name in gpu_machines(AMAZON)}
+    others = (each for each in named if is_other_family(each) and not lists(AMAZON, each) and each not in with_chips)
+    machines = [_named_machine(each) for each in others]
     if not named:
         categories = [*_selected(requirements, "instance-category")] or ["c", "m", "r"]
         machines = [{"instance-category": each} for each in categories if each in _WITHOUT_GPUS]
