@@ -13,7 +13,19 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, items, known_text, mapping, mappings_in, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    amount,
+    at,
+    coalesce,
+    flag,
+    items,
+    known_text,
+    mapping,
+    mappings_in,
+    texts,
+    whole,
+)
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.idle import idle_of_daemon_set
 from policies.readers.kubernetes import autoscalers
@@ -314,12 +326,8 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
 
 
 def _notebooks(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
-    """Where nothing stops idle servers, each profile with GPUs as one server that stays.
-
-    https://z2jh.jupyter.org/en/stable/jupyterhub/customizing/user-management.html#culling-user-pods
-    """
-    culls = at(values, "cull", "enabled")
-    if culls is None or flag(culls) is not False:
+    """Where nothing stops idle servers within a day, each profile with GPUs as one server that stays."""
+    if _culls(at(values, "cull")):
         return
     user = at(values, "singleuser")
     for number, profile in enumerate([{}, *items(at(user, "profileList"))]):
@@ -335,6 +343,22 @@ def _notebooks(values: Any, release: str, namespace: str, resource: str) -> Iter
             yield replace(server, kind="Notebook", keeps_room=False)
 
 
+def _culls(settings: Any) -> bool:
+    """Whether idle servers, or all, are stopped within a day; what is not known yet does so.
+
+    https://z2jh.jupyter.org/en/stable/jupyterhub/customizing/user-management.html#culling-user-pods,
+    https://github.com/jupyterhub/zero-to-jupyterhub-k8s/blob/main/jupyterhub/values.yaml (the defaults)
+    """
+    if at(settings, "enabled") is not None and flag(at(settings, "enabled")) is False:
+        return False
+    idle, every = amount(at(settings, "timeout"), 3600), amount(at(settings, "every"), 600)
+    oldest = amount(at(settings, "maxAge"), 0)
+    if UNKNOWN in (idle, every, oldest):
+        return True
+    return any(isinstance(each, int) and 0 < each + every <= _DAY for each in (idle, oldest or _DAY))
+
+
+_DAY: Final = 24 * 3600
 _EXTRA = (("limits", "limits"), ("requests", "guarantees"))
 
 
