@@ -34,10 +34,16 @@ _WAITS: Final = re.compile(
     r"|(?P<ever>(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
     r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\))"
     r"|(?P<idles>(?:\S*/)?pause|kill -STOP \S+|(?:\S*/)?watch (?:-\S+ |\d+ )*nvidia-smi"
-    r"|nvidia-smi (?:dmon|pmon)(?! -c)\b.*|setInterval\(\(\) ?=> ?\{\}.*)|nvidia-smi (?:dmon|pmon|-l)\b.*"
+    r"|nvidia-smi (?:dmon|pmon)(?! -c)\b.*|nvidia-smi (?:\S+ )*(?:-l|--loop)(?:ms|-ms)?\b.*"
+    r"|setInterval\(\(\) ?=> ?\{\}.*)|nvidia-smi (?:dmon|pmon)\b.*"
 )
 # Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses.
 _LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf")
+# Servers for a person, who ends them.
+_SERVES: Final = re.compile(
+    r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\b|jupyter(?:-| )?(?:lab|notebook|server)\b|start-notebook\.(?:py|sh)\b"
+    r"|code-server\b).*"
+)
 _LOOP: Final = re.compile(r"while (?:true|True|:|1|\[ 1 \]):?|until false|while sleep [\w.]+")
 # Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
@@ -67,6 +73,13 @@ def never_ends(pod: Any) -> bool:
         return True
     waits = any(_for_ever(_parts(each)) for each in _commands(pod) if not _ENDS.search(each))
     return waits and at(pod, "activeDeadlineSeconds") is None
+
+
+def serves(pod: Any) -> bool:
+    """Whether a container ends by a server for a person, a notebook or a shell, which holds its GPUs until it is
+    deleted."""
+    last = [parts[-1] for each in _commands(pod) if (parts := _parts(each)) and not _ENDS.search(each)]
+    return any(_SERVES.fullmatch(each) for each in last) and at(pod, "activeDeadlineSeconds") is None
 
 
 def only_waits(pod: Any) -> bool:

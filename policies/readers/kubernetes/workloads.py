@@ -156,7 +156,8 @@ def _always(declared: Declared, kind: str, pod: Any) -> Maybe[int]:
         return 0
     if kind in REPLICATED:
         return amount(at(spec, "replicas"), 1)
-    if parts.never_ends(pod) and (parts.only_pauses(pod) is True or at(spec, "activeDeadlineSeconds") is None):
+    stays = parts.never_ends(pod) or parts.serves(pod)
+    if stays and (parts.only_pauses(pod) is True or at(spec, "activeDeadlineSeconds") is None):
         return amount(at(spec, "parallelism"), 1)
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
