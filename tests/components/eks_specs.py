@@ -62,11 +62,13 @@ def run(
     admin: Pool | None = None,
     cluster: Mapping[str, Any] | None = None,
     new: Collection[str] | None = None,
+    deployed: recorder.Recording | None = None,
 ) -> recorder.Recording:
-    """A whole cluster with these pools, declared in the program's order; ``new`` as of ``recorder.run``."""
+    """A whole cluster with these pools, declared in the program's order; ``new`` and ``deployed`` as of
+    ``recorder.run``."""
     zones = (cluster or {}).get("zones", (ZONE,))
     settings = cluster_settings(**{"admin_pool": admin or admin_pool(zones=zones), **(cluster or {})})
-    return recorder.run(specs.declare(settings, pools), new=new)
+    return recorder.run(specs.declare(settings, pools), new=new, deployed=deployed)
 
 
 recorded = recorder.remembered(run)

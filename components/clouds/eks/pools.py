@@ -15,14 +15,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import NodesContext
 from components.clouds.eks.node_template import eks_taint, image_type, launch_template
-from components.clouds.eks.running_groups import RunningGroup, unless_replaced, unless_running
+from components.clouds.eks.running_groups import RunningGroup, as_deployed, unless_replaced, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
@@ -51,18 +51,22 @@ def node_pool(
     template_version = template.outputs["latestVersion"].apply(lambda latest: str(int(latest)))
     ami_type = image_type(pool)
     capacity = capacity_type(pool)
-    group_name, former = _names(context, name, pool, ami_type, capacity)
+    state = context.deployed.outputs(NODE_GROUP, name)
+    group_name, former = _names(context, state, pool, ami_type, capacity)
     running = context.running(group_name, needs) if pool.scaling.autoscaled else None
     gpus = unless_replaced(running, capacity, pool.nodes.zones) if pool.role == "gpu" and running is not None else None
+    deployed = None if gpus is None else gpus.apply(lambda group: as_deployed(group, state))
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": group_name,
-        "version": unless_running(gpus, lambda group: group.version, version),
+        "version": unless_running(deployed, lambda group: group.version, version),
         "nodeRoleArn": context.node_role_arn,
         "subnetIds": context.subnets(pool.nodes.zones),
         "capacityType": capacity,
-        "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.nodes.machine_types)),
-        "amiType": unless_running(gpus, lambda group: group.image_type, ami_type),
+        "instanceTypes": unless_running(
+            deployed, lambda group: list(group.machine_types), list(pool.nodes.machine_types)
+        ),
+        "amiType": unless_running(deployed, lambda group: group.image_type, ami_type),
         "labels": dict(pool.nodes.labels),
         "scalingConfig": {
             "minSize": pool.scaling.min_nodes,
@@ -72,7 +76,7 @@ def node_pool(
         "updateConfig": _update(pool),
         "launchTemplate": {
             "id": template.id,
-            "version": unless_running(gpus, lambda group: group.template_version, template_version),
+            "version": unless_running(deployed, lambda group: group.template_version, template_version),
         },
         "tags": dict(context.settings.labels),
     }
@@ -106,14 +110,15 @@ def capacity_type(pool: Pool) -> str:
     return _CAPACITY_TYPES.get(pool.scaling.capacity_type, "ON_DEMAND")
 
 
-def _names(context: NodesContext, name: str, pool: Pool, ami_type: str, capacity: str) -> tuple[str, str | None]:
-    """The group's name, and its name until now.
+def _names(
+    context: NodesContext, group: Mapping[str, Any], pool: Pool, ami_type: str, capacity: str
+) -> tuple[str, str | None]:
+    """The group's name, and its name until now, by the ``group`` in the stack's state.
 
     EKS cannot change these of a group. An admin group that has others gets another name, so that it is made before the
     former one goes: without it there would be no DNS, no autoscaler and no controller of volumes for ten minutes.
     https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupConfig.html
     """
-    group = context.deployed.outputs(NODE_GROUP, name)
     former = group.get("nodeGroupName")
     if pool.role != "admin" or former is None:
         return pool.name, former

@@ -94,6 +94,25 @@ def unless_replaced(
     return group.apply(lambda its: its if (its.capacity_type, its.zones) == same else replace(its, nodes=0))
 
 
+def as_deployed(group: RunningGroup, state: Mapping[str, Any]) -> RunningGroup:
+    """``group``, but with what its nodes run as the stack's ``state`` has it; empty if it has none.
+
+    The provider sends what differs from the state. After an update in the console that would be what the group has
+    already, for which EKS takes the newest image and replaces the nodes again:
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupVersion.html
+    """
+    if not state:
+        return group
+    template = state.get("launchTemplate") or {}
+    return replace(
+        group,
+        version=str(state["version"]),
+        template_version=str(template.get("version", "")),
+        image_type=str(state["amiType"]),
+        machine_types=tuple(state["instanceTypes"]),
+    )
+
+
 def unless_running(
     group: pulumi.Output[RunningGroup] | None,
     running_value: Callable[[RunningGroup], Value],

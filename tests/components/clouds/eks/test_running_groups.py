@@ -98,6 +98,18 @@ def test_a_gpu_group_with_nodes_keeps_what_they_were_made_from(account: Any, nod
     assert actual == (unchanged if nodes else (NEWEST, "1.35", ["g4dn.xlarge"], "AL2023_x86_64_NVIDIA"))
 
 
+def test_a_gpu_group_with_nodes_that_was_updated_in_the_console_is_not_updated_again(account: Any) -> None:
+    """The provider would send what the group has, since the state has the former: EKS would replace all its nodes."""
+    pool = eks_specs.gpu_pool()
+    first = eks_specs.run(pool, cluster={"zones": eks_specs.THREE_ZONES, "version": "1.34"})
+    account["t4-1-a"] = {"nodes": 1, "version": "1.35", "template": "2"}
+    cluster = {"zones": eks_specs.THREE_ZONES, "version": "1.35"}
+    inputs = eks_specs.run(pool, cluster=cluster, deployed=first).named("t4-1-a-pool").inputs
+    assert (inputs["version"], inputs["launchTemplate"]["version"]) == ("1.34", NEWEST)
+    account["t4-1-a"] = {**account["t4-1-a"], "nodes": 0}
+    assert eks_specs.run(pool, cluster=cluster, deployed=first).named("t4-1-a-pool").inputs["version"] == "1.35"
+
+
 @pytest.mark.parametrize("other", [{"capacity": "ON_DEMAND"}, {"zone": "us-west-2b"}])
 def test_a_gpu_group_that_is_replaced_starts_as_its_pool_is(account: Any, other: Mapping[str, str]) -> None:
     """EKS makes no group of an older version than the cluster's:

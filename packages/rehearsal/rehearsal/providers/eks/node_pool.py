@@ -21,7 +21,7 @@ from rehearsal.providers.eks.request import parameters
 from rehearsal.providers.eks.row import TABLE, refused
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, image_problem
 from rehearsal.providers.eks.scaling_group import types_of
-from rehearsal.providers.resource import Lifecycle, Pending, changed
+from rehearsal.providers.resource import Lifecycle, Pending
 
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
 # https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
@@ -29,6 +29,7 @@ GROUPS_PER_CLUSTER: Final = 30
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
 _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _LAST_OF_AL2: Final = 32
+_ROLLS: Final = "rolls"
 # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
 _NO_BLOCK: Final = "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id"
 # What a template of a managed node group must not have:
@@ -73,6 +74,9 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
         account.call("eks", "UpdateNodegroupConfig", **_names(new), scalingConfig=sizes)
         scaling_group.resize(account, scaling_group.name_of(account, new["clusterName"], new["nodeGroupName"]), sizes)
     scaling_group.set_versions(account, new)
+    # The provider sends what differs from its state. If the group has it already, EKS takes the newest image of it:
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_UpdateNodegroupVersion.html
+    vars(live)[_ROLLS] = any(at(old, path) != at(new, path) for path in TABLE.recreates(NODE_GROUP))
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
@@ -97,7 +101,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         if group.desired:
             _wait_for_network(account, group.base.cluster)
         account.machines().apply_group(group.base)
-    elif changed(before, record, TABLE.recreates(NODE_GROUP)):
+    elif vars(scaling_group.live(account, *_names(record.inputs).values())).pop(_ROLLS, False):
         account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])
     return record
 

@@ -178,8 +178,15 @@ def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version
     group = amazon.create(eks.NODE_GROUP, at_first)
     amazon.update(eks.NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
     assert amazon.fleet.recreated == []
-    amazon.update(eks.NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
+    later = {**at_first, "launchTemplate": {"id": template.id, "version": "2"}}
+    amazon.update(eks.NODE_GROUP, group, later)
     assert amazon.fleet.recreated == ["t4-1"]
+    refreshed = amazon.read(eks.NODE_GROUP, group.id, at_first)
+    amazon.update(eks.NODE_GROUP, refreshed, {**later, "labels": {"team": "speech"}})
+    assert amazon.fleet.recreated == ["t4-1"]
+    # A state that has the former version, because somebody else updated the group: the request is sent once more.
+    amazon.update(eks.NODE_GROUP, group, later)
+    assert amazon.fleet.recreated == ["t4-1", "t4-1"]
 
 
 def test_a_cluster_has_as_many_groups_as_an_account_may(amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
