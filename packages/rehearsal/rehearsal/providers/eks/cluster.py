@@ -53,6 +53,7 @@ def _requires(pending: Pending[Account]) -> None:
         _check_support(account, pending.before.inputs, inputs)
         _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
         _check_vpc(account, inputs, pending.before.inputs)
+        _check_endpoint(account, pending)
         return
     _check_access(inputs)
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
@@ -221,6 +222,27 @@ def _check_vpc(account: Account, inputs: Properties, before: Properties) -> None
     if vpc != former:
         reason = f"Subnets specified are in {vpc}, but must be in {former}, where those of the cluster's creation are"
         raise refused(CLUSTER, "InvalidParameterException", reason, "UpdateClusterConfig")
+
+
+def _check_endpoint(account: Account, pending: Pending[Account]) -> None:
+    """What differs from the state is sent, with ranges that a private endpoint has no use for, and refused if it is so
+    already. AWS's words: https://github.com/terraform-aws-modules/terraform-aws-eks/pull/2320."""
+    live = _live(account, pending.id).resources_vpc_config
+    before, after, actual = map(_endpoint, (pending.deployed["vpcConfig"], pending.inputs["vpcConfig"], live))
+    if before != after == actual:
+        reason = (
+            "Cluster is already at the desired configuration with endpointPrivateAccess: {} , "
+            "endpointPublicAccess: {}, and Public Endpoint Restrictions: [{}]"
+        )
+        private, public, ranges = after
+        words = (str(private).lower(), str(public).lower(), ", ".join(sorted(ranges)))
+        raise refused(CLUSTER, "InvalidParameterException", reason.format(*words), "UpdateClusterConfig")
+
+
+def _endpoint(network: Properties) -> tuple[bool, bool, frozenset[str]]:
+    """Whether it is private, whether public, and who reaches the public one."""
+    ranges = frozenset(network.get("publicAccessCidrs") or _OPEN["publicAccessCidrs"])
+    return bool(network.get("endpointPrivateAccess")), network.get("endpointPublicAccess") is not False, ranges
 
 
 def _check_network(account: Account, inputs: Properties) -> set[str]:

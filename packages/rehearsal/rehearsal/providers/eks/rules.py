@@ -45,8 +45,6 @@ def _subnets(inputs: Properties, account: Account) -> str | None:
 @TABLE.check("cluster", "public-access-ranges")
 def _allowed(inputs: Properties, account: Account) -> str | None:
     blocks = at(inputs, "vpcConfig.publicAccessCidrs") or []
-    if blocks and at(inputs, "vpcConfig.endpointPublicAccess") is False:
-        return "InvalidParameterException: publicAccessCidrs need a public endpoint"
     for text in blocks:
         try:
             block = ipaddress.ip_network(text)

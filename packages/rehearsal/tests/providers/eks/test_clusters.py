@@ -325,6 +325,19 @@ def test_a_control_plane_goes_back_once_and_never_under_newer_nodes(amazon: eks.
         amazon.update(eks.CLUSTER, created, {**back, "version": "1.32"})
 
 
+def test_a_control_plane_becomes_private_and_keeps_the_ranges_that_it_had(amazon: eks.Amazon) -> None:
+    created = amazon.cluster()
+    inputs = created.inputs or {}
+    subnets, ranges = (inputs["vpcConfig"][key] for key in ("subnetIds", "publicAccessCidrs"))
+    private = {"subnetIds": subnets, "endpointPrivateAccess": True, "endpointPublicAccess": False}
+    changed = {**inputs, "vpcConfig": private}
+    assert amazon.update(eks.CLUSTER, created, changed)["vpcConfig"]["publicAccessCidrs"] == ranges
+    # The stack's state still has the public one, as if somebody else had closed it.
+    words = "already at the desired configuration with endpointPrivateAccess: true , endpointPublicAccess: false, and"
+    with pytest.raises(ProviderError, match=words):
+        amazon.update(eks.CLUSTER, created, changed)
+
+
 @pytest.mark.parametrize(
     ("days", "refused"), [(timedelta(days=7), False), (timedelta(days=7, seconds=1), True), (None, True)]
 )
