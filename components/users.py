@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.base import load_cloud
 from components.cluster import Cluster
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, role_binding
 from facts.concepts.parts import FABRIC_CLAIM
@@ -79,7 +80,9 @@ def people_namespace(
     if theirs:
         return resource
     # The API server refuses claims until it has counted those that there are, which the provider waits for.
-    most = manifest("v1", "ResourceQuota", "namespace-limits", namespace, spec={"hard": {**_MOST}})
+    classes = load_cloud(cluster.settings.cloud).classes_with_one_key
+    hard = {**_MOST, **{f"{name}.storageclass.storage.k8s.io/persistentvolumeclaims": "0" for name in classes}}
+    most = manifest("v1", "ResourceQuota", "namespace-limits", namespace, spec={"hard": hard})
     return cluster.objects.declare(f"namespace-limits-in-{namespace}", most, parent, resource, as_made=("spec",))
 
 

@@ -377,6 +377,8 @@ class Cloud:
     - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node of which at most half is in use
     - ``open_share``: the CSI driver of shared volumes that every NFS client of the network may mount; ``None`` where a
       mount needs a right, or there are none
+    - ``classes_with_one_key``: StorageClasses of the cloud by which a claim gives its namespace the key of all volumes
+      of the class, also of other namespaces
     - ``gpus_by_variable``: whether the container runtime on nodes of some of the pools gives a container the GPUs of
       NVIDIA that a variable of it names, whoever wrote that
     - ``cluster``: declares network, identity of the nodes and control plane as children of the last argument
@@ -392,6 +394,7 @@ class Cloud:
     admits_strangers: bool = False
     ends_running_pods: bool = False
     open_share: str | None = None
+    classes_with_one_key: tuple[str, ...] = ()
     gpus_by_variable: Callable[[Sequence[Pool]], bool] = lambda _: False
     cluster: Callable[[str, Settings, pulumi.Resource], CloudCluster]
     gpu_daemons: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]

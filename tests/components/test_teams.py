@@ -19,6 +19,9 @@ from tests.stacks import run_program, run_with
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 GPUS = "requests.nvidia.com/gpu"
 SHARES = "requests.nvidia.com/gpu.shared"
+# A claim of these puts the key of an account into its namespace in which the volumes of all namespaces are.
+FILES = ("azurefile", "azurefile-csi", "azurefile-csi-premium", "azurefile-premium")
+KEYS_OF_ALL = {"aks": (*FILES, "azureblob-fuse-premium")}
 
 
 def team(**changes: Any) -> dict[str, Any]:
@@ -73,6 +76,7 @@ def test_people_get_no_more_of_what_no_quota_of_gpus_counts_than_an_administrato
     }
     # What may have a megabyte in etcd, which ends all writes of the cluster when it is full.
     limited |= {"count/configmaps", "count/secrets"}
+    limited |= {f"{name}.storageclass.storage.k8s.io/persistentvolumeclaims" for name in KEYS_OF_ALL.get(cloud, ())}
     assert {frozenset(one.inputs["spec"]["hard"]) for one in made} == {frozenset(limited)}
     assert {one.ignore_changes for one in made} == {("spec",)}, "what an administrator allows stays"
 

@@ -38,6 +38,12 @@ CLOUD: Final = Cloud(
     # Shares by NFS are open to the network in which their endpoint is:
     # https://learn.microsoft.com/azure/storage/files/storage-files-networking-overview
     open_share=DRIVER,
+    # The drivers put the volumes of a class into one storage account, and its key into a Secret beside each claim:
+    # https://github.com/kubernetes-sigs/azurefile-csi-driver/blob/82608b8/pkg/azurefile/controllerserver.go
+    classes_with_one_key=(
+        *("azurefile", "azurefile-csi", "azurefile-csi-premium", "azurefile-premium"),
+        "azureblob-fuse-premium",
+    ),
     # The toolkit's default, which the image has: https://github.com/Azure/aks-gpu/blob/main/install.sh
     gpus_by_variable=lambda _: True,
     cluster=AksCluster,
