@@ -68,6 +68,9 @@ _NO_GPUS: Final = ("", "none", "void")
 https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go"""
 _MAKERS: Final = sorted({name.partition("/")[0] + "/" for name in RESOURCES.values()})
 """What the names of GPUs begin with."""
+_FORCED_GRACE_SECONDS: Final = 30
+"""Of a pod with GPUs that users may delete by force, as SkyPilot does: what a pod has that writes nothing.
+https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/instance.py"""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -135,6 +138,8 @@ def user_rules(
         no_gpus=json.dumps(_NO_GPUS),
         makers=json.dumps(_MAKERS),
         most_grace=str(MOST_GRACE_SECONDS),
+        forced_grace=str(_FORCED_GRACE_SECONDS),
+        accounts=_accounts(namespaces),
     )
 
 
@@ -326,6 +331,12 @@ def _tolerations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _variables(*names: str) -> list[Mapping[str, Any]]:
     return [each for each in templates()[0]["spec"]["variables"] if each["name"] in names]
+
+
+def _accounts(namespaces: Sequence[str]) -> str:
+    """The groups of the service accounts with which pods there act, as CEL:
+    https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens"""
+    return json.dumps([f"system:serviceaccounts:{namespace}" for namespace in namespaces])
 
 
 def _named(namespaces: Sequence[str]) -> dict[str, Any]:

@@ -377,21 +377,120 @@ def test_a_container_that_is_added_to_a_pod_names_no_gpus_either(submit: Submit)
     add(env=[{"name": "LR", "value": "1"}])
 
 
+def long_job(name: str, gpus: int, grace: int = 600, **spec: Any) -> dict[str, Any]:
+    """A pod on a node that may run on for ``grace`` seconds after its deletion."""
+    tolerations = [GPU] if gpus else []
+    spec = {"terminationGracePeriodSeconds": grace, "nodeName": "n1", "tolerations": tolerations, **spec}
+    return {**with_spec(gpus, **spec), "metadata": {"name": name, "namespace": "forced"}}
+
+
+ENDED = {"status": {"phase": "Succeeded"}}
+OF_A_LOST_NODE = {
+    "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]}
+}
+
+
+@pytest.fixture(scope="module")
+def forced(submit: Submit) -> Submit:
+    """The policy on deletion by force in a namespace where pods name their node, as the scheduler does."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forced"}}
+    submit.api.create("/api/v1/namespaces", space)
+    account = "/api/v1/namespaces/forced/serviceaccounts/default"
+    eventually("forced has its account", partial(submit.api.find, account))
+    apply_as(submit, "user-forced-deletion", "forced", user_rules(["forced"], ()))
+    path = "/api/v1/namespaces/forced/pods"
+
+    def refused() -> bool:
+        assert submit.person is not None
+        if submit.api.find(f"{path}/tried") is None:  # its node is not there
+            submit.api.create(path, long_job("tried", 1))
+        try:
+            submit.person.delete(f"{path}/tried", gracePeriodSeconds=0, dryRun=["All"])
+        except ApiError as refusal:
+            return refusal.status == 403
+        return False
+
+    eventually("the policy on deletion by force is in force", refused)
+    return submit
+
+
+@real
+def test_a_pod_that_would_keep_its_gpus_is_not_deleted_by_force(forced: Submit) -> None:
+    """It runs on for the time that it wrote, and neither the quota nor the scheduler knows it any more."""
+    person, pods = forced.person, "/api/v1/namespaces/forced/pods"
+    assert person is not None
+    path = f"{pods}/first"
+    forced.api.create(pods, long_job("first", 1))
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "first", "namespace": "forced"}}
+    for call in (
+        partial(person.delete, path, gracePeriodSeconds=0),
+        partial(person.delete, pods, gracePeriodSeconds=0),
+        partial(person.create, f"{path}/eviction", {**eviction, "deleteOptions": {"gracePeriodSeconds": 0}}),
+    ):
+        with pytest.raises(ApiError, match="--grace-period=1"):
+            call()
+    assert "deletionTimestamp" not in forced.api.get(path)["metadata"]
+    person.create(f"{path}/eviction", eviction)
+    assert forced.api.get(path)["metadata"]["deletionGracePeriodSeconds"] == 600, "quotas count it until it has ended"
+    with pytest.raises(ApiError, match="--grace-period=1"):
+        person.delete(path, gracePeriodSeconds=0)
+    person.delete(path, gracePeriodSeconds=1)
+    person.delete(path, gracePeriodSeconds=0)
+    assert forced.api.find(path) is None
+
+
+@real
+@pytest.mark.parametrize(
+    ("one", "status"),
+    [
+        (long_job("no-gpu", 0), {}),
+        (long_job("short", 1, 30), {}),
+        (long_job("waits", 1, nodeName=None), {}),
+        (long_job("ended", 1), ENDED),
+        (long_job("lost", 1), OF_A_LOST_NODE),
+    ],
+    ids=lambda one: one.get("metadata", {}).get("name"),
+)
+def test_other_pods_are_deleted_by_force(forced: Submit, one: dict[str, Any], status: dict[str, Any]) -> None:
+    path = f"/api/v1/namespaces/forced/pods/{one['metadata']['name']}"
+    forced.api.create(path.rpartition("/")[0], one)
+    if status:
+        forced.api.merge(f"{path}/status", status)
+    assert forced.person is not None
+    forced.person.delete(path, gracePeriodSeconds=0)
+    assert forced.api.find(path) is None
+
+
+@real
+def test_kubelets_and_controllers_delete_by_force(forced: Submit) -> None:
+    path = "/api/v1/namespaces/forced/pods"
+    assert forced.controller is not None
+    for name, api in (("by-the-administrator", forced.api), ("by-a-controller", forced.controller.api)):
+        forced.api.create(path, long_job(name, 1))
+        api.delete(f"{path}/{name}", gracePeriodSeconds=0)
+        assert forced.api.find(f"{path}/{name}") is None
+
+
+def apply_as(submit: Submit, policy: str, name: str, rules: Iterable[Any]) -> None:
+    """The ``policy`` of the ``rules`` and its binding, under a ``name`` of its own before theirs."""
+    root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    own = [each for each in rules if policy in each["metadata"]["name"]]
+    assert len(own) == 2
+    for each in own:
+        plural = "ybindings" if each["kind"].endswith("Binding") else "ies"
+        made = json.loads(json.dumps(each).replace(policy, f"{name}-{policy}"))
+        submit.api.apply(f"{root}{plural}/{made['metadata']['name']}", made)
+
+
 @contextmanager
 def former(submit: Submit, one: dict[str, Any], policy: str, rules: Iterable[Any]) -> Iterator[None]:
     """``one`` in the namespace ``former`` before its ``policy`` of the ``rules`` is in force there."""
-    root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "former"}}
     if submit.api.find("/api/v1/namespaces/former") is None:
         submit.api.create("/api/v1/namespaces", space)
     path = submit.api.resource(one["apiVersion"], one["kind"]).path(namespace="former")
     submit.api.create(path, one)
-    own = [each for each in rules if policy in each["metadata"]["name"]]
-    assert len(own) == 2
-    for each in own:
-        plural = "ybindings" if each["kind"].endswith("Binding") else "ies"
-        made = json.loads(json.dumps(each).replace(policy, f"former-{policy}"))
-        submit.api.apply(f"{root}{plural}/{made['metadata']['name']}", made)
+    apply_as(submit, policy, "former", rules)
     other = {**one, "metadata": {"name": "other", "namespace": "former"}}
     eventually("the policy holds in that namespace", partial(_is_refused, submit, other))
     yield
@@ -603,6 +702,7 @@ def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> 
         "no-external-ips.gpucluster.dev",
         "user-pods.gpucluster.dev",
         "user-daemon-sets.gpucluster.dev",
+        "user-forced-deletion.gpucluster.dev",
         "api-server-address.gpucluster.dev",
     }
     for spec in denying:
