@@ -20,6 +20,12 @@ from machines.wire import Properties
 _API: Final = "kubeadm.k8s.io/v1beta4"
 _SOCKET: Final = "unix:///run/containerd/containerd.sock"
 _FOLDER: Final = "/etc/kubernetes/gpucluster"
+_ETCD_BYTES: Final = 8 * 1024**3
+"""The largest that etcd suggests; its default is 2 GiB. When it is full, the API server refuses all writes:
+https://etcd.io/docs/v3.6/dev-guide/limit/#storage-size-limit"""
+_MOST_PROCESSES: Final = 65536
+"""Processes and threads of a pod, of the 4194304 that systemd lets a machine have; by default a pod may have all:
+https://kubernetes.io/docs/concepts/policy/pid-limiting/#pod-pid-limits"""
 _RENEWED_BEFORE: Final = timedelta(days=30)
 _CONTROL_PLANE_TAINT: Final = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
@@ -54,6 +60,11 @@ def init_documents(inputs: Properties, kubernetes_version: str) -> str:
         server["extraVolumes"].append(volume)
     kubelet = _document(documents, "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1")
     kubelet.setdefault("cgroupDriver", "systemd")
+    # Not in the program's documents: those of a running cluster cannot change.
+    kubelet.setdefault("podPidsLimit", _MOST_PROCESSES)
+    etcd = cluster.setdefault("etcd", {"local": {}})
+    if "local" in etcd:
+        _argument(etcd["local"], "quota-backend-bytes", str(_ETCD_BYTES))
     return _text(documents)
 
 

@@ -237,6 +237,18 @@ def test_kubeadm_init_gets_the_programs_documents_and_what_the_machine_knows() -
     assert mine == {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "clusterName": "lab"}
 
 
+def test_no_pod_has_all_processes_of_a_machine_and_etcd_has_the_room_that_it_suggests() -> None:
+    made = documents(init_documents(control_plane(CP1, kubeadm=[]), "v1.34.4"))
+    assert made["KubeletConfiguration"]["podPidsLimit"] == 65536
+    assert made["ClusterConfiguration"]["etcd"] == {
+        "local": {"extraArgs": [{"name": "quota-backend-bytes", "value": "8589934592"}]}
+    }
+    about = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration"}
+    elsewhere = {"external": {"endpoints": ["https://10.0.0.9:2379"]}}
+    made = documents(init_documents(control_plane(CP1, kubeadm=[{**about, "etcd": elsewhere}]), "v1.34.4"))
+    assert made["ClusterConfiguration"]["etcd"] == elsewhere
+
+
 def test_a_schedulable_control_plane_has_no_taint_and_unencrypted_secrets_no_argument() -> None:
     made = documents(init_documents(control_plane(CP1, schedulable=True, encryptSecrets=False), "v1.34.4"))
     assert made["InitConfiguration"]["nodeRegistration"]["taints"] == []
