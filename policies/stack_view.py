@@ -59,8 +59,16 @@ class StackView:
 
     @cached_property
     def linked(self) -> list[ResourceView]:
-        """Each resource with the resources that complete it."""
-        return [ResourceView(resource) for resource in linked(self.declared)]
+        """Each resource with the resources that complete it.
+
+        What patches make of an object counts beside it where it is read as something else.
+        """
+        views: list[ResourceView] = []
+        for view in map(ResourceView, linked(self.declared)):
+            patched, urn = view.declared.unpatched is not None, view.declared.urn
+            if not (patched and any(each.declared.urn == urn and each.items == view.items for each in views)):
+                views.append(view)
+        return views
 
     @cached_property
     def stack(self) -> Stack:

@@ -65,7 +65,7 @@ def _laid_over(patched: Declared, patch: Declared) -> Declared:
 def _takes_back(patch: Any, below: Any) -> bool:
     """Whether a patch says otherwise what the object says. Of numbers ``_over`` takes the larger."""
     if isinstance(patch, Mapping) and isinstance(below, Mapping):
-        return any(_takes_back(part, below[key]) for key, part in patch.items() if key in below and key != "metadata")
+        return any(_takes_back(part, below[key]) for key, part in patch.items() if key in below)
     if isinstance(patch, (list, tuple)) and isinstance(below, (list, tuple)):
         named = {at(each, "name"): each for each in below}
         return any(each not in below and _takes_back(each, named.get(at(each, "name"), 0)) for each in patch)
