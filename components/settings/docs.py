@@ -81,7 +81,7 @@ def _section(
     """The keys of a section and of those in it; those ``elsewhere`` are documented there."""
     yield f"\n## {title}\n"
     if prefix:
-        yield (model.__doc__ or "").strip().splitlines()[0] + "\n"
+        yield " ".join((model.__doc__ or "").partition("\n\n")[0].split()) + "\n"
     inner: list[tuple[type[BaseModel], str]] = []
     for name, field in model.model_fields.items():
         key = field.alias or name
