@@ -194,7 +194,7 @@ _EVERY: Final[tuple[Answer, ...]] = (
     Answer("autoscaler", "Write autoscaling: {autoscaler: …}"),
     # What is not supported.
     Answer("team", "Write teams: [research]"),
-    Answer("teams", "Leave it out: pools with GPUs alone can be for teams", "a pool without GPUs for one team is"),
+    Answer("teams", "Leave it out: teams is a key of the whole stack file and of gpuPools alone"),
     Answer(
         "vpc vpcid subnet subnetids vnet vnetid existingnetwork existingvpc networkid securitygroups natgateway",
         "Write network: {existing: {network: …, subnets: […]}}; or leave it out, and the program creates a network",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
@@ -101,8 +103,8 @@ def instead(word: str, known: Sequence[str], *, shown: int = 32) -> str:
     near = nearest(word, known)
     if near is not None:
         return f"Did you mean '{near}'?"
-    listed = ", ".join(known[:shown])
-    return f"Write one of {listed}" + (f" … ({len(known)} in all)" if len(known) > shown else "")
+    listed = f"one of {', '.join(known[:shown])}" if len(known) > 1 else "".join(known)
+    return f"Write {listed}" + (f" … ({len(known)} in all)" if len(known) > shown else "")
 
 
 def invalid(error: ValidationError, model: type[BaseModel], raw: object, words: Words) -> list[Problem]:
@@ -165,7 +167,8 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], w
         in_pool = len(location) == 3 and location[0] in ("gpuPools", "cpuPools")
         answer = words.for_path(location) or words.for_key(key, known, keys_of(model, ()), value=value, in_pool=in_pool)
         near = nearest(key, known)
-        remedy = f"Did you mean '{near}'?" if near else f"Leave it out; the keys here are {', '.join(known)}"
+        others = f"the keys here are {', '.join(known)}" if known else "there are no keys here"
+        remedy = f"Did you mean '{near}'?" if near else f"Leave it out; {others}"
         return Problem(where, *(answer or (f"there is no key '{key}'", remedy)))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
@@ -181,10 +184,20 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], w
         ]
         remedy = f"Write more than {bound:g}" if kind == "greater_than" else f"Write {bound:g} {word}"
         return Problem(where, f"{_shown(value)} is too {'large' if kind == 'less_than_equal' else 'small'}", remedy)
-    if kind in ("string_too_short", "string_too_long"):
+    if kind == "string_pattern_mismatch":
+        pattern, text = str(context["pattern"]), str(value)
+        meant = next((each for each in (f"/{text}", text.lower()) if re.search(pattern, each)), None)
+        remedy = f"Write {meant}" if meant else _meaning(model, location)
+        return Problem(where, f"{_shown(value)} does not match {pattern}", remedy)
+    if kind == "string_too_short":
+        return Problem(where, "is empty", _meaning(model, location))
+    if kind == "string_too_long":
         return Problem(where, f"{_shown(value)} has {len(str(value))} characters", detail["msg"])
     expected, remedy = _EXPECTED.get(kind, (detail["msg"].lower(), _meaning(model, location)))
-    return Problem(where, f"{_shown(value)} is not {expected}", _as_meant(kind, location, value, model) or remedy)
+    meant = _as_meant(kind, location, value, model)
+    if kind == "tuple_type" and meant == f"Write {value}, without quotes":
+        expected = "a number"
+    return Problem(where, f"{_shown(value)} is not {expected}", meant or remedy)
 
 
 def _as_meant(kind: str, location: Location, value: object, model: type[BaseModel]) -> str | None:
@@ -196,8 +209,11 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
         others = ", and an entry of its own for each other" if any(isinstance(step, int) for step in location) else ""
         return f"Write {key}: {value[0]}{others}"
     around = _section(model, location[:-1]) if kind == "tuple_type" and isinstance(value, str | int) else None
-    if around is not None and _accepts(around, key, [value]):
-        return f"Write [{value}]"
+    if around is not None and isinstance(value, str) and value.isdigit() and _accepts(around, key, int(value)):
+        return f"Write {value}, without quotes"
+    for items in (_words(value), [value]) if around is not None else ():
+        if _accepts(around, key, items):
+            return f"Write {yaml.safe_dump(items, default_flow_style=True, width=_LONGEST).strip()}"
     if kind in ("int_type", "float_type") and isinstance(value, str):
         amount = _AMOUNT.fullmatch(value.strip())
         units = next((units for suffix, units in _UNITS.items() if key.lower().endswith(suffix)), {})
@@ -210,6 +226,14 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
     return None if section is None else _mapping_for(value, section, before)
 
 
+def _words(value: object) -> list[str]:
+    """The words of a text that stands for a list: ``python serve.py``, ``us-central1-a, us-central1-b``."""
+    try:
+        return [word.removesuffix(",") for word in shlex.split(str(value))]
+    except ValueError:  # a quotation mark without its other half
+        return str(value).split()
+
+
 def _mapping_for(value: object, section: type[BaseModel], before: str) -> str:
     """The mapping to write in place of one value: the value under the only key that takes it, and required keys."""
     keys = {field.alias or name: field.is_required() for name, field in section.model_fields.items()}
@@ -218,7 +242,8 @@ def _mapping_for(value: object, section: type[BaseModel], before: str) -> str:
     meant = fitting[0] if len(fitting) == 1 else None
     shown = [key for key, required in keys.items() if required or key == meant or len(keys) == 1]
     written = ", ".join(f"{key}: {value if key == meant else '…'}" for key in shown)
-    return f"Write {before}{{{written}}}" + ("" if shown else f" for the defaults, or some of {', '.join(keys)}")
+    others = f" for the defaults, or some of {', '.join(keys)}" if keys and not shown else ""
+    return f"Write {before}{{{written}}}{others}"
 
 
 def _takes(section: type[BaseModel], key: str, value: object) -> bool:

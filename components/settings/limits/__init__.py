@@ -47,9 +47,11 @@ def problems(settings: Settings) -> Checked:
 
 def of_pools(raw: Mapping[str, Any], known: CloudCatalog) -> tuple[Mapping[str, Any], list[Problem]]:
     """The keys of a file with ``existingCluster`` that are about its pools, and a problem for each of the others."""
-    # Until the cluster has a name, nobody knows what the file is about.
     written = raw[joining.KEY]
-    return joining.belonging_to_cluster(raw, known.choices) if isinstance(written, Mapping) and written else (raw, [])
+    if isinstance(written, Mapping) and written:
+        return joining.belonging_to_cluster(raw, known.choices)
+    # Until the cluster has a name, nobody knows which keys are too many. A network is not missing.
+    return {**raw, "network": raw["network"] or joining.UNSEEN_NETWORK}, []
 
 
 def refusals(settings: Settings) -> list[Problem]:

@@ -39,7 +39,7 @@ _OWN_SCALING: Final = ("autoscaler",)
 SOME_OF: Final[Mapping[str, tuple[str, ...]]] = {"security": _OWN_SECURITY, "autoscaling": _OWN_SCALING}
 """Sections of which pools have some keys."""
 # The file need not say who reaches a control plane that nobody makes.
-_UNSEEN_NETWORK: Final = {"privateEndpoint": True, "dnsEndpoint": True}
+UNSEEN_NETWORK: Final = {"privateEndpoint": True, "dnsEndpoint": True}
 
 
 def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict[str, Any], list[Problem]]:
@@ -68,7 +68,7 @@ def belonging_to_cluster(raw: Mapping[str, Any], choices: Choices) -> tuple[dict
                 if key not in keys
             ]
             kept[name] = {key: value for key, value in section.items() if key in keys}
-    return {**kept, "network": _UNSEEN_NETWORK}, problems
+    return {**kept, "network": UNSEEN_NETWORK}, problems
 
 
 def is_of_pools(path: str) -> bool:

@@ -38,9 +38,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
 def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Iterator[Problem]:
     if not raw:
         return
-    for path in _paths(raw, ""):
-        if (remedy := known.owner(path)) is not None:
-            yield Problem(f"{where}.{path}", "the program sets it", remedy)
+    yield from (Problem(f"{where}.{path}", "the program sets it", remedy) for path, remedy in _owned(raw, known, ""))
     if known.inputs:
         for key in (each for each in raw if each not in {*known.inputs, *known.owned}):
             kind = known.token.rpartition(":")[2]
@@ -50,11 +48,13 @@ def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Ite
     yield from _block(raw, provider.inputs(known.token), provider, where)
 
 
-def _paths(raw: Mapping[str, Any], before: str) -> Iterator[str]:
+def _owned(raw: Mapping[str, Any], known: Raw, before: str) -> Iterator[tuple[str, str]]:
+    """The paths that the program owns, without what is below them, and what to write instead."""
     for key, value in raw.items():
-        yield f"{before}{key}"
-        if isinstance(value, Mapping):
-            yield from _paths(value, f"{before}{key}.")
+        if (remedy := known.owner(f"{before}{key}")) is not None:
+            yield f"{before}{key}", remedy
+        elif isinstance(value, Mapping):
+            yield from _owned(value, known, f"{before}{key}.")
 
 
 def _block(raw: Mapping[str, Any], known: Object, provider: Schema, where: str) -> Iterator[Problem]:

@@ -57,6 +57,7 @@ _CHOICE: Final = (
     r"Merge adjacent ranges",
     r"Leave one of the two out",
     r"String should ",
+    r"Write \w+ \(",
 )
 _ACCOUNT: Final = (
     r"[^;]*<",

@@ -119,11 +119,18 @@ def _addresses(settings: Settings) -> Iterator[Problem]:
 def _existing_network(settings: Settings) -> Iterator[Problem]:
     """Names as in https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc."""
     existing = settings.network.existing
-    if existing is not None and (len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0])):
+    if existing is not None and len(existing.subnets) != 1:
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",
             "Write the name of one: subnets: [nodes]",
+        )
+    elif existing is not None and not re.fullmatch(NAME, existing.subnets[0]):
+        name = existing.subnets[0].rpartition("/")[2]
+        yield Problem(
+            "network.existing.subnets",
+            f"'{existing.subnets[0]}' is no name of a subnet",
+            f"Write the name alone: subnets: [{name if re.fullmatch(NAME, name) else 'nodes'}]",
         )
 
 
