@@ -32,7 +32,7 @@ MPS_POD_SECURITY: Final[Mapping[str, str]] = {"gpucluster.dev/pod-security": "mp
 # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/ingress-xlb. What a DaemonSet requests autoscalers leave
 # free on each node that they would start, whether its pods start or not:
 # https://github.com/kubernetes/autoscaler/issues/2085, https://github.com/kubernetes/autoscaler/issues/2927.
-_MOST: Final[Mapping[str, str]] = {
+NAMESPACE_LIMITS: Final[Mapping[str, str]] = {
     "count/daemonsets.apps": "0",
     "count/ingresses.networking.k8s.io": "5",
     "persistentvolumeclaims": "100",
@@ -43,6 +43,21 @@ _MOST: Final[Mapping[str, str]] = {
     # https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota. A job of `gpu submit` keeps its folder in some.
     "count/configmaps": "1000",
     "count/secrets": "500",
+    # The same is true of all that people make; of pods those count that have not ended, and a Deployment keeps ten
+    # ReplicaSets. A suspended Job costs nothing else.
+    **dict.fromkeys(
+        ("pods", "count/jobs.batch", "count/replicasets.apps", "count/resourceclaims.resource.k8s.io"), "2000"
+    ),
+    **dict.fromkeys(
+        (
+            *("services", "count/serviceaccounts", "count/replicationcontrollers", "count/cronjobs.batch"),
+            *("count/deployments.apps", "count/statefulsets.apps", "count/leases.coordination.k8s.io"),
+            *("count/horizontalpodautoscalers.autoscaling", "count/poddisruptionbudgets.policy"),
+            "count/resourceclaimtemplates.resource.k8s.io",
+            *("count/networkpolicies.networking.k8s.io", f"count/roles.{RBAC}", f"count/rolebindings.{RBAC}"),
+        ),
+        "500",
+    ),
 }
 """What a namespace may have of what no quota of GPUs counts, and others pay or lack."""
 
@@ -81,7 +96,10 @@ def people_namespace(
         return resource
     # The API server refuses claims until it has counted those that there are, which the provider waits for.
     classes = load_cloud(cluster.settings.cloud).classes_with_one_key
-    hard = {**_MOST, **{f"{name}.storageclass.storage.k8s.io/persistentvolumeclaims": "0" for name in classes}}
+    hard = {
+        **NAMESPACE_LIMITS,
+        **{f"{name}.storageclass.storage.k8s.io/persistentvolumeclaims": "0" for name in classes},
+    }
     most = manifest("v1", "ResourceQuota", "namespace-limits", namespace, spec={"hard": hard})
     return cluster.objects.declare(f"namespace-limits-in-{namespace}", most, parent, resource, as_made=("spec",))
 

@@ -15,6 +15,7 @@ from components.clouds.base import load_cloud
 from components.settings import Settings
 from components.teams import priority_classes
 from components.user_admission import claim_rules, gpu_name_rules, main, pod_rules, refusals, user_policies, user_rules
+from components.users import NAMESPACE_LIMITS
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import ApiError
 from tests import one_stack
@@ -469,6 +470,35 @@ def test_kubelets_and_controllers_delete_by_force(forced: Submit) -> None:
         forced.api.create(path, long_job(name, 1))
         api.delete(f"{path}/{name}", gracePeriodSeconds=0)
         assert forced.api.find(f"{path}/{name}") is None
+
+
+NOT_COUNTED = {
+    ("", "events"),  # Kubernetes counts none, and deletes them after an hour
+    ("authorization.k8s.io", "localsubjectaccessreviews"),  # an answer that nothing stores
+}
+
+
+@real
+def test_a_namespace_has_a_limit_for_each_kind_of_object_that_people_make_there(submit: Submit) -> None:
+    """Each may have a megabyte in etcd. Kubernetes gives `admin` what a developer may make, and roles."""
+    rules = submit.api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/admin")["rules"]
+    made = {
+        (group, resource)
+        for rule in rules
+        if {"create", "*"} & {*rule["verbs"]}
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if "/" not in resource and group != "extensions"  # not served any more
+    }
+    limited = {tuple(key.removeprefix("count/").partition(".")[::2]) for key in NAMESPACE_LIMITS}
+    assert {(group, resource) for group, resource in made if (resource, group) not in limited} == NOT_COUNTED
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "limited"}}
+    submit.api.create("/api/v1/namespaces", space)
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "limits"}}
+    path = "/api/v1/namespaces/limited/resourcequotas"
+    submit.api.create(path, {**quota, "spec": {"hard": {**NAMESPACE_LIMITS}}})
+    counted = partial(submit.api.get, f"{path}/limits")
+    eventually("all are counted", lambda: counted().get("status", {}).get("used", {}).keys() == NAMESPACE_LIMITS.keys())
 
 
 def apply_as(submit: Submit, policy: str, name: str, rules: Iterable[Any]) -> None:
