@@ -71,6 +71,15 @@ _MAKERS: Final = sorted({name.partition("/")[0] + "/" for name in RESOURCES.valu
 _FORCED_GRACE_SECONDS: Final = 30
 """Of a pod with GPUs that users may delete by force, as SkyPilot does: what a pod has that writes nothing.
 https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/instance.py"""
+_REMOVED_FINALIZERS: Final = {
+    "batch.kubernetes.io/job-tracking",
+    "kueue.x-k8s.io/managed",
+    "foregroundDeletion",
+    "orphan",
+}
+"""Those that a controller of Kubernetes or Kueue removes:
+https://kubernetes.io/docs/concepts/architecture/garbage-collection/#cascading-deletion"""
+_KUEUES_GATE: Final = "kueue.x-k8s.io/admission"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ACCESS_TO_NODES: Final = ("", "NoSchedule")
 """Effects of tolerations by which a pod gets access to nodes; ``""`` is every effect."""
@@ -155,6 +164,23 @@ def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     )
 
 
+def finalizer_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The policy on finalizers of pods in ``namespaces``, with its bindings."""
+    created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
+    pods, (template, pod) = {**created, "operations": ["CREATE", "UPDATE"]}, _variables("template", "pod")
+    yield from documents(
+        Path(__file__).with_name("user-finalizers.yaml"),
+        pods=[pods],
+        workloads=workloads,
+        matched=[pods, *workloads],
+        template=template,
+        pod=pod,
+        gate=_KUEUES_GATE,
+        namespaces=_named(namespaces),
+        accounts=_accounts(namespaces),
+    )
+
+
 def gpu_name_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The policy on ConfigMaps, Secrets and added containers in ``namespaces`` by which a container names its GPUs,
     with its binding."""
@@ -177,6 +203,7 @@ def user_policies(settings: Settings) -> Iterator[Mapping[str, Any]]:
         _slices(settings),
         by_variable=_by_variable(settings),
     )
+    yield from finalizer_rules(settings.user_namespaces)
     if _by_variable(settings):
         yield from gpu_name_rules(settings.user_namespaces)
     if claims:
@@ -237,6 +264,9 @@ def _reasons(
             yield "has externalIPs"
         return
     template, pod = _template(each), _pod(each)
+    finalizers = (template.get("metadata") or {}).get("finalizers") or ()
+    if kind != "DaemonSet" and {*finalizers} - _REMOVED_FINALIZERS:
+        yield "has a finalizer, by which it stays after its deletion"
     name = pod.get("priorityClassName", "")
     if name in _SYSTEM_CLASSES or pod.get("priority", 0) >= _CLUSTER_PRIORITY:
         yield f"has priorityClassName {name}"

@@ -32,17 +32,19 @@ class Answer:
 PODS = "/api/v1/namespaces/default/pods"
 
 
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 DAEMON_SET_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller"
 
 
 @dataclass(frozen=True)
 class Submit:
-    """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets, and
-    ``person`` somebody with the role `edit` in all namespaces."""
+    """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets,
+    ``person`` somebody with the role `edit` in all namespaces, and ``kueue`` a tool with that role."""
 
     api: Api
     controller: Submit | None = None
     person: Api | None = None
+    kueue: Api | None = None
 
     def __call__(self, manifest: Mapping[str, Any]) -> Answer:
         namespace = manifest["metadata"].get("namespace", "default")
@@ -70,17 +72,20 @@ def judging(
     with ControlPlane(directory, tools=folder()) as control_plane:
         api = control_plane.api
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
-        subject = {"kind": "User", "name": "person", "apiGroup": "rbac.authorization.k8s.io"}
+        subjects = [
+            {"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in ("person", KUEUE)
+        ]
         api.create(
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-            {"metadata": {"name": "person"}, "roleRef": reference, "subjects": [subject]},
+            {"metadata": {"name": "person"}, "roleRef": reference, "subjects": subjects},
         )
         for each in existing:
             api.create(PODS, dict(each))
         for made in policies:
             plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
             api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
-        yield Submit(api, Submit(_as(control_plane, DAEMON_SET_CONTROLLER)), _as(control_plane, "person"))
+        controller = Submit(_as(control_plane, DAEMON_SET_CONTROLLER))
+        yield Submit(api, controller, _as(control_plane, "person"), _as(control_plane, KUEUE))
 
 
 def _as(control_plane: ControlPlane, user: str) -> Api:

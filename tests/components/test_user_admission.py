@@ -105,6 +105,16 @@ def keys(kind: str = "ConfigMap", **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "one"}, "data": data}
 
 
+def with_finalizers(*names: str, **spec: Any) -> dict[str, Any]:
+    made = with_spec(**spec)
+    return {**made, "metadata": {**made["metadata"], "finalizers": [*names]}}
+
+
+def with_template_finalizer(made: dict[str, Any]) -> dict[str, Any]:
+    made["spec"]["template"]["metadata"]["finalizers"] = ["example.com/a"]
+    return made
+
+
 def service(**spec: Any) -> dict[str, Any]:
     spec = {"ports": [{"port": 80}], "selector": {"app": "one"}, **spec}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec}
@@ -208,6 +218,10 @@ REFUSED = {
     "a GPU for a year after its deletion": with_spec(1, tolerations=[GPU], **A_YEAR),
     "a chip for a year": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1}), **A_YEAR),
     "a claim for a year": with_spec(resourceClaims=[CLAIM], **A_YEAR),
+    "a finalizer that nobody removes": {
+        **with_spec(),
+        "metadata": {**pod(0)["metadata"], "finalizers": ["example.com/a"]},
+    },
     "a DaemonSet for all nodes": workload("DaemonSet", with_spec(tolerations=[ALL])),
     "a DaemonSet for GPU nodes": workload("DaemonSet", with_spec(1, tolerations=[TPU])),
     "addresses of others": service(externalIPs=["10.0.0.2"]),
@@ -223,6 +237,7 @@ WARNED = {
     "a Deployment with a disk of others": workload("Deployment", REFUSED["a disk of Google by its name"]),
     "a Deployment with all GPUs of its node": workload("Deployment", REFUSED["all GPUs of its node"]),
     "a Job with a GPU for a year": workload("Job", REFUSED["a GPU for a year after its deletion"]),
+    "a Job whose pods have a finalizer": with_template_finalizer(workload("Job", with_spec())),
     "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
     "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
 }
@@ -501,6 +516,40 @@ def test_a_namespace_has_a_limit_for_each_kind_of_object_that_people_make_there(
     eventually("all are counted", lambda: counted().get("status", {}).get("used", {}).keys() == NAMESPACE_LIMITS.keys())
 
 
+JOBS_FINALIZER, KUEUES_FINALIZER = "batch.kubernetes.io/job-tracking", "kueue.x-k8s.io/managed"
+GATED = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+
+
+@real
+def test_people_set_no_finalizers_of_pods_and_their_controllers_do(submit: Submit) -> None:
+    """A pod that waited for a node would stay after its deletion, and Karpenter would make nodes for it."""
+    path, person = "/api/v1/namespaces/sandbox/pods", submit.person
+    assert person is not None
+    assert submit.controller is not None
+    for name in (JOBS_FINALIZER, KUEUES_FINALIZER):
+        with pytest.raises(ApiError, match="user-finalizers"):
+            person.create(path, with_finalizers(name))
+    # Kueue's webhook adds both to a pod of a user, and its controller takes both away.
+    person.create(path, with_finalizers(KUEUES_FINALIZER, **GATED))
+    person.merge(f"{path}/one", {"metadata": {"labels": {"a": "b"}}})
+    for change in (
+        {"metadata": {"finalizers": [KUEUES_FINALIZER, "example.com/stays"]}},
+        {"spec": {"schedulingGates": None}},
+    ):
+        with pytest.raises(ApiError, match="user-finalizers"):
+            person.merge(f"{path}/one", change)
+    assert submit.kueue is not None
+    submit.kueue.merge(f"{path}/one", {"spec": {"schedulingGates": None}})
+    person.merge(f"{path}/one", {"metadata": {"labels": {"a": "c"}}})
+    person.merge(f"{path}/one", {"metadata": {"finalizers": None}})
+    person.delete(f"{path}/one", gracePeriodSeconds=0)
+    # The Job controller copies what a template has, and adds its own.
+    job = {**workload("Job", with_spec()), "metadata": {"name": "tracked", "namespace": "sandbox"}}
+    person.create("/apis/batch/v1/namespaces/sandbox/jobs", job)
+    pods = partial(submit.api.list, path, labelSelector="batch.kubernetes.io/job-name=tracked")
+    assert eventually("the Job has its pod", pods)[0]["metadata"]["finalizers"] == [JOBS_FINALIZER]
+
+
 def apply_as(submit: Submit, policy: str, name: str, rules: Iterable[Any]) -> None:
     """The ``policy`` of the ``rules`` and its binding, under a ``name`` of its own before theirs."""
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
@@ -732,6 +781,7 @@ def test_every_guard_holds_where_people_run_pods_and_nowhere_else(file: Any) -> 
         "no-external-ips.gpucluster.dev",
         "user-pods.gpucluster.dev",
         "user-daemon-sets.gpucluster.dev",
+        "user-finalizers.gpucluster.dev",
         "user-forced-deletion.gpucluster.dev",
         "api-server-address.gpucluster.dev",
     }
