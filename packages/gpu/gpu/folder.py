@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -98,14 +98,32 @@ class FolderArchive:
     @property
     def warning(self) -> str:
         """What is left out, and what to do instead; empty if nothing is."""
-        if not self.left_out:
-            return ""
-        named = ", ".join(self.left_out[:_LARGEST])
-        more = f" and {len(self.left_out) - _LARGEST} more" if len(self.left_out) > _LARGEST else ""
-        return (
-            f"; left out because all users of the namespace could read it: {named}{more}. Give a service account "
-            "access to secrets (`identities` of the stack file), and another name to a file without passwords"
-        )
+        return left_out_because(self.left_out, "all users of the namespace")
+
+
+def left_out_because(left_out: Sequence[str], readers: str) -> str:
+    """That ``readers`` could read the files, and what to do instead; empty if there are none."""
+    if not left_out:
+        return ""
+    named = ", ".join(left_out[:_LARGEST])
+    more = f" and {len(left_out) - _LARGEST} more" if len(left_out) > _LARGEST else ""
+    return (
+        f"; left out because {readers} could read it: {named}{more}. Give a service account "
+        "access to secrets (`identities` of the stack file), and another name to a file without passwords"
+    )
+
+
+def files_of(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of the folder that a job or its image gets, and what is left out: credentials.
+
+    Raises:
+        FolderError: it is the home directory, or has a .gitignore and git is not installed.
+    """
+    if folder in (Path.home(), Path(folder.anchor)):
+        raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
+    names = sorted({*_files(folder)})
+    left_out = {name: held for name in names if (held := _credentials(name) or _key_file(folder, name))}
+    return tuple(name for name in names if name not in left_out), tuple(dict.fromkeys(left_out.values()))
 
 
 def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
@@ -114,11 +132,7 @@ def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
     Raises:
         FolderError: it is too large, the home directory, or has a .gitignore and git is not installed.
     """
-    if folder in (Path.home(), Path(folder.anchor)):
-        raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
-    names = sorted({*_files(folder)})
-    left_out = {name: held for name in names if (held := _credentials(name) or _key_file(folder, name))}
-    files = [name for name in names if name not in left_out]
+    files, left_out = files_of(folder)
     sizes = {name: (folder / name).lstat().st_size for name in files}
     if sum(sizes.values()) > MOST_READ:
         raise _too_large(sum(sizes.values()), MOST_READ, sizes, "")
@@ -127,7 +141,7 @@ def pack(folder: Path, most: int = MOST_BYTES) -> FolderArchive:
         for name in files:
             archive.add(folder / name, name, recursive=False, filter=_anonymous)
     content = buffer.getvalue() if files else b""
-    archive = FolderArchive(content, tuple(files), tuple(dict.fromkeys(left_out.values())), sizes)
+    archive = FolderArchive(content, files, left_out, sizes)
     archive.check(most)
     return archive
 

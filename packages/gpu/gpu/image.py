@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from gpu.folder import CREDENTIALS, EXAMPLES, IGNORED
+from gpu.folder import files_of
 
 BUILDERS: Final = ("docker", "podman", "buildah")
 _LAST_LINES: Final = 15
@@ -30,10 +32,7 @@ _REQUIREMENTS: Final = """\
 COPY requirements.txt .
 RUN pip install --no-cache-dir --requirement requirements.txt
 """
-_IGNORED: Final = (
-    *(f"**/{name}" for name in (*sorted(IGNORED), "*.pyc", *CREDENTIALS)),
-    *(f"!**/{name}" for name in EXAMPLES),
-)
+_OWN_LISTS: Final = (".containerignore", ".dockerignore")
 
 
 class ImageError(Exception):
@@ -47,9 +46,11 @@ class Builder:
     name: str
 
     def build(self, folder: Path, tag: str, platform: str) -> None:
-        """Build the folder's image for the nodes' ``platform`` (``linux/amd64``).
+        """Build the folder's image for the nodes' ``platform`` (``linux/amd64``). Without a Dockerfile it has the
+        files that a job would get.
 
         Raises:
+            FolderError: the files cannot be listed.
             ImageError: with the last lines of the build.
         """
         with tempfile.TemporaryDirectory(prefix="gpu-image-") as scratch:
@@ -66,10 +67,10 @@ class Builder:
 
     def ignoring(self, folder: Path, file: Path) -> list[str]:
         """Docker finds the ignore file beside the Dockerfile; the others need an option."""
-        if any((folder / name).is_file() for name in (".dockerignore", ".containerignore")):
-            return []
+        own = [(folder / name).read_text(encoding="utf-8") for name in _OWN_LISTS if (folder / name).is_file()]
         ignore = file.with_name("Dockerfile.dockerignore")
-        ignore.write_text("\n".join(_IGNORED) + "\n")
+        # The last line that matches decides.
+        ignore.write_text("\n".join([*own[:1], *_ignored(folder)]) + "\n", encoding="utf-8")
         return [] if self.name == "docker" else ["--ignorefile", str(ignore)]
 
     def _run(self, arguments: Sequence[str], doing: str) -> None:
@@ -78,6 +79,22 @@ class Builder:
         if process.returncode:
             last = "\n".join(f"  {line}" for line in process.stdout.splitlines()[-_LAST_LINES:])
             raise ImageError(f"{doing} failed (exit code {process.returncode}); last lines:\n{last}")
+
+
+def _ignored(folder: Path) -> Iterator[str]:
+    """All of the folder that no job gets, as lines of an ignore file:
+    https://docs.docker.com/build/concepts/context/#dockerignore-files"""
+    files, _ = files_of(folder)
+    kept = {*files}
+    folders_kept = {str(above) for name in files for above in Path(name).parents}
+    for at, folders, names in os.walk(folder):
+        place = Path(at).relative_to(folder)
+        for name in (*folders, *names):
+            path = str(place / name)
+            if path not in kept and path not in folders_kept:
+                escaped = re.sub(r"([*?\[\]\\])", r"\\\1", path)
+                yield re.sub(r"^[!#\s]|\s$|[\r\n]", "?", escaped)
+        folders[:] = [name for name in folders if str(place / name) in folders_kept]
 
 
 def dockerfile(folder: Path) -> str:

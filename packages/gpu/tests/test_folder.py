@@ -138,12 +138,27 @@ def test_a_key_in_json_is_left_out_whatever_its_file_is_called(project: Path, ke
     assert {"model.json", "large.json"} <= {*contents(archive)}
 
 
-def test_an_image_of_the_template_has_no_credentials(project: Path, tmp_path: Path) -> None:
+def test_an_image_of_the_template_has_what_a_job_would_get(project: Path, tmp_path: Path) -> None:
+    """Who may pull it reads what its folder's .gitignore and names keep from a job."""
+    (project / ".gitignore").write_text("data/\nsecrets/*\n!secrets/README\n*.log\n")
+    hidden = ("secrets/db.txt", "a.log", ".ENV", "model/.env", "gcp.json", "!odd[1].log", "#.log", "model/\n.log")
+    for name in (*hidden, "secrets/README", ".env.example"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(json.dumps({"private_key": "x"}))
+    lines = ignored(project, tmp_path)
+    caches = ("data", ".venv", "model/__pycache__")
+    odd = ("?odd\\[1\\].log", "?.log", "model/?.log")
+    assert {*lines} == {*hidden[:5], *odd, *caches}
+    (project / ".dockerignore").write_text("model\n!.ENV")
+    assert ignored(project, tmp_path)[:2] == ["model", "!.ENV"]
+    assert {*ignored(project, tmp_path)[2:]} == {*lines}, "the last line that matches decides"
+
+
+def ignored(project: Path, tmp_path: Path) -> list[str]:
+    """The lines of the file by which a builder leaves files out."""
     file = tmp_path / "Dockerfile"
     Builder("docker").ignoring(project, file)
-    ignored = file.with_name("Dockerfile.dockerignore").read_text().splitlines()
-    assert {"**/.env", "**/.env.*", "**/.aws", "**/.ssh", "**/*id_rsa"} <= {*ignored}
-    assert ignored.index("!**/.env.example") > ignored.index("**/.env.*"), "the last line that matches decides"
+    return file.with_name("Dockerfile.dockerignore").read_text().splitlines()
 
 
 def test_without_a_gitignore_caches_and_environments_are_left_out(project: Path) -> None:
@@ -368,6 +383,7 @@ def test_an_image_of_ones_own_gets_no_folder_unless_asked(gpu: Run, cluster: typ
         (["--image", "x", "--registry", "r.example", "--", "true"], 2, "write one of them"),
         (["--image", "x", "--sync"], 2, "--sync: write the program after --"),
         (["--", "python", "data/prepare.py"], 2, "data/prepare.py is not synced, because .gitignore lists it"),
+        (["--build", "--", "python", "data/prepare.py"], 2, "is not in the image, because .gitignore lists it"),
         (["--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
     ],
 )

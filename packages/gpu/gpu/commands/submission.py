@@ -40,7 +40,7 @@ from gpu.commands.job_file import (
 )
 from gpu.commands.offer import as_json, described, nodes_up, offer_of, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
-from gpu.folder import IMAGE, MOST_BYTES, MOST_READ, FolderArchive, pack
+from gpu.folder import IMAGE, MOST_BYTES, MOST_READ, FolderArchive, files_of, left_out_because, pack
 from gpu.submit import check_notify, check_secrets, create, name_for, notify_manifests, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -246,13 +246,20 @@ def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build
     if script is not None and (synced or build) and not Path(script).is_file():
         _missing(script, console, synced=synced)
     archive = pack(Path.cwd(), MOST_READ) if synced else None
-    if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
+    if archive is not None:
+        files, left_out, without, instead = archive.files, archive.left_out, "not synced", "use --build"
+    elif script is not None and build and not Path("Dockerfile").is_file():
+        files, left_out = files_of(Path.cwd())
+        without, instead = "not in the image", "write a Dockerfile"
+    else:
+        return None
+    if script is not None and os.path.normpath(script) not in files:
         because = (
             "its name is one of credentials; rename it"
-            if os.path.normpath(script) in archive.left_out
+            if os.path.normpath(script) in left_out
             else (".gitignore lists it; remove it there")
         )
-        raise AskError(f"{script} is not synced, because {because}, or use --build")
+        raise AskError(f"{script} is {without}, because {because}, or {instead}")
     return archive
 
 
@@ -374,7 +381,9 @@ def _missing(script: str, console: Console, *, synced: bool) -> None:
 def _built(registry: str | None, name: str, platform: str, console: Console) -> str:
     """Build and push the folder's image. If that fails, nothing was created in the cluster."""
     tag, builder = images.tag_for(registry, name), images.find_builder()
-    console.print(f"building {tag} with {builder.name} …")
+    left_out = () if Path("Dockerfile").is_file() else files_of(Path.cwd())[1]
+    note = left_out_because(left_out, "all who may pull the image")
+    console.print(escape(f"building {tag} with {builder.name}{note} …"))
     builder.build(Path.cwd(), tag, platform)
     console.print("pushing …")
     builder.push(tag)
