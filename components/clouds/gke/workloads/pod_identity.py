@@ -1,6 +1,6 @@
 """Google identities of pods: a Kubernetes service account is an IAM principal itself and is granted roles.
 
-It needs no Google service account and no annotation. The principal names no cluster: it is the same in all of the project.
+It needs no Google service account and no annotation. The principal names no cluster: it is that of all in the project.
 https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity
 """
 
