@@ -27,6 +27,18 @@ DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
 PATCH_FORCE: Final = "pulumi.com/patchForce"
 SKIP_AWAIT: Final = "pulumi.com/skipAwait"
 TIMEOUT_SECONDS: Final = "pulumi.com/timeoutSeconds"
+SKIPS_AWAIT_OF_DELETION: Final = (
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Namespace",
+    "Pod",
+    "ReplicationController",
+    "StatefulSet",
+)
+"""Kinds whose deletion ``SKIP_AWAIT`` leaves alone; that of others is waited for:
+https://github.com/pulumi/pulumi-kubernetes/blob/v4.32.0/provider/pkg/metadata/overrides.go"""
+
 NOT_SIMULATED: Final = ("pulumi.com/replaceUnready", "pulumi.com/waitFor")
 
 _READ_ONLY_METADATA: Final = frozenset(

@@ -218,7 +218,8 @@ class SimulatedKubernetes(Provider):
                 (objects.annotation(inputs, objects.DELETION_PROPAGATION) or "").lower(), "Background"
             )
             self._cluster.delete(kind, name, namespace, propagation)
-            if not objects.is_true(inputs, objects.SKIP_AWAIT):
+            skips = objects.is_true(inputs, objects.SKIP_AWAIT) and kind.kind in objects.SKIPS_AWAIT_OF_DELETION
+            if not skips:
                 until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)
         except UnreachableError as error:
             if not settings.is_on(self._config, "deleteUnreachable"):

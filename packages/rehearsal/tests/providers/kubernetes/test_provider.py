@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,17 @@ def test_waiting_is_skipped_shortened_and_interrupted(
         pytest.raises(ProviderError, match="interrupted, waiting for"),
     ):
         Resource(provider, DEPLOYMENT).create(workload("interrupted"), timeout=3600)
+
+
+def test_the_deletion_of_few_kinds_is_not_waited_for(provider: SimulatedKubernetes, namespace: str) -> None:
+    """https://github.com/pulumi/pulumi-kubernetes/issues/3154"""
+    metadata = {"name": "held", "finalizers": ["example.com/hold"], "annotations": {"pulumi.com/skipAwait": "true"}}
+    for type, manifest in ((DEPLOYMENT, workload("held")), (CONFIG_MAP, {})):
+        held = Resource(provider, type)
+        held.create({**manifest, "metadata": metadata})
+        refused = pytest.raises(ProviderError, match=r"still there after 1 s \(finalizers: .*example\.com/hold")
+        with refused if type == CONFIG_MAP else nullcontext():
+            held.delete(timeout=1)
 
 
 def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: SimulatedKubernetes, namespace: str) -> None:
