@@ -190,7 +190,9 @@ def _check_version(account: Account, pending: Pending[Account]) -> None:
     for group in account.call("eks", "ListNodegroups", clusterName=id)["nodegroups"]:
         nodes = account.call("eks", "DescribeNodegroup", clusterName=id, nodegroupName=group)["nodegroup"]["version"]
         problem = problem or nodes_apart(group, nodes, version)
-    policy = at(inputs, "upgradePolicy.supportType") or "EXTENDED"
+    # The provider sends the version before the policy (`resourceClusterUpdate`):
+    # https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/cluster.go
+    policy = at(pending.before and pending.before.inputs, "upgradePolicy.supportType") or "EXTENDED"
     support = account.catalog.choices.supported.get(version)
     if minors_up(live.version, version) < 0:
         problem = problem or back_in_support(support, version, policy, datetime.now(timezone.utc).date())

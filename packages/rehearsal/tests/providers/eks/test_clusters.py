@@ -300,11 +300,13 @@ def test_a_control_plane_goes_back_into_extended_support_by_that_policy_alone(am
     back = {**(created.inputs or {}), "version": "1.32"}
     amazon.update(eks.CLUSTER, created, {**back, "version": "1.33"})
     upgraded = amazon.read(eks.CLUSTER, created.id, back)
-    with pytest.raises(
-        ProviderError, match=r"Kubernetes 1\.32 is in extended support since 2026-03-23: set the upgrade"
-    ):
-        amazon.update(eks.CLUSTER, upgraded, back)
     extended = {**back, "upgradePolicy": {"supportType": "EXTENDED"}}
+    for each in (back, extended):
+        with pytest.raises(
+            ProviderError, match=r"Kubernetes 1\.32 is in extended support since 2026-03-23: set the upgrade"
+        ):
+            amazon.update(eks.CLUSTER, upgraded, each)
+    amazon.update(eks.CLUSTER, upgraded, {**extended, "version": "1.33"})
     assert amazon.update(eks.CLUSTER, upgraded, extended)["version"] == "1.32"
     support = of("eks").choices.supported["1.35"]
     days = {support.extended - timedelta(days=1): False, support.extended: True}
