@@ -24,14 +24,21 @@ def _wrap(inputs: Properties, data: dict[str, Any]) -> dict[str, Any]:
     return {**named, "LaunchTemplateData": data}
 
 
-def _renewed(old: Properties, new: Properties) -> tuple[str, ...]:
-    """Every change but one of tags is a new version."""
-    before, after = ({key: each[key] for key in each if key not in _NOT_VERSIONED} for each in (old, new))
-    return ("latestVersion", "defaultVersion") if before != after else ()
+def _planned(old: Properties, new: Properties) -> tuple[str, ...]:
+    """The outputs that a preview does not know: not what makes a version, which tags do not, and a description does
+    (``CustomizeDiff`` in
+    https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/ec2/ec2_launch_template.go)."""
+    changed = _changed(old, new) - {"name", "namePrefix", "description"}
+    latest = ("latestVersion",) if changed - {"defaultVersion", "updateDefaultVersion"} else ()
+    return (*latest, "defaultVersion") if changed and new.get("updateDefaultVersion") else latest
+
+
+def _changed(old: Properties, new: Properties) -> set[str]:
+    return {key for key in {*old, *new} if old.get(key) != new.get(key)}
 
 
 def _change_template(account: Account, id: str, old: Properties, new: Properties) -> None:
-    if _renewed(old, new):
+    if _changed(old, new) - {*_NOT_VERSIONED}:
         answer = account.call(
             "ec2",
             "CreateLaunchTemplateVersion",
@@ -221,7 +228,7 @@ ROWS: Final = (
         "aws:ec2/placementGroup:PlacementGroup",
         retag=lambda account, id, _, new: account.supply.placement_groups[id].update(Tags=pairs(new)),
     ),
-    TABLE.row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
+    TABLE.row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_planned),
     TABLE.row(
         "aws:autoscaling/tag:Tag",
         make=_make_tag,
