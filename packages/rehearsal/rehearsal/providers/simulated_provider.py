@@ -108,7 +108,7 @@ class SimulatedProvider(Vendor[CloudT]):
     @override
     def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         row = self.row(request.type)
-        replaces = (*self.address(row), *self.replacing(row), *row.replaces)
+        replaces = (*self.address(row), *row.replaces)
         compared = Comparison(replaces, row.links, row.unordered, self.absent)
         sent = _with(before.inputs, row.silent, before.state)
         input_diff = diff(compared, sent, news, ignored)

@@ -150,10 +150,6 @@ class Vendor(Provider, Generic[CloudT]):
         """The outputs in ``common_output_names``."""
         return {}
 
-    def replacing(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
-        """Further inputs of a resource type that cannot be updated in place, such as its location."""
-        return ()
-
     def require_unchanged(
         self, row: SimulatedResource[CloudT], old: Properties, new: Properties, *, nested: bool
     ) -> None:

@@ -43,6 +43,19 @@ def change_refused(path: str) -> ProviderError:
     )
 
 
+def move_refused(name: str, group: str, location: str, other: str) -> ProviderError:
+    """409: a resource stays in its location.
+
+    https://github.com/MicrosoftDocs/azure-databases-docs/blob/main/articles/postgresql/network/how-to-networking-servers-deployed-public-access-add-private-endpoint.md
+    """
+    return api_error(
+        HTTPStatus.CONFLICT,
+        "InvalidResourceLocation",
+        f"The resource '{name}' already exists in location '{location}' in resource group '{group}'. A resource with "
+        f"the same name cannot be created in location '{other}'. Please select a new resource name.",
+    )
+
+
 def _forbidden(action: str, scope: str) -> ProviderError:
     """403: the user lacks this permission at this scope.
 

@@ -128,11 +128,6 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
         # The provider deletes first unless the address itself changed, auto-named or not.
         return all(old.get(key) == new.get(key) for key in self.address(row))
 
-    @override
-    def replacing(self, row: SimulatedResource[azure.Subscription]) -> tuple[str, ...]:
-        # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
-        return ("location",) if self._located(row) else ()
-
     def _located(self, row: SimulatedResource[azure.Subscription]) -> bool:
         return "location" in self.schema.inputs(row.token).properties
 
@@ -165,6 +160,8 @@ class AzureNativeProvider(SimulatedProvider[azure.Subscription]):
         self, row: SimulatedResource[azure.Subscription], old: Properties, new: Properties, *, nested: bool
     ) -> None:
         """The provider does not know which inputs are immutable, so it sends an update that fails."""
+        if not nested and "location" not in row.replaces and _moves(old.get("location"), new.get("location")):
+            raise azure.move_refused(old[row.name], old["resourceGroupName"], old["location"], new["location"])
         # What the provider would replace a resource of its own for, nobody replaces inside another.
         immutable = {**row.immutable, **(dict.fromkeys(row.replaces) if nested else {})}
         for path, default in immutable.items():
@@ -190,3 +187,9 @@ def _comparable(value: Any, default: Any) -> Any:
     if isinstance(value, list):
         return sorted(map(str, value))
     return value.lower() if isinstance(value, str) and value.startswith("/") else value
+
+
+def _moves(before: Any, after: Any) -> bool:
+    """Whether these are two locations; ``West Europe`` is ``westeurope``."""
+    known = isinstance(before, str) and isinstance(after, str)
+    return known and before.replace(" ", "").lower() != after.replace(" ", "").lower()

@@ -54,3 +54,13 @@ def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: 
         created = azure.create(type_, inputs)
         with pytest.raises(ProviderError, match="zones"):
             azure.update(type_, created, {**inputs, "zones": ["1"]})
+
+
+def test_azure_refuses_to_move_what_the_provider_does_not_replace(azure: aks.Microsoft) -> None:
+    azure.network()
+    azure.create(aks.ADDRESS, aks.address())
+    made = azure.create(aks.NAT, aks.nat())
+    elsewhere = "westeurope" if made.state["location"] != "westeurope" else "eastus"
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match=f"InvalidResourceLocation.* in location '{elsewhere}'"):
+            azure.update(aks.NAT, made, aks.nat(location=elsewhere), preview=preview)
