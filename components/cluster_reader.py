@@ -11,6 +11,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import ssl
 import subprocess
 import tempfile
@@ -35,6 +36,8 @@ _BUSY: Final = (429, 503)
 _ATTEMPTS: Final = 4
 _LONGEST_WAIT: Final = 10.0
 _PLUGIN_SECONDS: Final = 60.0
+# Level, time, thread and line of code: https://github.com/kubernetes/klog/blob/main/klog.go (formatHeader)
+_LOG_HEADER: Final = re.compile(r"[IWEF]\d{4} [\d:.]+ +\d+ [\w.-]+:\d+\] ")
 _PAGE: Final = 500
 _MOST_PAGES: Final = 2000  # a server may send pages without an end, and empty ones are lawful
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -161,7 +164,7 @@ class ClusterReader:
         except subprocess.CalledProcessError as error:
             # Plugins say why in their last line, after traces of what they tried.
             said = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise SilentServerError(f"{command} cannot log in: {said}") from None
+            raise SilentServerError(f"{command} cannot log in: {_LOG_HEADER.sub('', said, count=1)}") from None
         except subprocess.TimeoutExpired:
             raise SilentServerError(f"{command} has not answered for {_PLUGIN_SECONDS:.0f} seconds") from None
         except (KeyError, TypeError, ValueError):

@@ -130,6 +130,10 @@ def test_a_busy_server_is_asked_again_but_not_for_ever(server: Server, tmp_path:
     ("plugin", "says"),
     [
         ("#!/bin/sh\necho trace >&2\necho 'no credentials' >&2\nexit 1\n", "cannot log in: no credentials"),
+        (
+            "#!/bin/sh\necho 'F1130 16:53:14.962474   24617 cred.go:145] no credentials' >&2\nexit 1\n",
+            "cannot log in: no credentials",
+        ),
         ("#!/bin/sh\necho '{}'\n", "prints no token"),
         (LOG_IN, "no answer from http://127.0.0.1:1"),
     ],
