@@ -131,7 +131,8 @@ Lasting = Registry | Checkpoints | SharedVolume
 
 
 class Workloads(Section):
-    """What jobs need besides GPUs. Everything is off by default; `{}` enables an item with its defaults."""
+    """What jobs need besides GPUs. Everything is off by default; `{}` enables an item with its defaults, a key
+    without a value does not."""
 
     registry: Registry | None = Field(
         default=None, description="container registry for images of jobs. Output `registry`"
