@@ -237,6 +237,8 @@ class PodScaler(Item):
     fallback: Maybe[int] = 0
     only_adds: Maybe[bool] = False
     """Whether it takes no pods away: those that the workload begins with stay."""
+    idle: IdleTime | None = None
+    """How long it leaves the last pods without work; ``None``: as its controller does by default."""
     place: Place = ANYWHERE
 
 

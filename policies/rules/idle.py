@@ -47,7 +47,8 @@ from policies.rules.sharing import as_advertised
     example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
 )
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
-    """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
+    """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler, and
+    a pod that a scaler takes to zero at most as long after its work.
 
     An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside
     groups without GPUs, another program may have some: what would keep them is a note.
@@ -99,6 +100,10 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, Unknow
         if cluster.idle is not None and cluster.managed_nodes is not True:
             yield cluster.title, cluster.idle, False, cluster.resource, _POOLS_ELSEWHERE
     for workload in stack.workloads:
+        for scaler in _scalers(workload, stack) if workload.gpus != 0 else ():
+            # One that leaves a pod anyway leaves it for ever, which another rule reports.
+            if scaler.idle is not None and scaler.least == 0 and scaler.place.same(workload.place):
+                yield workload.title, scaler.idle, workload.gpus is not UNKNOWN, workload.resource, None
         if workload.idle is None:
             continue
         if workload.kind not in ("DaemonSet", "Release"):  # an autoscaler

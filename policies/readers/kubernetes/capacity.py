@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from facts.concepts.autoscaler import IdleTime
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import RESOURCES
 from facts.concepts.unknown import UNKNOWN, amount, at, both, either, flag, items, known_text, known_texts, text, whole
@@ -69,7 +70,17 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
         if steady is UNKNOWN or (least is not UNKNOWN and steady > least):
             least = steady
         fallback = amount(at(declared.properties, "spec", "fallback", "replicas"))
-        yield replace(scaler, least=least, scheduled=scheduled, fallback=fallback, only_adds=either((idles, only_adds)))
+        scaler = replace(scaler, scheduled=scheduled, fallback=fallback, idle=_idle(declared, "cooldownPeriod"))
+        yield replace(scaler, least=least, only_adds=either((idles, only_adds)))
+
+
+def _idle(declared: Declared, key: str) -> IdleTime | None:
+    seconds = whole(at(declared.properties, "spec", key))
+    if seconds is None:
+        return None
+    return IdleTime(
+        UNKNOWN if seconds is UNKNOWN else seconds / 60, f"spec.{key} of {declared.kind} '{declared.object_name}'"
+    )
 
 
 def _is_active_at_none(trigger: Any) -> bool:
@@ -87,7 +98,8 @@ def read_http_scaled_object(declared: Declared) -> Iterable[Item]:
 
     https://github.com/kedacore/http-add-on/blob/main/operator/apis/http/v1alpha1/httpscaledobject_types.go
     """
-    yield from _scaler(declared, ("replicas", "min"), default=0)
+    idle = _idle(declared, "scaledownPeriod")
+    yield from (replace(scaler, idle=idle) for scaler in _scaler(declared, ("replicas", "min"), default=0))
 
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:

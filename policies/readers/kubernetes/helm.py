@@ -355,7 +355,7 @@ def _culls(settings: Any) -> bool:
     oldest = amount(at(settings, "maxAge"), 0)
     if UNKNOWN in (idle, every, oldest):
         return True
-    return any(isinstance(each, int) and 0 < each + every <= _DAY for each in (idle, oldest or _DAY))
+    return any(isinstance(each, int) and 0 < each and max(each, every) <= _DAY for each in (idle, oldest))
 
 
 _DAY: Final = 24 * 3600
