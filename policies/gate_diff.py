@@ -351,8 +351,8 @@ _VERDICTS: Final[dict[bytes, tuple[Any, Mapping[str, Sequence[str]] | None]]] = 
 def _digest(folder: Path) -> bytes:
     """The names and contents of all files."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    texts = (f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
-    return hashlib.sha256("".join(texts).encode()).digest()
+    contents = [(str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+    return hashlib.sha256(json.dumps(contents).encode()).digest()
 
 
 def _verdicts(folder: Path) -> tuple[Any, Mapping[str, Sequence[str]] | None]:

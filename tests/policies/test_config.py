@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -375,6 +376,16 @@ def test_a_gate_is_judged_once_whatever_its_configuration(tmp_path: Path, monkey
         judged.clear()
         state_of(tmp_path / "after")
         assert len(judged) == 2, file
+    # A file in place of two others, whose name tells of them.
+    shutil.copytree(tmp_path / "before", tmp_path / "one")
+    first, second = (tmp_path / "one" / name for name in files[:2])
+    told = f"{first.name} {hashlib.sha256(first.read_bytes()).hexdigest()}\n{files[1]}"
+    (first.parent / told).parent.mkdir(parents=True)
+    second.rename(first.parent / told)
+    first.unlink()
+    judged.clear()
+    state_of(tmp_path / "one")
+    assert len(judged) == 2
 
 
 @pytest.mark.slow
