@@ -132,8 +132,10 @@ def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
     errors = []
     for name, value in limits.items():
         if name not in rule.schema:
-            allowed = f"; it has {', '.join(rule.schema)}" if rule.schema else "; it has none"
-            errors.append(f"{rule.id}.{name}: the rule has no such limit{_nearest(name, rule.schema) or allowed}")
+            others = (_LEVEL, exemptions.KEY, *levels.KEYS)
+            allowed = f"; it has {', '.join(rule.schema) or 'none'}, and the keys {', '.join(others)}"
+            near = _nearest(name, (*rule.schema, *others)) or allowed
+            errors.append(f"{rule.id}.{name}: the rule has no such limit{near}")
         elif complaint := _complaint(value, rule.schema[name]):
             errors.append(f"{rule.id}.{name}: {complaint}, got {json.dumps(value)}")
     return errors

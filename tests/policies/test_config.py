@@ -61,6 +61,14 @@ def test_rules_have_ids_of_their_own() -> None:
         ({"gpu-taint": {"enforcementLevel": "high"}}, "gpu-taint.enforcementLevel: must be one of"),
         ({"gpu-ceiling": {"maxGpu": 3}}, "gpu-ceiling.maxGpu: the rule has no such limit; did you mean maxGpus?"),
         ({"gpu-taint": {"foo": 3}}, "gpu-taint.foo: the rule has no such limit; it has none"),
+        (
+            {"gpu-ceiling": {"level": "mandatory"}},
+            "no such limit; it has maxGpus, and the keys enforcementLevel, exemptions",
+        ),
+        (
+            {"gpu-ceiling": {"exemption": []}},
+            "gpu-ceiling.exemption: the rule has no such limit; did you mean exemptions?",
+        ),
         ({"gpu-ceiling": {"maxGpus": "3"}}, 'gpu-ceiling.maxGpus: must be of type integer or null, got "3"'),
         ({"gpu-ceiling": {"maxGpus": 2.5}}, "must be of type integer or null, got 2.5"),
         ({"gpu-ceiling": {"maxGpus": True}}, "must be of type integer or null, got true"),
