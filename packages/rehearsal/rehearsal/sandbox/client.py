@@ -162,7 +162,10 @@ class SandboxHandle:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 return SandboxFacts.read(self.run_dir / "sandbox.json")
             time.sleep(0.05)
-        raise SandboxError(f"the sandbox was not ready after {timeout:.0f} s. {self._last_words()}")
+        raise SandboxError(
+            f"the sandbox was not ready after {timeout:.0f} s: run it again when this machine is less busy. "
+            f"{self._last_words()}"
+        )
 
     def check_alive(self) -> None:
         """Raises ``SandboxError`` when the sandbox's process has ended."""

@@ -155,7 +155,7 @@ def _install(plan: BuildPlan, environ: Mapping[str, str], progress: Progress) ->
     if isinstance(plan.pulumi, SystemPulumi):
         progress.say(f"pulumi: {plan.pulumi.version} from {plan.pulumi.folder}")
     elif plan.pulumi:
-        progress.say(f"pulumi: {plan.pulumi}")
+        progress.say(f"{plan.pulumi}: the one in {plan.folder} is used")
     if leftovers := cache.remove_leftovers(plan.root):
         progress.say(f"removed what an interrupted run left: {', '.join(leftovers)}")
     if missing := plan.uninstalled():
