@@ -64,7 +64,8 @@ class JobQueue(pulumi.ComponentResource):
         cohort = [objects.declare(f"{name}-cohort", cohort_of(pools), self, shared)] if teams else []
         for team in teams:
             own = team_queue(team, pools)
-            declared = objects.declare(f"{name}-of-{team.name}", own, self, *cohort)
+            quota = objects.declare(f"{name}-quota-of-{team.name}", team_cohort(team, pools), self, *cohort)
+            declared = objects.declare(f"{name}-of-{team.name}", own, self, quota)
             queues[team.name] = (own["metadata"]["name"], declared)
         for each in namespaces:
             queue, declared = queues[each]
@@ -135,16 +136,31 @@ def cluster_queue(pools: Sequence[Pool], teams: Sequence[Team] = ()) -> dict[str
 
 
 def team_queue(team: Team, pools: Sequence[Pool]) -> dict[str, Any]:
-    """A team's queue: any of the cohort's GPUs, and of each resource as many as its ResourceQuota has."""
-    own = {"matchLabels": {"kubernetes.io/metadata.name": team.name}}
-    groups = [*_groups(pools, lent=True), *_team_groups(pools, team.gpus)]
-    return _queue(f"{QUEUE}-{team.name}", own, groups, cohortName=QUEUE)
+    """A team's queue: any GPUs of its cohort and of the one above."""
+    own, name = {"matchLabels": {"kubernetes.io/metadata.name": team.name}}, _of_team(team)
+    return _queue(name, own, [*_groups(pools, lent=True), *_team_groups(pools, 0, lent=True)], cohortName=name)
+
+
+def team_cohort(team: Team, pools: Sequence[Pool]) -> dict[str, Any]:
+    """A team's quota: of each resource as many as its ResourceQuota has.
+
+    The queue itself has none: a job above a queue's own quota counts as one that could preempt others. Kueue then tries
+    one pool after another for it, and at the end says that no pool fits:
+    https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/scheduler/flavorassigner/flavorassigner.go#L1371
+    """
+    groups = list(_team_groups(pools, team.gpus))
+    return manifest(_API, "Cohort", _of_team(team), spec={"parentName": QUEUE, "resourceGroups": groups})
 
 
 def cohort_of(pools: Sequence[Pool]) -> dict[str, Any]:
     """The GPUs of all pools at their maximum, for all queues:
     https://kueue.sigs.k8s.io/docs/concepts/cohort/"""
     return manifest(_API, "Cohort", QUEUE, spec={"resourceGroups": _groups(pools)})
+
+
+def _of_team(team: Team) -> str:
+    """The name of a team's ClusterQueue, and of its Cohort."""
+    return f"{QUEUE}-{team.name}"
 
 
 def _queue(
@@ -180,13 +196,18 @@ def _groups(pools: Sequence[Pool], *, lent: bool = False) -> list[dict[str, Any]
     ]
 
 
-def _team_groups(pools: Sequence[Pool], most: int | None) -> Iterator[dict[str, Any]]:
-    """What counts against a team: ``most`` of each resource, ``None`` as many as there are."""
+def _team_groups(pools: Sequence[Pool], most: int | None, *, lent: bool = False) -> Iterator[dict[str, Any]]:
+    """What counts against a team: ``most`` of each resource, ``None`` as many as there are; the cohort lends more only
+    if it is ``lent``."""
     resources = by_resource(pools)
     names = {team_resource(resource): sum(map(_most, members)) for resource, members in resources.items()}
     if names:
         quotas = [
-            {"name": name, "nominalQuota": str(total if most is None else most), "borrowingLimit": "0"}
+            {
+                "name": name,
+                "nominalQuota": str(total if most is None else most),
+                **({} if lent else {"borrowingLimit": "0"}),
+            }
             for name, total in names.items()
         ]
         yield {"coveredResources": [*names], "flavors": [{"name": _TEAM_FLAVOR, "resources": quotas}]}

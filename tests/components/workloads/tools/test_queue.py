@@ -213,6 +213,13 @@ def quotas(queue: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     }
 
 
+def limits(queue: Mapping[str, Any]) -> set[str | None]:
+    """How much of the last group is borrowed; ``None``: anything."""
+    return {
+        each.get("borrowingLimit") for flavor in queue["resourceGroups"][-1]["flavors"] for each in flavor["resources"]
+    }
+
+
 def test_a_team_reserves_no_more_gpus_in_the_queue_than_its_quota_on_all_pools_together() -> None:
     """Kueue looks at no ResourceQuota, and its own quotas are of a flavor, so each GPU also counts as the team's:
     https://kueue.sigs.k8s.io/docs/tasks/manage/share_quotas_across_flavors/."""
@@ -225,22 +232,25 @@ def test_a_team_reserves_no_more_gpus_in_the_queue_than_its_quota_on_all_pools_t
     ]
     names = {each.inputs["metadata"]["name"]: each.inputs["spec"] for each in recording.of_type(f"{API}:ClusterQueue")}
     assert set(names) == {"gpu", "gpu-vision", "gpu-speech"}
-    pools = quotas(recording.only(f"{API}:Cohort").inputs["spec"])
+    cohorts = {each.inputs["metadata"]["name"]: each.inputs["spec"] for each in recording.of_type(f"{API}:Cohort")}
+    assert set(cohorts) == set(names)
+    pools = quotas(cohorts["gpu"])
     assert sum(count for (_, resource), count in pools.items() if resource == "nvidia.com/gpu") == 2 * 1 + 2 * 4 + 3
-    most = {"gpu-vision": 2, "gpu-speech": 16}
+    counted = [("teams.gpucluster.dev", f"team.gpucluster.dev/{each}") for each in ("nvidia.com.gpu", "google.com.tpu")]
     for name, spec in names.items():
-        assert spec["cohortName"] == "gpu"
+        assert spec["cohortName"] == name
         own = quotas(spec)
         # All borrow the pools' GPUs, or the queue that has them would always come first.
         assert {key: own.pop(key) for key in pools} == dict.fromkeys(pools, 0)
-        counted = {"nvidia.com.gpu": 13, "google.com.tpu": 4} if name == "gpu" else {}
-        assert own == {
-            ("teams.gpucluster.dev", f"team.gpucluster.dev/{each}"): most.get(name) or counted[each]
-            for each in ("nvidia.com.gpu", "google.com.tpu")
-        }
-        # It is not lent: of the team's own quota, nobody takes more.
-        limits = [each for group in spec["resourceGroups"][-1:] for each in group["flavors"][0]["resources"]]
-        assert {each["borrowingLimit"] for each in limits} == {"0"}
+        assert own == dict(zip(counted, (13, 4) if name == "gpu" else (0, 0), strict=True))
+    for team, most in (("vision", 2), ("speech", 16)):
+        cohort = cohorts[f"gpu-{team}"]
+        assert cohort["parentName"] == "gpu"
+        assert quotas(cohort) == dict.fromkeys(counted, most)
+        # A quota of the queue's own would hide behind those of pools why a job waits.
+        assert limits(names[f"gpu-{team}"]) == {None}
+    # It is not lent: of the team's own quota, nobody takes more.
+    assert limits(cohorts["gpu-vision"]) == limits(cohorts["gpu-speech"]) == limits(names["gpu"]) == {"0"}
     selectors = {name: spec["namespaceSelector"] for name, spec in names.items()}
     of_vision = {"matchLabels": {"kubernetes.io/metadata.name": "vision"}}
     assert selectors["gpu-vision"] == of_vision
@@ -262,7 +272,9 @@ def test_each_team_has_a_queue_of_its_own_in_one_cohort() -> None:
     # Kueue refuses another ClusterQueue for a LocalQueue, and a protected stack its replacement.
     assert {each.ignore_changes for each in queues.values()} == {("spec.clusterQueue",)}
     # Nothing has the pools' GPUs twice, not even during an update.
-    assert recording.called(f"{API}:ClusterQueue", "gpu").urn in recording.before(recording.only(f"{API}:Cohort"))
-    assert recording.only(f"{API}:Cohort").urn in recording.before(queues["vision"])
+    shared, quota = (recording.called(f"{API}:Cohort", name) for name in ("gpu", "gpu-vision"))
+    assert recording.called(f"{API}:ClusterQueue", "gpu").urn in recording.before(shared)
+    assert shared.urn in recording.before(quota)
+    assert quota.urn in recording.before(queues["vision"])
     (pools,) = [each for each in recording.resources if each.name == "offer-pools"]
     assert json.loads(pools.inputs["data"]["offer.json"])["queued"] == ["default", "vision"]
