@@ -30,6 +30,18 @@ _API: Final = "kueue.x-k8s.io/v1beta2"
 _TEAM_FLAVOR: Final = "teams.gpucluster.dev"
 """The flavor of what counts against a team's quota on whichever pool it runs; no pool has a name with a dot."""
 
+_UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+"""How the names of resources begin that no ClusterQueue counts."""
+
+_GATES_OF_CLAIMS: Final = (
+    "KueueDRAIntegration",
+    "KueueDRAIntegrationExtendedResource",
+    "KueueDRAIntegrationPartitionableDevices",
+    "KueueDRARejectWorkloadsWhenDRADisabled",
+)
+"""With these Kueue admits no job that claims devices of a class which no ClusterQueue counts, as a fabric's; the first
+three go together: https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/config/validation.go#L720"""
+
 _READY: Final = "1h"
 """How long until all pods of a job run. After that it releases its GPUs and is queued again."""
 
@@ -84,7 +96,12 @@ def values(queue: Queue, pools: Sequence[Pool], teams: Sequence[Team] = ()) -> d
     counts as one of the team's: https://kueue.sigs.k8s.io/docs/tasks/manage/share_quotas_across_flavors/
     """
     flex_start = any(pool.scaling.capacity_type == "flex-start" for pool in pools)
-    chart = values_in("queue-values.yaml", queue, ready=_READY_FLEX_START if flex_start else _READY)
+    fabrics = {pool.nodes.fabric.resource for pool in pools if pool.nodes.fabric is not None}
+    uncounted = [*_UNCOUNTED, *sorted(fabrics)]
+    ready = _READY_FLEX_START if flex_start else _READY
+    chart = values_in("queue-values.yaml", queue, ready=ready, uncounted=uncounted)
+    if any(pool.nodes.fabric is not None and pool.nodes.fabric.claimed for pool in pools):
+        chart["managerConfig"]["featureGates"] = dict.fromkeys(_GATES_OF_CLAIMS, False)
     if teams:
         counted = [
             {"input": resource, "strategy": "Retain", "outputs": {team_resource(resource): 1}}

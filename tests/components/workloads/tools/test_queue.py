@@ -11,7 +11,8 @@ import yaml
 
 from components.published_offer import offer
 from components.settings import from_stack_file
-from components.workloads.queue import cluster_queue, flavors_of
+from components.settings.sections.tools import Queue
+from components.workloads.queue import cluster_queue, flavors_of, values
 from facts.concepts.offer import QUEUE, from_config_map, to_config_map
 from facts.jobs.fit import PodRequest, fits
 from facts.jobs.job import QUEUE_LABEL, JobRequest, manifests
@@ -130,6 +131,40 @@ def test_a_job_for_one_of_two_pools_counts_against_no_other(
     (job, *_) = manifests(training_job(request, place(offered, request), "image", offered))
     assigned = admitted(flavors, job["spec"]["template"]["spec"])
     assert [flavor["name"] for flavor in assigned] == expected
+
+
+@pytest.mark.parametrize(
+    ("pools", "asked"), [(TWO_FABRICS, {"gpu": "h100", "gpus": 8, "workers": 2}), (TWO_FABRICS, {"gpu": "h100"})]
+)
+def test_what_a_job_requests_is_of_its_pools_or_does_not_count(
+    pools: list[dict[str, Any]], asked: dict[str, Any]
+) -> None:
+    """Kueue admits no job with another resource: ``resource vpc.amazonaws.com/efa unavailable in ClusterQueue``."""
+    settings = load_stack("eks", gpuPools=pools)
+    configuration = yaml.safe_load(values(Queue(), settings.gpu_pools)["managerConfig"]["controllerManagerConfigYaml"])
+    uncounted = tuple(configuration["resources"]["excludeResourcePrefixes"])
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    request = JobRequest(**asked, name="train", namespace="default")
+    (job, *_) = manifests(training_job(request, place(offered, request), "image", offered))
+    groups = cluster_queue(settings.gpu_pools)["spec"]["resourceGroups"]
+    covered = {resource for group in groups for resource in group["coveredResources"]}
+    for container in job["spec"]["template"]["spec"]["containers"]:
+        counted = {each for each in container["resources"]["limits"] if not each.startswith(uncounted)}
+        assert counted == covered
+    assert "hugepages-2Mi".startswith(uncounted)
+
+
+@pytest.mark.parametrize(("fabric", "counts"), [({"fabric": "rdma"}, False), ({}, True)])
+def test_a_job_that_claims_the_devices_of_a_fabric_is_admitted(fabric: dict[str, str], counts: bool) -> None:
+    """``DeviceClass mrdma.google.com is not mapped in DRA configuration``, says Kueue, as long as it counts claims:
+    https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/dra/claims.go#L217."""
+    pool = {"name": "a", "gpu": "nvidia-h200-141gb", "gpusPerNode": 8, "capacity": "spot", "maxNodes": 2, **fabric}
+    settings = load_stack("gke", gpuPools=[pool])
+    assert any(each.nodes.fabric is not None and each.nodes.fabric.claimed for each in settings.gpu_pools) is not counts
+    configuration = yaml.safe_load(values(Queue(), settings.gpu_pools)["managerConfig"]["controllerManagerConfigYaml"])
+    gates = configuration.get("featureGates", {})
+    assert set(gates.values()) == (set() if counts else {False})
+    assert ("KueueDRARejectWorkloadsWhenDRADisabled" in gates) is not counts
 
 
 def test_reserved_machines_are_counted_before_spot_ones_of_the_same_size_only() -> None:
