@@ -19,6 +19,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -52,6 +53,8 @@ _POOL_LABEL = "gpucluster.dev/pool"
 # Objects of people have up to 1.5 MiB, a multiple of that in memory: https://etcd.io/docs/v3.6/dev-guide/limit/
 _PAGE = 20
 _TRIES = 5
+_EVENT_SECONDS = 30
+"""How long events of one kind are read. People write events, too, any number of them, and a run has 240 seconds."""
 # Where Kubernetes mounts the account and serves its API in every pod; a rehearsal has other places.
 _ACCOUNT = os.environ.get("SERVICE_ACCOUNT_FOLDER", "/var/run/secrets/kubernetes.io/serviceaccount")
 _SERVER = os.environ.get("API_SERVER", "https://kubernetes.default.svc")
@@ -465,13 +468,17 @@ def _request(method: str, path: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-def _list(path: str, query: str = "") -> Iterator[Any]:
-    token = ""
+def _list(path: str, query: str = "", seconds: float | None = None) -> Iterator[Any]:
+    """All of them, or what of them is read within ``seconds``."""
+    token, begun = "", monotonic()
     while True:
         page = _request("GET", f"{path}?limit={_PAGE}{query}{f'&continue={quote(token)}' if token else ''}")
         yield from page.get("items") or ()
         token = (page.get("metadata") or {}).get("continue") or ""
         if not token:
+            return
+        if seconds is not None and monotonic() - begun > seconds:
+            sys.stdout.write(f"left out: what else there is of {path} after {seconds} seconds\n")
             return
 
 
@@ -818,7 +825,7 @@ def _node_events(reason: str) -> list[tuple[str, str, int]]:
 def _events(selected: str) -> Iterator[tuple[Any, Any]]:
     """What they are about, and the events that match. People write events, too: those without a name and UID are none
     of Kubernetes'."""
-    for event in _list(_EVENTS, f"&fieldSelector={quote(selected)}"):
+    for event in _list(_EVENTS, f"&fieldSelector={quote(selected)}", _EVENT_SECONDS):
         about = event.get("involvedObject") or {}
         if about.get("name") and about.get("uid"):
             yield about, event

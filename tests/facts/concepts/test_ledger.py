@@ -277,6 +277,31 @@ def test_jobs_of_any_size_fit_into_the_memory_of_the_program() -> None:
     assert max(alive) <= 40
 
 
+def test_any_number_of_events_ends_no_run() -> None:
+    """Who may create events writes them faster than they are read, and a run has four minutes."""
+    there = cluster()
+    passing(there, 10)
+    there.add_node("n", "l4")
+    there.now += HOUR
+    asked: list[str] = []
+    answer_to = there.request
+
+    def request(method: str, path: str, body: Any = None) -> Any:
+        asked.append(path)
+        answer = answer_to(method, path, body)
+        more = {"metadata": {"continue": "0"}} if path.startswith("/api/v1/events") else {}
+        return {**answer, **more}
+
+    def clock() -> float:
+        return float(len(asked))
+
+    with mock.patch.object(there, "request", request), mock.patch.object(ledger, "monotonic", clock):
+        there.add_job("j", there.now, "l4", end=False)
+        there.run()
+    assert len(asked) < 240, "at a second for a page"
+    assert [node.name for day in there.days().values() for node in day.nodes.values()] == ["n"]
+
+
 @pytest.mark.parametrize(("namespace", "known"), [("default", True), ("team-a", False)])
 def test_events_of_nodes_count_in_the_namespace_of_the_clusters_owner_alone(namespace: str, known: bool) -> None:
     there = cluster()
