@@ -94,10 +94,14 @@ def _section(
 
 
 def _type(field: FieldInfo) -> str:
-    """Both forms of a list that may also be written as its only item."""
+    """Both forms of a list that may also be written as its only item, or as one word in its place."""
     name = type_name(field.annotation)
-    either = any(isinstance(step, BeforeValidator) for step in field.metadata)
-    return f"{name.removeprefix('list of ')} or {name}" if either else name
+    step = next((each for each in field.metadata if isinstance(each, BeforeValidator)), None)
+    if step is None:
+        return name
+    first, *_ = typing.get_args(step.json_schema_input_type) or (None,)
+    word = type_name(first) if len(typing.get_args(first)) == 1 else name.removeprefix("list of ")
+    return f"{word} or {name}"
 
 
 def type_name(annotation: Any) -> str:
