@@ -270,6 +270,12 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
             f"Write 'config:' and below it '  {NAMESPACE}:cloud: {catalog.clouds()[0]}', …",
         )
         raise SettingsError([problem], stack=stack)
+    beside = [str(key) for key in content if str(key).startswith(f"{NAMESPACE}:")]
+    if beside:
+        remedy = "Write it below config, with two spaces before each of its lines"
+        raise SettingsError(
+            [Problem(key, "stands beside config, where nothing reads it", remedy) for key in beside], stack=stack
+        )
     config: dict[object, object] = content["config"]
     return config
 

@@ -209,11 +209,11 @@ def _as_meant(kind: str, location: Location, value: object, model: type[BaseMode
         others = ", and an entry of its own for each other" if any(isinstance(step, int) for step in location) else ""
         return f"Write {key}: {value[0]}{others}"
     around = _section(model, location[:-1]) if kind == "tuple_type" and isinstance(value, str | int) else None
-    if around is not None and isinstance(value, str) and value.isdigit() and _accepts(around, key, int(value)):
-        return f"Write {value}, without quotes"
-    for items in (_words(value), [value]) if around is not None else ():
-        if _accepts(around, key, items):
-            return f"Write {yaml.safe_dump(items, default_flow_style=True, width=_LONGEST).strip()}"
+    if around is not None:
+        if isinstance(value, str) and value.isdigit() and _accepts(around, key, int(value)):
+            return f"Write {value}, without quotes"
+        items = next((each for each in (_words(value), [value]) if _accepts(around, key, each)), None)
+        return f"Write {yaml.safe_dump(items, default_flow_style=True, width=_LONGEST).strip()}" if items else None
     if kind in ("int_type", "float_type") and isinstance(value, str):
         amount = _AMOUNT.fullmatch(value.strip())
         units = next((units for suffix, units in _UNITS.items() if key.lower().endswith(suffix)), {})

@@ -36,7 +36,7 @@ def file_of(folder: Path, jobs: tuple[TraceJob, ...] = JOBS) -> str:
 def test_a_stack_may_have_the_recommended_pools(cloud: str, asked: str, gpu: Run, tmp_path: Path) -> None:
     code, out, err = gpu("plan", file_of(tmp_path, CALM), "--cloud", cloud, "--gpu", asked, "--max-wait", "20")
     assert (code, err) == (0, "")
-    written_lines = yaml.safe_load(out[out.index("gpucluster:") :])
+    written_lines = yaml.safe_load(out[out.index("config:") :])["config"]
     region = out.split(f"{cloud} ")[1].split(",")[0]
     own: dict[str, Any] = {key.partition(":")[2]: value for key, value in written_lines.items()}
     own |= {"cloud": cloud, "region": region, "network": {"authorizedNetworks": [{"name": "me", "cidr": "9.9.9.9/32"}]}}

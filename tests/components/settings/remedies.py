@@ -58,6 +58,7 @@ _CHOICE: Final = (
     r"Leave one of the two out",
     r"String should ",
     r"Write \w+ \(",
+    r"Write it below config",
 )
 _ACCOUNT: Final = (
     r"[^;]*<",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +98,8 @@ def plan(asked: PlanOptions) -> None:
         console.print(
             f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."
         )
-    console.print(f"\nWrite into the stack file:\n\n{best.stack_file()}", markup=False)
+    lines = textwrap.indent(best.stack_file(), "  ")
+    console.print(f"\nWrite into the stack file:\n\nconfig:\n{lines}", markup=False)
 
 
 def _of_all(pool: PoolOffer) -> PoolOffer:
