@@ -294,7 +294,7 @@ class Monitoring(Section):
         if value and known is not None and not known.choices.gpu_metrics:
             raise wrong(
                 f"{context(info).cloud} does not collect GPU metrics itself",
-                "Leave it out, and install NVIDIA's DCGM exporter in the cluster",
+                "Leave it out; workloads: {monitoring: {}} installs NVIDIA's DCGM exporter in the cluster",
             )
         return value
 
