@@ -80,7 +80,7 @@ def _other_form(settings: Settings, form: Form, path: str, text: str) -> Iterato
     elif (region := match.groupdict().get("region")) not in (None, settings.region):
         needs = f"{settings.cloud.upper()} needs one in the cluster's region, {settings.region}"
         elsewhere = form.elsewhere.replace("{region}", settings.region)
-        yield Problem(path, f"the key is in {region}, but {needs}", elsewhere)
+        yield Problem(path, f"'{text}' is in {region}, but {needs}", elsewhere)
 
 
 def _texts(section: Any, key: str, before: str = "") -> Iterator[tuple[str, str]]:

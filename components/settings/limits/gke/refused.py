@@ -153,6 +153,22 @@ FORMS: Final[tuple[Form, ...]] = (
         is_not="the e-mail address of a service account for nodes alone, whose name has 6 to 30 characters",
         remedy="Write for example gpu-nodes@my-project.iam.gserviceaccount.com",
     ),
+    # "default" is the project's Compute Engine account:
+    # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig
+    Form(
+        keys=("existingCluster.nodeIdentity",),
+        written=re.compile(r"default|[^\s/@]+@[a-z0-9.:-]+\.gserviceaccount\.com"),
+        is_not="the e-mail address of a service account",
+        remedy="Write for example gpu-nodes@my-project.iam.gserviceaccount.com",
+    ),
+    # https://cloud.google.com/compute/docs/regions-zones
+    Form(
+        keys=("existingCluster.location",),
+        written=re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)(-[a-z])?"),
+        is_not="a region or zone",
+        remedy="Write the location that the cloud lists, in {region}",
+        elsewhere="Write {region}",
+    ),
     # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster. Of a
     # workforce pool, users and groups alone: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/oidc
     Form(
