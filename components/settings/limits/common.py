@@ -58,7 +58,8 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def partition_problems(settings: Settings, otherwise: str = "") -> Iterator[Problem]:
-    """MIG partitions that the pool's GPU does not have; ``otherwise``: what the remedy adds."""
+    """MIG partitions that the pool's GPU does not have; ``otherwise``: what the remedy adds where nodes share GPUs."""
+    otherwise = "" if settings.autoscaler in KARPENTERS else otherwise
     accelerators = catalog.of(settings.cloud).machines.accelerators
     partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
     for pool in settings.gpu_pools:

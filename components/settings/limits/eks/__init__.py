@@ -129,9 +129,7 @@ def _joined(settings: Settings) -> Iterator[Problem]:
 CHECKS: Final = (
     functools.partial(rows.refused, rows=REFUSED),
     network.existing,
-    functools.partial(
-        common.partition_problems, otherwise=", or leave it out and write timeSharing: {clientsPerGpu: 2}"
-    ),
+    functools.partial(common.partition_problems, otherwise=" and write timeSharing: {clientsPerGpu: 2}"),
     _account,
     _version,
     *network.CHECKS,

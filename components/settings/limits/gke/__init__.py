@@ -137,9 +137,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
 CHECKS: Final = (
     functools.partial(rows.refused, rows=REFUSED),
     common.version_problems,
-    functools.partial(
-        common.partition_problems, otherwise=", or leave it out and write timeSharing: {clientsPerGpu: 2}"
-    ),
+    functools.partial(common.partition_problems, otherwise=" and write timeSharing: {clientsPerGpu: 2}"),
     _labels,
     _resource_labels,
     functools.partial(rows.other_forms, forms=FORMS),
