@@ -353,9 +353,9 @@ def _culls(settings: Any) -> bool:
         return False
     idle, every = amount(at(settings, "timeout"), 3600), amount(at(settings, "every"), 600)
     oldest = amount(at(settings, "maxAge"), 0)
-    if UNKNOWN in (idle, every, oldest):
+    if idle is UNKNOWN or every is UNKNOWN or oldest is UNKNOWN:
         return True
-    return any(isinstance(each, int) and 0 < each and max(each, every) <= _DAY for each in (idle, oldest))
+    return any(0 < each and max(each, every) <= _DAY for each in (idle, oldest))
 
 
 _DAY: Final = 24 * 3600
