@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from facts.concepts.unknown import at, coalesce
+from facts.concepts.unknown import at, coalesce, items
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled
 from policies.readers.tables import rows
@@ -50,6 +50,11 @@ _REFERENCES: Final = {
     "kubernetesClusterId": (("kubernetesClusterIdRef", "name"),),
     "resourceName": (("owner", "name"),),
 }
+# The same of lists of objects → where each of a list of references has the object's name.
+_LISTED: Final = {
+    "subnetIds": (("subnetIdRefs", ("name",)), ("subnetRefs", ("from", "name"))),
+    "vpcZoneIdentifier": (("vpcZoneIdentifierRefs", ("name",)),),
+}
 # azurerm called it so before version 4.
 _ACKS_REGION: Final = "services.k8s.aws/region"
 """https://aws-controllers-k8s.github.io/docs/guides/multi-region"""
@@ -57,11 +62,13 @@ _OLD: Final = {"enableAutoScaling": "autoScalingEnabled", "enableNodePublicIp": 
 # The readers' type → their names of fields that are called otherwise in all its spellings.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "aws:autoscaling/group:Group": {"vpcZoneIdentifier": "vpcZoneIdentifiers"},
+    "aws:ec2/subnet:Subnet": {"mapPublicIPOnLaunch": "mapPublicIpOnLaunch"},
     "aws:eks/cluster:Cluster": {"resourcesVPCConfig": "vpcConfig"},
-    "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName"},
+    "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName", "subnets": "subnetIds"},
 }
 # The readers' type → their name of the field that an object in Kubernetes has as ``azureName`` or as its own name.
 _OWN_NAME: Final[Mapping[str, str]] = {
+    "aws:ec2/subnet:Subnet": "id",
     "azure-native:compute:VirtualMachine": "vmName",
     "azure-native:compute:VirtualMachineScaleSet": "vmScaleSetName",
     "azure-native:containerservice:AgentPool": "agentPoolName",
@@ -82,6 +89,11 @@ def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
             values = {
                 field: coalesce(fields.get(field), *(at(fields, *place) for place in places))
                 for field, places in _REFERENCES.items()
+            }
+            values |= {
+                field: [at(each, *path) for key, path in places for each in items(fields.get(key))]
+                for field, places in _LISTED.items()
+                if any(fields.get(key) is not None for key, _ in places)
             }
             name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
             values |= {_OWN_NAME[type_token]: name} if type_token in _OWN_NAME else {}
