@@ -355,7 +355,7 @@ def _culls(settings: Any) -> bool:
     oldest = amount(at(settings, "maxAge"), 0)
     if idle is UNKNOWN or every is UNKNOWN or oldest is UNKNOWN:
         return True
-    return any(0 < each and max(each, every) <= _DAY for each in (idle, oldest))
+    return any(each > 0 and max(each, every) <= _DAY for each in (idle, oldest))
 
 
 _DAY: Final = 24 * 3600
