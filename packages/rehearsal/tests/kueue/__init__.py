@@ -1,0 +1,1 @@
+"""Queues of teams with a real Kueue."""
