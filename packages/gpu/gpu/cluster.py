@@ -285,6 +285,11 @@ class ClusterClient:
         elif status == 403 and "forbidden: User" in message:
             role = "view" if method == "GET" else "edit"
             message += f"; ask the administrator for the role `{role}` in the namespace"
+        elif status == 403 and "exceeded quota: namespace-limits," in message:
+            message += (
+                "; `gpu stop` deletes jobs that have ended, too, with their files (`gpu list` shows them), or ask the "
+                f"administrator to raise the limit: kubectl -n {self.namespace} edit resourcequota namespace-limits"
+            )
         return ClusterError(message, status)
 
 

@@ -302,6 +302,10 @@ def test_who_cannot_log_in_reads_why_and_nothing_is_asked(
 
 
 ANONYMOUS = 'configmaps "x" is forbidden: User "system:anonymous" cannot get resource'
+FULL = (
+    'configmaps "x" is forbidden: exceeded quota: namespace-limits, requested: count/configmaps=1, '
+    "used: count/configmaps=1000, limited: count/configmaps=1000"
+)
 
 
 @pytest.mark.parametrize(
@@ -312,6 +316,7 @@ ANONYMOUS = 'configmaps "x" is forbidden: User "system:anonymous" cannot get res
         ({"username": "ada", "password": "p"}, (403, ANONYMOUS), "has no credentials that this cluster accepts"),
         ({"token": "t"}, (401, "Unauthorized"), "credentials rejected; log in to the cloud again"),
         ({"token": "t"}, (403, 'x is forbidden: User "ada" cannot get'), "ask the administrator for the role `view`"),
+        ({"token": "t"}, (403, FULL), "`gpu stop` deletes jobs that have ended, too, with their files"),
         ({"token": "t"}, (302, ""), "the answer is not that of a Kubernetes API server"),
         ({"token": "t"}, (500, "it broke"), "error: it broke"),
     ],
