@@ -17,6 +17,9 @@ FOLDER: Final = Path(__file__).parent
 
 Type = Literal["string", "boolean", "integer", "number", "list", "map", "object", "any"]
 
+ZEROS: Final[Mapping[str, Any]] = {"string": "", "boolean": False, "integer": 0, "number": 0.0}
+"""The zero value of each type of scalars."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
@@ -29,7 +32,8 @@ class Property:
 
     What the provider does with it, where its own source says so: ``replaces``, any ``change`` of it or the ``presence``
     of the block (adding or removing it), the resource; ``computed``: left out, it stays as the cloud has it; else it is
-    the ``default``; ``unordered``: a list whose order means nothing.
+    the ``default``; ``unordered``: a list whose order means nothing. It ``sends`` the ``zero`` value of an input that
+    is left out of a declared block; or sends the input on ``creation`` only, and no later change of it.
     """
 
     type: Type
@@ -50,6 +54,7 @@ class Property:
     computed: bool = False
     default: Any = None
     unordered: bool = False
+    sends: Literal["", "zero", "creation"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

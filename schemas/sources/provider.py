@@ -29,6 +29,8 @@ class Fact:
         computed: ``yes``: left out, it is as the cloud has it.
         default: what the provider takes if it is left out, as JSON has it.
         unordered: ``yes``: a list whose order means nothing.
+        sends: ``zero``: left out of a declared block, it is sent as its zero value; ``creation``: it is sent when the
+            resource is created, and by no update.
     """
 
     resource: str
@@ -37,6 +39,7 @@ class Fact:
     computed: str = ""
     default: str = ""
     unordered: str = ""
+    sends: str = ""
 
 
 _SOURCE: Final = re.compile(
@@ -74,6 +77,7 @@ def mark(objects: Mapping[str, Mapping[str, Any]], root: str, facts: list[Fact])
             **({"computed": True} if fact.computed else {}),
             **({"default": _value(fact.default, found["type"])} if fact.default else {}),
             **({"unordered": True} if fact.unordered else {}),
+            **({"sends": fact.sends} if fact.sends else {}),
         }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, Final
 
 import googleapiclient
 
+from schemas import ZEROS
 from schemas.sources import provider, sdk
 from schemas.sources.collecting import Collection, SourceError, explained, required, table
 from schemas.sources.sdk import Raw
@@ -36,13 +39,14 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     collection, resources = Collection(), {}
     revisions = {}
     sources, facts = provider.recorded(Path(__file__).parent)
+    zeros = {(each.resource, each.property) for each in facts if each.sends == "zero"}
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
             raise SourceError(f"{token}: say in {NAMES} which request makes it")
         with explained(token, f"Correct its request in {NAMES}: an API with its version, and a schema of its document"):
             api, schema = request["request"].split()
-            merging = _Merging(collection, token, _document(api), request["table"])
+            merging = _Merging(collection, token, _document(api), request["table"], zeros)
             revisions[api] = f"revision {_document(api)['revision']}"
             root = merging.object(sdk.inputs_of(token), merging.schema(schema), schema)
         provider.mark(collection.named, root, [each for each in facts if each.resource == token])
@@ -72,6 +76,8 @@ class _Merging:
     token: str
     document: Mapping[str, Any]
     table: Mapping[str, Mapping[str, str | Mapping[str, Any]]]
+    zeros: AbstractSet[tuple[str, str]]
+    """API and object, and the field that is sent even if it is zero."""
 
     def schema(self, name: str) -> Mapping[str, Any]:
         definition: Mapping[str, Any] = self.document["schemas"][name]
@@ -105,12 +111,17 @@ class _Merging:
                 return {**sdk.scalar(argument.type), "refused": rule["refused"]}
             plain = self.collection.plain(argument.type)
             return {**plain, "enum": rule["values"]} if "values" in rule else plain
-        node = _Node(schema, name)
+        node, field = _Node(schema, name), ("", "")
         for part in (rule or argument.name).split("."):
             if part not in node.schema.get("properties", {}):
                 raise ValueError(f"the API's {node.name} has no {part}")
+            inline = re.sub(r"\.(\w)", lambda match: match[1].upper(), node.name)  # as Google's clients call it
+            field = (f"{self.document['name']}:{inline}", part)
             node = self._resolved(node.schema["properties"][part], f"{node.name}.{part}")
-        return self._merged(argument.type, node)
+        merged = self._merged(argument.type, node)
+        # A boolean in words is left open by an empty one.
+        zero = field in self.zeros and not argument.required and merged["type"] in ZEROS and "enum" not in merged
+        return {**merged, "sends": "zero"} if zero else merged
 
     def _merged(self, declared: Any, node: _Node) -> Raw:
         schema, cls = node.schema, sdk.block(declared)

@@ -12,14 +12,14 @@ import io
 import re
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from schemas.sources.collecting import table
 from schemas.sources.golang import FunctionCall, Name, Sources
-from schemas.sources.provider import EXTRACT, Fact
+from schemas.sources.provider import EXTRACT, Fact, names
 
 FOLDER: Final = Path(__file__).parent
 REPOSITORY: Final = "terraform-provider-google-beta"
@@ -33,20 +33,108 @@ _CONFIGURED: Final = {
     "tpgresource.DefaultProviderZone": "zone",
 }
 """What the provider takes from its own configuration where it seems to be the cloud's to say."""
+_FUNCTION: Final = re.compile(r"^func (\w+)\((.*?)^\}$", re.MULTILINE | re.DOTALL)
+_FORCED: Final = re.compile(
+    r'(?:(?P<owner>[\w.]+)\.)?ForceSendFields(?: =|:) *(?:append\([^"\n]*|\[\]string\{)(?P<fields>[\w", ]+)'
+)
+_CONDITION: Final = re.compile(r"(?:GetOkExists\(|&& \w+\.\(bool\))[^\n]*\{\n[^{}]*$")
+"""At the end of a text: only a value that the program gives, or another input, has what follows done."""
+_OF_PROGRAM: Final = re.compile(r"\.\(\w+\)")
+"""In a value: it was an input."""
 
 
-def extracted(sources: Sources, types: Mapping[str, str]) -> Iterator[Fact]:
-    """The facts of the types: token → package and name of the function, or of a grant's schema."""
+def extracted(sources: Sources, types: Mapping[str, str], own: Mapping[str, Collection[str]]) -> Iterator[Fact]:
+    """The facts of the types: token → package and name of the function, or of a grant's schema.
+
+    What is sent as zero is a fact of the API's object: package and object (``container:NodeNetworkConfig``). ``own``:
+    token → the inputs that the provider never sends, in Pulumi's names.
+    """
+    zeros: set[tuple[str, str, str]] = set()
     for token, place in sorted(types.items()):
         package, _, name = place.partition(".")
         declared = sources.value(name, package)
+        functions = dict(_FUNCTION.findall(sources.packages[package]))
+        sent = _sent_by(_reached(functions, declared.get("Update"), "Update"))
+        zeros |= {(package, *each) for each in _sent_as_zero(_reached(functions, declared.get("Create")), package)}
         if not name.startswith("Resource"):
             declared = {"Schema": {**declared, **sources.value(*_MEMBER)}}
-        own = dict(_customized(declared.get("CustomizeDiff")))
+        customized = dict(_customized(declared.get("CustomizeDiff")))
         for fact in _facts(sources, token, package, sources.resolved(declared["Schema"], package), ""):
-            fixed = Fact(**{**vars(fact), **own.get(fact.property, {})})
+            fixed = Fact(**{**vars(fact), **customized.get(fact.property, {})})
+            fixed = replace(fixed, sends="" if sent(fixed, own.get(token, ())) else "creation")
             if any(getattr(fixed, each.name) for each in fields(Fact)[2:]):
                 yield fixed
+    for package, block, field in sorted(zeros):
+        yield Fact(f"{package}:{block}", field, sends="zero")
+
+
+def _own(request: Mapping[str, Any]) -> set[str]:
+    """The inputs that are in no request's body."""
+    fields = (each for inputs in request["table"].values() for each in inputs.items())
+    return {name for name, field in fields if isinstance(field, Mapping) and "refused" not in field}
+
+
+def _reached(functions: Mapping[str, str], start: Any, kind: str = "") -> list[str]:
+    """The source of the function ``start`` and of those that it calls, or of these with names that end in ``kind``."""
+    reached = [start.text] if isinstance(start, Name) else []
+    for name in reached:
+        calls = re.findall(rf"\b(\w*{kind})\(", functions[name])
+        reached += {*calls} & {*functions} - {*reached}
+    return [functions[name] for name in reached]
+
+
+def _sent_by(updates: list[str]) -> Callable[[Fact, Collection[str]], bool]:
+    """Whether these functions send a change of a property, which they name then, or the block that it is in.
+
+    What replaces the resource or is the provider's ``own`` counts as sent; all do if nothing can be updated.
+    """
+    named = {name for body in updates for name in re.findall(r'"([a-z]\w*)[^"\n]*"', body)}
+    # Labels are sent together with those of the provider's configuration.
+    named |= {"labels", "resource_labels"} if "effective_labels" in named else set()
+    parts = {name for body in updates for name in re.findall(r'"([a-z]\w*)\.%d\."', body)}
+    whole: set[str] = set()
+
+    def sent(fact: Fact, own: Collection[str]) -> bool:
+        first, _, below = fact.property.partition(".")
+        input = below.partition(".")[0] if first in parts else first
+        if not named or not input or input in named or {*own} & {*names(input)} or fact.replaces or fact.computed:
+            return True
+        if any(fact.property.startswith(f"{each}.") for each in whole):
+            return True  # with its block
+        whole.add(fact.property)
+        return False
+
+    return sent
+
+
+def _sent_as_zero(bodies: list[str], package: str) -> Iterator[tuple[str, str]]:
+    """Object and field of the API's client that these functions send whatever the program's value is.
+
+    ``ForceSendFields`` lists the field, which is an input, under no condition but that its block is declared.
+    """
+    made = rf"&{package}\.(\w+)\{{"
+    for body in bodies:
+        for match in _FORCED.finditer(body):
+            before, owner = body[: match.start()], match["owner"]
+            if owner:
+                blocks = re.findall(rf"{re.escape(owner)} :?= {made}", before)
+            else:
+                blocks = re.findall(made, before[: _opening(before) + 1])
+            for field in re.findall(r'"(\w+)"', match["fields"]):
+                value = re.search(rf"{re.escape(owner)}\.{field} = (.+)" if owner else rf"\b{field}: +(.+),", body)
+                skipped = _CONDITION.search(before)
+                if blocks and value and _OF_PROGRAM.search(value[1]) and not skipped:
+                    yield blocks[-1], field[0].lower() + field[1:]
+
+
+def _opening(text: str) -> int:
+    """Where the brace is that is still open at the end of ``text``."""
+    depth = 0
+    for index in range(len(text) - 1, -1, -1):
+        depth += (text[index] == "}") - (text[index] == "{")
+        if depth < 0:
+            return index
+    return 0
 
 
 def _customized(value: Any) -> Iterator[tuple[str, dict[str, str]]]:
@@ -104,7 +192,9 @@ CALLS: Final = {"tpgresource.MergeSchemas": _both, "tpgresource.DeletionPolicySc
 
 def extract(repository: Path) -> None:
     """Write ``provider.csv`` from the provider's repository (its git directory, at HEAD)."""
-    types = {token: each["provider"] for token, each in table(FOLDER / "names.yaml").items()}
+    declared = table(FOLDER / "names.yaml")
+    types = {token: each["provider"] for token, each in declared.items()}
+    own = {token: _own(each) for token, each in declared.items()}
     packages = {place.partition(".")[0]: _FOLDERS[0] for place in types.values()} | dict.fromkeys(_SHARED, _FOLDERS[1])
     texts = {name: _package(repository, folder.format(name)) for name, folder in packages.items()}
     head = ["git", "-C", str(repository), "rev-parse", "HEAD"]
@@ -113,4 +203,4 @@ def extract(repository: Path) -> None:
         file.write(f"# https://github.com/hashicorp/{REPOSITORY} at {commit}\n")
         writer = csv.DictWriter(file, [each.name for each in fields(Fact)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(vars(fact) for fact in extracted(Sources(texts, CALLS), types))
+        writer.writerows(vars(fact) for fact in extracted(Sources(texts, CALLS), types, own))

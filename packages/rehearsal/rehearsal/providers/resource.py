@@ -19,7 +19,7 @@ import yaml
 from rehearsal.providers.base import Properties, at, merged
 from rehearsal.providers.cloud import Record, SimulatedCloud
 from rehearsal.providers.rules import Check, ServerRule, declared_rule, no_check
-from schemas import schema
+from schemas import ZEROS, schema
 
 CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
@@ -98,6 +98,7 @@ class SimulatedResource(Generic[CloudT]):
         defaults: the provider's, by input path; a nested one applies only if its block is given.
         computed: input paths that the provider takes from the cloud if they are omitted: leaving one out of a later
             program is no change.
+        zeros: input path → the zero value that the provider sends where a declared block leaves the input out.
         silent: input paths that are sent when the resource is created, and never again: a change is an update without
             effect, which every later preview shows again.
         kept: input paths that the cloud leaves as they are where an update omits them in a declared block: the provider
@@ -132,6 +133,7 @@ class SimulatedResource(Generic[CloudT]):
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     computed: tuple[str, ...] = ()
+    zeros: Mapping[str, Any] = field(default_factory=dict)
     silent: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     deletes_first: bool = False
@@ -159,6 +161,10 @@ class SimulatedResource(Generic[CloudT]):
         """``inputs``, which are changed, with what the provider takes where the program gave none: as it is in
         ``olds``, the inputs of the update before, or its own default."""
         return _with_values(_with_former(inputs, self.computed, olds), self.defaults)
+
+    def sent(self, inputs: Properties) -> Properties:
+        """A copy of ``inputs`` with what the provider adds to declared blocks when it sends them."""
+        return _with_values(copy.deepcopy(inputs), self.zeros) if self.zeros else inputs
 
     def with_kept(self, inputs: Properties, before: Properties) -> Properties:
         """``inputs``, which are changed, with what the cloud leaves as it was ``before``."""
@@ -254,23 +260,22 @@ class Table(Generic[CloudT]):
         return tuple(_paths(self._resources[token]["recreates"]))
 
     def sent(self, token: str, inputs: Properties) -> Properties:
-        """``inputs`` with what the provider adds to declared blocks when it sends them."""
-        return _with_values(copy.deepcopy(inputs), self._resources[token].get("sent", {}))
+        """A copy of ``inputs`` with what the provider adds to declared blocks when it sends them."""
+        return _with_values(copy.deepcopy(inputs), _of_provider(self._cloud_name, token)["zeros"])
 
     def row(self, token: str, **code: Any) -> SimulatedResource[CloudT]:
         """A resource type: its entry in the table, and what is code.
 
-        An entry has the fields of ``SimulatedResource``. Its ``replaces``, ``computed``, ``defaults`` and ``unordered``
-        come on top of those that the schema has of the provider's source. And:
+        An entry has the fields of ``SimulatedResource``. Its ``replaces``, ``computed``, ``defaults``, ``unordered``,
+        ``zeros`` and ``silent`` come on top of those that the schema has of the provider's source. And:
 
         - ``outputs`` that are not text are constants; those of ``code`` come on top;
         - ``answers``: outputs that are the input, or this value if it is omitted; a block completes the input's;
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
         - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
-        - ``rules``: their name in ``rules.yaml``; ``recreates``: see there; ``sent``: input path → what the provider
-          sends if it is omitted in a declared block; ``recorded``: whether a test holds the type to what the cloud or
-          its provider was seen to answer or send.
+        - ``rules``: their name in ``rules.yaml``; ``recreates``: see there; ``recorded``: whether a test holds the type
+          to what the cloud or its provider was seen to answer or send.
         """
         return SimulatedResource(token=token, **self.fields(token, code))
 
@@ -294,27 +299,32 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        for other in ("rules", "recreates", "recorded", "sent"):
+        for other in ("rules", "recreates", "recorded"):
             entry.pop(other, None)
         lists = {key: tuple(_paths(value)) for key, value in entry.items() if isinstance(value, list)}
-        for key, value in self._of_provider(token).items():
+        for key, value in _of_provider(self._cloud_name, token).items():
             entry[key] = {**value, **entry.get(key, {})} if isinstance(value, dict) else (*value, *lists.pop(key, ()))
         return {**entry, **lists, **code}
-
-    def _of_provider(self, token: str) -> dict[str, Any]:
-        """What the schema says that the provider does with the inputs."""
-        every = [*schema(self._cloud_name).every(token)]
-        suffix = {"change": "", "presence": "[]"}
-        return {
-            "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces),
-            "computed": tuple(path for path, each in every if each.computed),
-            "defaults": {path: each.default for path, each in every if each.default is not None},
-            "unordered": tuple(path for path, each in every if each.unordered),
-        }
 
     def output(self, declared: Any) -> str | Callable[[Pending[CloudT]], Any]:
         """A template or a constant."""
         return declared if isinstance(declared, str) else lambda _: declared
+
+
+@cache
+def _of_provider(cloud: str, token: str) -> Mapping[str, Any]:
+    """What the schema says that the provider does with the inputs of a type."""
+    every = [*schema(cloud).every(token)]
+    suffix = {"change": "", "presence": "[]"}
+    left_out = [(path, each) for path, each in every if each.default is None]
+    return {
+        "replaces": tuple(path + suffix[each.replaces] for path, each in every if each.replaces),
+        "computed": tuple(path for path, each in every if each.computed),
+        "defaults": {path: each.default for path, each in every if each.default is not None},
+        "unordered": tuple(path for path, each in every if each.unordered),
+        "zeros": {path: ZEROS[each.type] for path, each in left_out if each.sends == "zero"},
+        "silent": tuple(path for path, each in every if each.sends == "creation"),
+    }
 
 
 def recorded_types(cloud: str) -> dict[str, bool]:

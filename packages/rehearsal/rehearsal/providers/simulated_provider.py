@@ -268,9 +268,9 @@ class SimulatedProvider(Vendor[CloudT]):
         """The record of a resource, with what the cloud adds to its inputs."""
         common_outputs = self.common_outputs(row, pending.inputs)
         places = {**self.place(row, pending.inputs), "id": pending.id}
+        sent = replace(pending, inputs=row.sent(pending.inputs))
         own = {
-            name: each.format_map(places) if isinstance(each, str) else each(pending)
-            for name, each in row.outputs.items()
+            name: each.format_map(places) if isinstance(each, str) else each(sent) for name, each in row.outputs.items()
         }
         return Record(pending.id, row.token, without_none(pending.inputs), without_none({**common_outputs, **own}))
 

@@ -242,7 +242,7 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
         zones=zones,
-        system_objects=system_objects(inputs, cluster.outputs["masterVersion"]),
+        system_objects=system_objects(TABLE.sent(CLUSTER, inputs), cluster.outputs["masterVersion"]),
         balancing=Balancing(ingress_classes=() if without_ingress else _INGRESS_CLASSES),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}

@@ -262,7 +262,7 @@ def _pool_network(pending: Pending[SimulatedCloud]) -> Properties:
     cluster = _cluster_of(pending.cloud, pending.id)
     policy = cluster.outputs.get("ipAllocationPolicy") or {}
     network = {
-        "enablePrivateNodes": bool(nodes.private(cluster.inputs, TABLE.sent(POOL, pending.inputs))),
+        "enablePrivateNodes": bool(nodes.private(cluster.inputs, pending.inputs)),
         "podIpv4CidrBlock": policy.get("clusterIpv4CidrBlock"),
         "podRange": policy.get("clusterSecondaryRangeName"),
         "subnetwork": cluster.outputs.get("subnetwork"),

@@ -230,7 +230,7 @@ def node_group(
     if machine is None:
         raise ValueError(f"pool {pool['name']}: no machine for {config}")
     scaling = pool.get("autoscaling") or {}
-    per_zone = scaling.get("totalMaxNodeCount") is None
+    per_zone = not scaling.get("totalMaxNodeCount")
     low, high = ("minNodeCount", "maxNodeCount") if per_zone else ("totalMinNodeCount", "totalMaxNodeCount")
     initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
     spot = bool(config.get("spot") or config.get("preemptible"))

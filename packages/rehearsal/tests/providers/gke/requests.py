@@ -46,7 +46,7 @@ class Sends:
         moved: input path → the API's, from the object's root, where the provider has another than the schema.
         forms: input path → ``text`` (of a number), ``not``, ``sorted``, ``first`` (of a list), ``list`` (of one),
             ``zones`` (with the cluster's own), ``by x`` (a list as a mapping), or the template of a full name.
-        zeros: inputs that are sent although they are zero.
+        zeros: inputs that are sent although they are zero, if they are declared; the schema has those that always are.
         adds: the API's path → what is sent unless it is declared; a nested one only if its block is sent.
     """
 
@@ -121,8 +121,13 @@ def _values(sends: Sends, block: Properties, path: str, to: str, place: Mapping[
             yield from _values(sends, value, inner, target, place)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             yield target, [_element(sends, each, inner, place) for each in value]
-        elif value or inner in sends.zeros:
+        elif value or inner in sends.zeros or _is_forced(sends.token, inner):
             yield target, value
+
+
+def _is_forced(token: str, path: str) -> bool:
+    found = schemas.schema("gke").find(token, path)
+    return found is not None and found.sends == "zero"
 
 
 def _element(sends: Sends, element: Properties, path: str, place: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -13,6 +14,8 @@ from rehearsal.providers.base import Created, Previous, Properties, ProviderErro
 from rehearsal.providers.cloud import Record, Store
 from rehearsal.providers.differences import parse_path
 from rehearsal.providers.gke import GcpProvider
+
+_SWITCH: Final = "enableInsecureBindingSystem"
 
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(google: gke.Google, tmp_path: Path) -> None:
@@ -248,3 +251,18 @@ def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(goo
 
 def test_a_key_is_no_index() -> None:
     assert parse_path('a["0"][0].b') == ("a", "0", 0, "b")
+
+
+@pytest.mark.parametrize(
+    ("declared", "allowed"),
+    [({}, (True, True)), ({"rbacBindingConfig": {f"{_SWITCH}Authenticated": True}}, (True, False))],
+)
+def test_what_a_declared_block_leaves_out_is_sent_as_zero(
+    google: gke.Google, declared: Properties, allowed: tuple[bool, bool]
+) -> None:
+    google.network()
+    cluster = google.create(gke.CLUSTER, gke.cluster(**declared))
+    switches = cluster.state["rbacBindingConfig"]
+    assert (switches[f"{_SWITCH}Authenticated"], switches[f"{_SWITCH}Unauthenticated"]) == allowed
+    objects = json.dumps(google.fleet.clusters["gpu-dev"]["system_objects"])
+    assert ("system:anonymous" in objects) is not allowed[1]
