@@ -12,7 +12,7 @@ class TagGrammar:
     at most ``most`` tags.
 
     Keys that begin with one of ``reserved`` (in lower case) are the cloud's or the cluster's; those of ``own`` are the
-    program's.
+    program's. By those that ``discovery`` matches the autoscaler of a cluster that somebody else made may find groups.
     """
 
     key: re.Pattern[str]
@@ -21,13 +21,16 @@ class TagGrammar:
     most: int
     reserved: tuple[str, ...]
     own: frozenset[str] = frozenset()
+    discovery: re.Pattern[str] | None = None
 
-    def key_problem(self, key: str) -> str | None:
-        """What is wrong with a key, after its name; ``None`` if nothing is."""
+    def key_problem(self, key: str, *, joins: bool = False) -> str | None:
+        """What is wrong with a key, after its name; ``None`` if nothing is. ``joins``: pools on such a cluster."""
         if not self.key.fullmatch(key):
             return f"is not a tag's key: {self.allowed}"
         if key.lower() in self.own:
             return "is what the program names resources by"
+        if joins and self.discovery is not None and self.discovery.fullmatch(key):
+            return None
         taken = next((begin for begin in self.reserved if key.lower().startswith(begin)), None)
         return None if taken is None else f"begins with '{taken}', which the cloud or the cluster keeps for itself"
 

@@ -217,6 +217,11 @@ WANTED: Final = f"so nobody would scale the pools. Ask its owner for --node-grou
             "company/scaled=yes, which neither EKS nor this stack gives them. Write tags: {company/scaled: yes}",
         ),
         (autoscaler(discovery="company/scaled=yes"), {"gpucluster:tags": {"company/scaled": "yes"}}, ""),
+        (
+            autoscaler(discovery="k8s.io/cluster-autoscaler/production"),
+            {"gpucluster:tags": {"k8s.io/cluster-autoscaler/production": "true"}},
+            "",
+        ),
         (autoscaler(discovery="eks:cluster-name=research"), {}, ""),
         (autoscaler("--node-group-auto-discovery=asg:tag=other", "--skip-nodes-with-system-pods=true"), {}, ""),
     ],

@@ -319,7 +319,7 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
             f"Leave it out and write labels: {{{', '.join(f'{_as_label(key)}: …' for key in tags)}}}",
         )
     for key, value in tags.items():
-        if (problem := grammar.key_problem(key)) is not None:
+        if (problem := grammar.key_problem(key, joins=info.data.get("existing_cluster") is not None)) is not None:
             raise wrong(f"'{key}' {problem}", "Write another key, such as CostCenter")
         if not grammar.value.fullmatch(value):
             raise wrong(

@@ -41,6 +41,8 @@ _TAGS: Final = TagGrammar(
     most=40,
     reserved=("aws:", "eks:", "kubernetes.io/", "k8s.io/", "karpenter.", "ebs.csi.aws.com/", "elbv2.k8s.aws/"),
     own=frozenset({"name"}),
+    # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+    discovery=re.compile(r"k8s\.io/cluster-autoscaler/[\w.-]+"),
 )
 
 CATALOG: Final = CloudCatalog(
