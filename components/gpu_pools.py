@@ -20,6 +20,7 @@ from components.node_pool import ClusterAutoscaler, ClusterAutoscalerArgs, GpuNo
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.resources import ClusterObjects, Inputs, KubernetesProvider, identifier, object_token
 from components.settings import Problem, Settings, SettingsError, of_running_stack
+from components.settings.fields.answers import KNOWN_LATER
 from facts.catalog.model import Resources
 from facts.concepts.pool import Pool
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _JOINED: Final = WeakKeyDictionary[Any, dict[tuple[str, str], str]]()
 MAY_BE_OUTPUTS: Final = ("name", "resourceGroup", "nodeIdentity", "nodeClass")
 """Keys of ``existingCluster`` that decide nothing about which resources there are."""
-_PLACEHOLDER: Final = "known-at-the-update"
 _LOG_IN: Final = "Log in as somebody with rights in the cluster; ask its owner for them"
 _AGAIN: Final = "Try again in some minutes; if the answer stays, show it to the cluster's owner"
 _NOT_LOGGED_IN: Final = (401, 403)
@@ -113,7 +113,7 @@ class GpuPoolsArgs:
         given = keys.get("existingCluster")
         cluster: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         later = {key for key in MAY_BE_OUTPUTS if isinstance(cluster.get(key), pulumi.Output)}
-        known = {**cluster, **dict.fromkeys(later, _PLACEHOLDER)}
+        known = {**cluster, **dict.fromkeys(later, KNOWN_LATER)}
         plain = {**keys, "existingCluster": known if isinstance(given, Mapping) else given}
         try:
             if problems := list(not_plain("", plain)):

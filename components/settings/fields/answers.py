@@ -76,6 +76,10 @@ class Refused:
         return (_filled(self.message, words), _filled(self.remedy, words)) if refused else None
 
 
+KNOWN_LATER: Final = "known-at-the-update"
+"""What stands for an output of another resource until its value is known; it has any form."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Form:
     """How a cloud writes the texts at ``keys``, whose ``[]`` stands for each entry of a list.

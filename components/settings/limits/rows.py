@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-from components.settings.fields.answers import Form, Refused, asks_nothing
+from components.settings.fields.answers import KNOWN_LATER, Form, Refused, asks_nothing
 from components.settings.fields.problems import Problem
 from components.settings.fields.types import NotValidYet, Section
 from components.settings.pools.settings import Settings
@@ -69,7 +69,8 @@ def other_forms(settings: Settings, forms: Sequence[Form]) -> Iterator[Problem]:
     for form in forms:
         for key in form.keys:
             for path, text in _texts(settings.file, key):
-                yield from _other_form(settings, form, path, text)
+                if text != KNOWN_LATER:
+                    yield from _other_form(settings, form, path, text)
 
 
 def _other_form(settings: Settings, form: Form, path: str, text: str) -> Iterator[Problem]:

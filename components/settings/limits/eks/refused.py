@@ -188,6 +188,12 @@ REFUSED: Final[tuple[Refused, ...]] = (
 )
 
 FORMS: Final[tuple[Form, ...]] = (
+    Form(
+        keys=("existingCluster.nodeIdentity",),
+        written=re.compile(r"arn:aws:iam::\d{12}:role/[\w+=,.@/-]+"),
+        is_not="the ARN of an IAM role",
+        remedy="Write arn:aws:iam::<account>:role/<name>, as aws eks describe-nodegroup prints it in nodeRole",
+    ),
     # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html. An account is of one partition
     # (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html), and no region of this program of another.
     Form(
