@@ -128,10 +128,12 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a GitHub token": r"\bgh[opu]_\w{36,}|\bgithub_pat_\w{22,}",
     # https://docs.gitlab.com/security/tokens/#token-prefixes
     "a GitLab token": r"\bgl(?:agent|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat)-[\w-]{20,}|\bGR1348941[\w-]{20,}",
-    # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://wandb.ai
+    # https://huggingface.co/docs/hub/security-tokens, https://docs.nvidia.com/ngc/, https://docs.wandb.ai/ref/cli/wandb-login
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}|\bapi_org_[A-Za-z]{34}",
     "an NGC key": r"\bnvapi-[\w-]{40,}",
-    "a Weights & Biases key": r"\bwandb_v1_\w{20,}",
+    "a Weights & Biases key": (
+        r"\bwandb_v1_\w{20,}|(?:(?<=\bwandb login )|(?<=\bwandb login --relogin ))[0-9a-f]{40}(?![0-9a-f])"
+    ),
     # https://docs.slack.dev/authentication/tokens
     "a Slack token": r"\bxox[a-z]-(?=[\w-]*\d)[\w-]{10,}|\bxapp-[\w-]{10,}",
     # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
@@ -200,8 +202,6 @@ _LIKELY: Final = (
     r"\bhttps://hooks\.slack\.com/services/[\w/]+|\bhttps://discord(?:app)?\.com/api/webhooks/[\w/-]+",
     # https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens
     r"\b[a-z0-9]{6}\.(?=[a-z]{0,15}\d)[a-z0-9]{16}\b",
-    # https://docs.wandb.ai/ref/cli/wandb-login
-    r"(?<=\bwandb login )[0-9a-f]{40}\b",
     r"\bsk-[\w-]{20,}",
     # https://core.telegram.org/bots/api, and by detect-secrets Discord, Twilio, Artifactory
     r"\b[rs]k_test_\w{20,}|\b\d{8,10}:[\w-]{35}\b",
@@ -286,6 +286,7 @@ _HINTS: Final = (
         "hf_",
         "nvapi-",
         "wandb_v1_",
+        "wandb login",
         "xox",
         "xapp-",
         "sk-",
