@@ -260,12 +260,8 @@ def main() -> None:
     if not (source := os.environ.get(VARIABLE)):
         sys.exit(f"name a folder with Kueue's source in {VARIABLE}")
     content = {"version": CHART.version, "answers": played(Path(source)), "queues": queues()}
-    RECORDED.write_text(yaml.dump(content, Dumper=_Plain, sort_keys=False, width=120, default_flow_style=None))
-
-
-class _Plain(yaml.SafeDumper):
-    def ignore_aliases(self, data: object) -> bool:
-        return True
+    plain = json.loads(json.dumps(content))  # without aliases
+    RECORDED.write_text(yaml.safe_dump(plain, sort_keys=False, width=120, default_flow_style=None))
 
 
 if __name__ == "__main__":
