@@ -349,6 +349,7 @@ def test_its_own_launch_template_is_no_problem_also_without_its_group(server: Ap
 def test_a_pool_with_nodes_keeps_its_size_and_version(server: ApiServer, nodes: int, version: str) -> None:
     first = update()
     made = first.only(GROUP)
+    first.states[made.urn]["version"] = "1.33"
     own = {
         **made.inputs,
         "version": "1.33",
