@@ -994,7 +994,8 @@ ACCOUNT: Final = {"gcp:project": "my-project"}
 def test_in_another_program_the_clusters_name_may_be_an_output(server: ApiServer) -> None:
     def run() -> None:
         name = pulumi.Output.from_input("research")
-        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": name}}))
+        identity = pulumi.Output.from_input("nodes@my-project.iam.gserviceaccount.com")
+        GpuPools("gpu", GpuPoolsArgs.of({**PLAIN, "existingCluster": {"name": name, "nodeIdentity": identity}}))
 
     made = run_with(ACCOUNT, "ml", run)
     assert made.only(POOL).inputs["cluster"] == "research"
