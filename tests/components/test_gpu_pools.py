@@ -103,7 +103,13 @@ SCOPES: Final = ["https://www.googleapis.com/auth/devstorage.read_only"]
 
 @pytest.mark.parametrize(
     ("identity", "scopes"),
-    [({}, SCOPES), ({"nodeIdentity": "gpu@my-project"}, ["https://www.googleapis.com/auth/cloud-platform"])],
+    [
+        ({}, SCOPES),
+        (
+            {"nodeIdentity": "gpu@my-project.iam.gserviceaccount.com"},
+            ["https://www.googleapis.com/auth/cloud-platform"],
+        ),
+    ],
 )
 def test_nodes_have_no_more_scopes_than_those_of_the_same_identity(
     server: ApiServer, identity: dict[str, str], scopes: list[str]
@@ -130,7 +136,15 @@ def test_the_network_tags_of_all_nodes_are_taken(server: ApiServer) -> None:
 def test_what_the_owner_changes_makes_no_node_of_a_running_pool_again(server: ApiServer) -> None:
     ignored = {f"nodeConfig.{key}" for key in ("oauthScopes", "tags", "workloadMetadataConfig", "serviceAccount")}
     assert ignored <= {*update().only(POOL).ignore_changes}
-    written = update({**KEYS, "gpucluster:existingCluster": {"name": "research", "nodeIdentity": "gpu@my-project"}})
+    written = update(
+        {
+            **KEYS,
+            "gpucluster:existingCluster": {
+                "name": "research",
+                "nodeIdentity": "gpu@my-project.iam.gserviceaccount.com",
+            },
+        }
+    )
     assert "nodeConfig.serviceAccount" not in written.only(POOL).ignore_changes
 
 

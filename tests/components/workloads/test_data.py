@@ -38,7 +38,9 @@ def test_what_is_asked_for_is_all_that_comes_beside_the_cluster(cloud: str) -> N
     policies = {name for name in names if name.startswith(("access-deny.", "access-warn."))}
     # Where a shared volume is open to the network, pods of people may not mount it by its address.
     volume = set[str]() if cloud == "eks" else {"access-user-pods"}
-    assert {*names} - policies == {"offer-pools"} | volume
+    # What pods of people do there is theirs: they act as the namespaces' service accounts.
+    acts = {"access-user-finalizers", "access-user-forced-deletion"}
+    assert {*names} - policies == {"offer-pools"} | acts | volume
     offers = [json.loads(all_[names["offer-pools"]]["data"]["offer.json"]) for all_ in (before, after)]
     if cloud == "gke":
         # The volume's driver has a pod on each node.
