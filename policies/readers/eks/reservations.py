@@ -57,12 +57,22 @@ def _region(inputs: Properties) -> Maybe[str | None]:
     return zone if region is None else region[0]
 
 
+# What Batch chooses from, none of which has GPUs:
+# https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html (``instanceTypes``)
+_CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "optimal": ("c4", "m4", "r4", "c5", "m5", "r5"),
+    "default_x86_64": ("m6i", "c6i", "r6i", "c7i"),
+    "default_arm64": ("m6g", "c6g", "r6g", "c7g"),
+}
+
+
 def read_compute_environment(declared: Declared) -> Iterable[Item]:
     """``aws:batch/computeEnvironment:ComputeEnvironment``: machines for its jobs up to its maximum of vCPUs; with a
     minimum as many as have these stay. Those without GPUs are no node group, unless they are nodes of EKS."""
     resources = declared.properties.get("computeResources")
     least = whole(at(resources, "minVcpus"), default=0)
-    types = [text(entry) for entry in items(coalesce(at(resources, "instanceTypes"), at(resources, "instanceType")))]
+    named = [text(entry) for entry in items(coalesce(at(resources, "instanceTypes"), at(resources, "instanceType")))]
+    types = [kind for each in named for kind in (_CATEGORIES.get(each, (each,)) if isinstance(each, str) else (each,))]
     kinds = machines(tuple(typed(kind) for kind in types))
     sizes = _vcpus_of(kinds)
     if least != 0:
