@@ -13,12 +13,13 @@ Terraform's (https://registry.terraform.io/browse/providers) or the API's:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.unknown import at, coalesce, items
+from policies.readers.eks.subnets import SUBNETS
 from policies.readers.resource import Declared
-from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled
+from policies.readers.spelling import Spelling, of_terraform, parsed_all, respelled, tags_of_pairs
 from policies.readers.tables import rows
 
 _ROWS: Final = rows("dialects", "tools")
@@ -52,8 +53,14 @@ _REFERENCES: Final = {
 }
 # The same of lists of objects → where each of a list of references has the object's name.
 _LISTED: Final = {
-    "subnetIds": (("subnetIdRefs", ("name",)), ("subnetRefs", ("from", "name"))),
+    "subnetIds": (("subnetIdRefs", ("name",)), ("subnetRefs", ("from", "name")), ("subnetRefs", ("name",))),
     "vpcZoneIdentifier": (("vpcZoneIdentifierRefs", ("name",)),),
+}
+# The same lists → where Crossplane has the labels of objects that it puts into them:
+# https://docs.crossplane.io/latest/managed-resources/managed-resources/#matching-by-label
+_SELECTED: Final = {
+    "subnetIds": ("subnetIdSelector", "subnetSelector"),
+    "vpcZoneIdentifier": ("vpcZoneIdentifierSelector",),
 }
 # azurerm called it so before version 4.
 _ACKS_REGION: Final = "services.k8s.aws/region"
@@ -90,18 +97,26 @@ def _spelled(type_token: str, path: Sequence[str]) -> Spelling:
                 field: coalesce(fields.get(field), *(at(fields, *place) for place in places))
                 for field, places in _REFERENCES.items()
             }
-            values |= {
-                field: [at(each, *path) for key, path in places for each in items(fields.get(key))]
-                for field, places in _LISTED.items()
-                if any(fields.get(key) is not None for key, _ in places)
-            }
+            values |= {field: objects for field in _LISTED if (objects := [*_objects(fields, field)])}
             name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
             values |= {_OWN_NAME[type_token]: name} if type_token in _OWN_NAME else {}
+            if type_token in SUBNETS:
+                labels = at(declared.properties, "metadata", "labels")
+                values |= {"matchLabels": labels, "tags": tags_of_pairs(fields.get("tags"))}
             region = coalesce(fields.get("region"), at(declared.properties, "metadata", "annotations", _ACKS_REGION))
             known = {name: value for name, value in (*values.items(), ("region", region)) if value is not None}
             yield respelled(declared, type_token, {**fields, **known}, names)
 
     return spelled
+
+
+def _objects(fields: Mapping[str, Any], field: str) -> Iterator[Any]:
+    """The names of objects that a list of references has, and labels (``{"matchLabels": …}``) that select some."""
+    for key, path in _LISTED[field]:
+        yield from (name for each in items(fields.get(key)) if (name := at(each, *path)) is not None)
+    for key in _SELECTED[field]:
+        if (labels := at(fields.get(key), "matchLabels")) is not None:
+            yield {"matchLabels": labels}
 
 
 def _filled(own: Any, initial: Any) -> Any:

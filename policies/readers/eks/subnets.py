@@ -5,11 +5,11 @@ https://docs.aws.amazon.com/vpc/latest/userguide/vpc-ip-addressing.html#vpc-publ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, mapping, negation
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, flag, items, mapping, negation
 from policies.readers.resource import Declared, Program
 
 _DEFAULT: Final = "aws:ec2/defaultSubnet:DefaultSubnet"
@@ -32,11 +32,25 @@ def _is_public(subnet: Declared) -> Maybe[bool]:
     return given is None if given is None and subnet.type == _DEFAULT else flag(given)
 
 
-def subnets_among(declared: Declared, property: str, everything: Program) -> list[Declared]:
-    """The subnets that ``property`` of ``declared`` comes from or names."""
+def subnets_among(declared: Declared, property: str, everything: Program) -> Iterator[Declared]:
+    """The subnets that ``property`` of ``declared`` comes from, names, or selects by ``matchLabels``."""
     sources = declared.dependencies.get(property, ())
-    named = [one for one in items(declared.properties.get(property)) if isinstance(one, str)]
-    return [each for each in everything.of(*SUBNETS) if each.urn in sources or each.properties.get("id") in named]
+    entries = items(declared.properties.get(property))
+    named = [one for one in entries if isinstance(one, str)]
+    selectors = [mapping(at(one, "matchLabels")) for one in entries if isinstance(one, Mapping)]
+    for subnet in everything.of(*SUBNETS):
+        labels = mapping(subnet.properties.get("matchLabels"))
+        selected = either(_carries(labels, wanted) for wanted in selectors)
+        if subnet.urn in sources or subnet.properties.get("id") in named or selected is True:
+            yield subnet
+        elif selected is UNKNOWN:
+            yield replace(subnet, certain=False)
+
+
+def _carries(labels: Maybe[Mapping[Any, Any]], wanted: Maybe[Mapping[Any, Any]]) -> Maybe[bool]:
+    if labels is UNKNOWN or wanted is UNKNOWN:
+        return UNKNOWN
+    return both(_has(labels, key, value) for key, value in wanted.items())
 
 
 def subnets_selected(node_class: Declared, everything: Program) -> Iterable[Declared]:
