@@ -90,9 +90,21 @@ def read_instance_template(declared: Declared) -> Iterable[Item]:
     for item in read_instance(declared):
         if isinstance(item, NodeGroup):
             named = replace(item, name=f"{declared.name} (template)")
-            yield _sized(named, declared.references) if declared.references else named
+            yield from _of_regions(named, declared.references) if declared.references else (named,)
         else:
             yield item
+
+
+def _of_regions(group: NodeGroup, resources: Iterable[Declared]) -> Iterable[NodeGroup]:
+    """The machines of a template for each region with instance groups of it; what resizes a group comes after it."""
+    parts: dict[Maybe[str | None], list[Declared]] = {}
+    here: Maybe[str | None] = group.region
+    for each in resources:
+        if each.type in _MANAGERS:
+            place = coalesce(*(each.properties.get(key) for key in ("zone", "region", "location")))
+            here = group.region if place is None else region_of(place)
+        parts.setdefault(here, []).append(each)
+    return (replace(_sized(group, part), region=region) for region, part in parts.items())
 
 
 def _sized(group: NodeGroup, resources: Iterable[Declared]) -> NodeGroup:
@@ -148,7 +160,7 @@ def read_flexible_group(declared: Declared) -> Iterable[Item]:
         largest = max(gpus, key=lambda kind: gpus[kind])
         machine = replace(declared, properties={**declared.properties, "machineType": largest})
         group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
-        yield _sized(group, (declared, *declared.references))
+        yield from _of_regions(group, (declared, *declared.references))
 
 
 def read_tpu(declared: Declared) -> Iterable[Item]:
