@@ -291,11 +291,11 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 
 
 def placeholders(chart: str, values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
-    """The placeholders that a release of ``chart`` makes; most charts make none."""
-    if chart == "cluster-overprovisioner":
-        yield from _overprovisioner(values, release, namespace, resource)
-    elif chart == "jupyterhub":
-        yield from _jupyterhub(values, release, namespace, resource)
+    """The placeholders that a release of ``chart``, or of one that it depends on, makes; most charts make none."""
+    for name, made in _PLACEHOLDERS.items():
+        own = values if chart == name else at(values, name)
+        if chart == name or (isinstance(own, Mapping) and flag(coalesce(own.get("enabled"), True)) is not False):
+            yield from made(own, release, namespace, resource)
 
 
 def _overprovisioner(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
@@ -358,6 +358,7 @@ def _culls(settings: Any) -> bool:
     return any(each > 0 and max(each, every) <= _DAY for each in (idle, oldest))
 
 
+_PLACEHOLDERS: Final = {"cluster-overprovisioner": _overprovisioner, "jupyterhub": _jupyterhub}
 _DAY: Final = 24 * 3600
 _EXTRA = (("limits", "limits"), ("requests", "guarantees"))
 
