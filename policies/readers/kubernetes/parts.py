@@ -23,7 +23,8 @@ _GPU_IMAGE: Final = re.compile(r"nvidia|gpu|rocm/|neuron", re.IGNORECASE)
 _PAUSE_IMAGE: Final = re.compile(r"(?:^|/)(?:mirrored-)?pause(?:-\w+)?(?:[:@]|$)")
 # What only starts another command.
 _STARTS: Final = re.compile(
-    r"(?:(?:\S*/)?(?:(?:ba|da|a)?sh|exec|sudo|nohup|tini|dumb-init|env|busybox|coreutils|timeout|nice|do|python\S*|perl|node|pwsh)"
+    r"(?:(?:(?:\S*/)?(?:(?:ba|da|a)?sh|exec|sudo|nohup|tini|dumb-init|env|busybox|coreutils|timeout|nice|do|python\S*|perl"
+    r"|node|pwsh)|(?:conda|(?:micro)?mamba|uv|poetry|pixi) run(?: (?:-n|-p|-e|--name|--prefix|--with) \S+)*)"
     r"(?: (?:-\S+|\w+=\S*|\d+\w?))* )*"
 )
 # A command that waits, whole: for a ``time``, until somebody ends it (``ever``), as long as nothing else works there
@@ -33,17 +34,30 @@ _WAITS: Final = re.compile(
     r"|(?:time\.)?sleep\((?P<seconds>.*)\)|wait(?: -?\w+)?"
     r"|(?P<ever>(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
     r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\))"
-    r"|(?P<idles>(?:\S*/)?pause|kill -STOP \S+|(?:\S*/)?watch (?:-\S+ |\d+ )*nvidia-smi"
+    r"|(?P<idles>(?:\S*/)?pause|kill -STOP \S+|(?:\S*/)?watch (?:-\S+ |\d+ )*['\"]?(?:nvidia-smi|gpustat)\b.*"
+    r"|gpustat (?:\S+ )*(?:-i|--interval|--watch)\b.*|nvtop|nvitop(?!.* (?:-1|--once)\b)(?: .*)?"
+    r"|dcgmi dmon(?!.* (?:-c|--count)\b)(?: .*)?"
     r"|nvidia-smi (?:dmon|pmon)(?! -c)\b.*|nvidia-smi (?:\S+ )*(?:-l|--loop)(?:ms|-ms)?\b.*"
     r"|setInterval\(\(\) ?=> ?\{\}.*)|nvidia-smi (?:dmon|pmon)\b.*"
 )
 # Three hours or more, or for ever: longer than any autoscaler leaves a node that nobody uses.
 _LONG: Final = re.compile(r"\d{5,}|\d+[dh]|inf(?:inity)?\b|\d+ ?\*\* ?\d+|\de\d+|float\(['\"]inf|math\.inf")
-# Servers for a person, who ends them.
+# Servers, which nothing but a person ends, and what their programs do at once.
+# https://docs.vllm.ai/en/latest/cli/index.html, https://docs.streamlit.io/develop/api-reference/cli/run
 _SERVES: Final = re.compile(
-    r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\b|jupyter(?:-| )?(?:lab|notebook|server)\b|start-notebook\.(?:py|sh)\b"
-    r"|code-server\b).*"
+    r"(?:\S*/)?(?:sshd (?:\S+ )*-\w*D\w*"
+    r"|jupyter(?:-| )?(?:lab|notebook|server)(?! (?:build|clean|list|password|paths?|stop)\b)|notebook"
+    r"|(?:start|jupyterhub)-(?:notebook|singleuser)(?:\.py|\.sh)?|code-server|openvscode-server|gotty|ttyd|gradio"
+    r"|code (?:serve-web|tunnel)|marimo (?:edit|run)|tensorboard|streamlit run"
+    r"|vllm serve|vllm\.entrypoints\.\S*api_server|sglang\.launch_server"
+    r"|text-generation-launcher|trtllm-serve|tritonserver|ollama serve|llama-server|bentoml serve"
+    r"|mlflow (?:models serve|server|ui)|uvicorn|gunicorn|hypercorn|fastapi (?:dev|run)|flask (?:\S+ )*run"
+    r"|manage\.py runserver|http\.server)(?= |$)"
+    r"(?!.* (?:-h|--help|--version|--generate-config|--check-config|--(?:un)?install-extension|--list-extensions)\b).*"
 )
+# What a command's output goes to, and what a shell does not wait for.
+_OUTPUT: Final = re.compile(r"\d?>&\d|&>>?")
+_BESIDE: Final = re.compile(r"[^;&\n]*(?<!&)&(?!&)")
 _LOOP: Final = re.compile(r"while (?:true|True|:|1|\[ 1 \]):?|until false|while sleep [\w.]+")
 # Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
@@ -76,10 +90,12 @@ def never_ends(pod: Any) -> bool:
 
 
 def serves(pod: Any) -> bool:
-    """Whether a container ends by a server for a person, a notebook or a shell, which holds its GPUs until it is
-    deleted."""
-    last = [parts[-1] for each in _commands(pod) if (parts := _parts(each)) and not _ENDS.search(each)]
-    return any(_SERVES.fullmatch(each) for each in last) and at(pod, "activeDeadlineSeconds") is None
+    """Whether a container is a server, for a person or for programs, which holds its GPUs until it is deleted; unless
+    another container may end it."""
+    ended = at(pod, "shareProcessNamespace") is True and len(items(at(pod, "containers"))) > 1
+    if ended or at(pod, "activeDeadlineSeconds") is not None:
+        return False
+    return any(_waits_for_a_server(each) for each in _commands(pod) if not _ENDS.search(each))
 
 
 def only_waits(pod: Any) -> bool:
@@ -125,6 +141,13 @@ def _for_ever(parts: list[str]) -> bool:
         ):
             return True
     return False
+
+
+def _waits_for_a_server(command: str) -> bool:
+    """Whether a command comes to a server, or starts one beside itself and does nothing else."""
+    command = _OUTPUT.sub(">", command)
+    own, beside = _parts(_BESIDE.sub("", command)), _parts("\n".join(_BESIDE.findall(command)))
+    return any(map(_SERVES.fullmatch, own)) or (_does_nothing(own) and any(map(_SERVES.fullmatch, beside)))
 
 
 def _bare(part: str) -> str:
