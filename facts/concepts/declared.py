@@ -208,7 +208,8 @@ class Workload(Item):
     autoscaler: Autoscaler | None = None
     """Whether it is a node autoscaler, and how it scales nodes, where its declaration tells."""
     idle: IdleTime | None = None
-    """How long idle nodes stay: by a node autoscaler, which has a default of about ten minutes, or for a DaemonSet."""
+    """How long idle nodes stay: by a node autoscaler, which has a default of about ten minutes, or for a DaemonSet; how
+    long idle pods with GPUs do, by a scaler of their own."""
     unknown_reason: UnknownReason | None = None
     """Why its kind is unknown: a DaemonSet may run where other workloads may not."""
     config_maps: tuple[str, ...] = ()

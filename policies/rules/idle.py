@@ -48,7 +48,7 @@ from policies.rules.sharing import as_advertised
 )
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler, and
-    a pod that a scaler takes to zero at most as long after its work.
+    a pod that a scaler takes away (KEDA, Ray's autoscaler) at most as long after its work.
 
     An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside
     groups without GPUs, another program may have some: what would keep them is a note.
@@ -105,6 +105,9 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, Unknow
             if scaler.idle is not None and scaler.least == 0 and scaler.place.same(workload.place):
                 yield workload.title, scaler.idle, workload.gpus is not UNKNOWN, workload.resource, None
         if workload.idle is None:
+            continue
+        if workload.gpus != 0 and workload.kind != "DaemonSet":  # its own scaler leaves idle pods
+            yield workload.title, workload.idle, workload.gpus is not UNKNOWN, workload.resource, None
             continue
         if workload.kind not in ("DaemonSet", "Release"):  # an autoscaler
             elsewhere = _POOLS_ELSEWHERE if stack.groups and not groups else None

@@ -146,11 +146,12 @@ def _autoscaler(declared: Declared, chart: str, values: Any, named: tuple[str, s
 def _of_ray(values: Any) -> Any:
     """https://github.com/ray-project/kuberay/blob/master/helm-chart/ray-cluster/values.yaml"""
     scaled = flag(at(values, "head", "enableInTreeAutoscaling")) is True
+    idle = at(values, "head", "autoscalerOptions", "idleTimeoutSeconds")
     if not isinstance(values, Mapping):
         return values
     more = values.get("additionalWorkerGroups")
-    groups = {name: ray_group(each, scaled) for name, each in more.items()} if isinstance(more, Mapping) else more
-    return {**values, "worker": ray_group(values.get("worker"), scaled), "additionalWorkerGroups": groups}
+    groups = {name: ray_group(each, scaled, idle) for name, each in more.items()} if isinstance(more, Mapping) else more
+    return {**values, "worker": ray_group(values.get("worker"), scaled, idle), "additionalWorkerGroups": groups}
 
 
 def _counted(chart: str, values: Any) -> Mapping[str, Any]:

@@ -499,7 +499,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             always=always,
             always_reason=reason,
             apart=each_on_a_node(placement, {}) if whole else False,
-            idle=around.idle if daemon_set is True else None,
+            idle=around.idle if daemon_set is True else None if _ENDING.search(kind) else around.leaves,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=keeps_room(
                 placement if whole else pod,
@@ -547,12 +547,16 @@ def _ray_groups(body: Mapping[str, Any]) -> Mapping[str, Any]:
     groups = items(parts.get("workerGroupSpecs"))
     if not groups:
         return parts
-    scaled = flag(parts.get("enableInTreeAutoscaling"))
-    return {**parts, "workerGroupSpecs": [ray_group(each, scaled is True) for each in groups]}
+    scaled, idle = flag(parts.get("enableInTreeAutoscaling")), at(parts, "autoscalerOptions", _RAY_IDLE)
+    return {**parts, "workerGroupSpecs": [ray_group(each, scaled is True, idle) for each in groups]}
 
 
-def ray_group(group: Any, scaled: bool) -> Any:
-    """A group of Ray's workers with the pods that it always has as its number; ``scaled``: by Ray's autoscaler."""
+def ray_group(group: Any, scaled: bool, idle: Any) -> Any:
+    """A group of Ray's workers with the pods that it always has as its number; ``scaled``: by Ray's autoscaler, which
+    leaves idle workers for ``idle`` seconds where the group says no other number.
+
+    https://ray-project.github.io/kuberay/reference/api/#workergroupspec
+    """
     if not isinstance(group, Mapping):
         return group
     least, most, number = (amount(group.get(key)) for key in ("minReplicas", "maxReplicas", "replicas"))
@@ -563,8 +567,13 @@ def ray_group(group: Any, scaled: bool) -> Any:
         kept = min(kept, most)
     # KubeRay's field, and that of its chart: helm-chart/ray-cluster/templates/raycluster-cluster.yaml.
     off = any(flag(group.get(key)) is True for key in ("suspend", "disabled"))
-    rest = {key: part for key, part in group.items() if key not in ("minReplicas", "maxReplicas")}
-    return {**rest, "replicas": 0 if off else kept}
+    rest = {key: part for key, part in group.items() if key not in ("minReplicas", "maxReplicas", _RAY_IDLE)}
+    idle = coalesce(group.get(_RAY_IDLE), idle) if scaled else None
+    return {**rest, "replicas": 0 if off else kept, **({} if idle is None else {_OF_RAY: {_RAY_IDLE: idle}})}
+
+
+_RAY_IDLE: Final = "idleTimeoutSeconds"
+_OF_RAY: Final = "autoscaler of Ray"
 
 
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -720,13 +729,15 @@ def _always(
 class _Around:
     """What stands around a place: the ``number`` of its pods, how many each of these is (``each``), Knative's
     ``min_scale``, whether a key or word there says that they are a DaemonSet's, how long their annotations keep nodes
-    then, when they start by the names of a chart's parts, and their ``placement``."""
+    then, how long Ray's autoscaler ``leaves`` idle ones, when they start by the names of a chart's parts, and their
+    ``placement``."""
 
     number: PodNumber = field(default_factory=PodNumber)
     each: Maybe[int] = 1
     min_scale: Any = None
     daemon_set: bool = False
     idle: IdleTime | None = None
+    leaves: IdleTime | None = None
     starts: Starts = ""
     placement: Mapping[str, Any] = field(default_factory=dict)
 
@@ -797,9 +808,18 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
         min_scale=above.min_scale if annotated is None else annotated,
         daemon_set=said or (above.daemon_set and not has_number(value)),
         idle=idle_of_daemon_set(annotations) or above.idle,
+        leaves=_leaves(value) or above.leaves,
         starts=above.starts,
         placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
     )
+
+
+def _leaves(group: Mapping[str, Any]) -> IdleTime | None:
+    said = at(group, _OF_RAY, _RAY_IDLE)
+    if said is None:
+        return None
+    after = amount(said)
+    return IdleTime(UNKNOWN if after is UNKNOWN else after / 60, f"{_RAY_IDLE} of Ray's autoscaler")
 
 
 def _of_knative(annotations: Any) -> Any:
