@@ -48,7 +48,7 @@ from policies.rules.sharing import as_advertised
 )
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler, and
-    a pod that a scaler takes away (KEDA, Ray's autoscaler) at most as long after its work.
+    a pod that a scaler takes away (KEDA, Ray's autoscaler, Jenkins) at most as long after its work.
 
     An autoscaler in a program without node groups is checked as well: another program declares its groups. Beside
     groups without GPUs, another program may have some: what would keep them is a note.

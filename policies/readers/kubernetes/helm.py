@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from facts.concepts.autoscaler import IdleTime
 from facts.concepts.declared import GpuSharing, NotEvaluated, UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
 from facts.concepts.unknown import (
@@ -32,7 +33,15 @@ from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.balancers import of_values
 from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.network_policies import plugin_of_values
-from policies.readers.kubernetes.objects import apart, children, embedded_workloads, on_demand, ray_group, whole_objects
+from policies.readers.kubernetes.objects import (
+    LEFT,
+    apart,
+    children,
+    embedded_workloads,
+    on_demand,
+    ray_group,
+    whole_objects,
+)
 from policies.readers.kubernetes.parts import replicated
 from policies.readers.kubernetes.workloads import container_gpus, gpu_resource_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -175,27 +184,33 @@ def _counted(chart: str, values: Any) -> Mapping[str, Any]:
 
 
 def _with_numbers(chart: str, values: Any) -> Any:
-    """The values with the number of pods that wait for work, in place of any other one, where the chart, or one that it
-    depends on, starts the others of the part for work."""
+    """The values with the number of pods that wait for work, in place of any other one, and how long the others stay
+    without work, where the chart, or one that it depends on, starts these for work."""
     for row in _FOR_WORK:
         below = () if row["chart"] == chart else (row["chart"],)
         own = at(values, *below)
         key, _, word = row["if"].partition("=")
         if own is not None and (not key or at(own, *key.split(".")) == word):
             number = coalesce(at(own, row["number"]) if row["number"] else None, 0)
-            values = _with_number(values, [*below, *row["part"].split(".")], number)
+            idle = row["idle"].split(".")
+            left = (idle[-1], at(own, *idle)) if row["idle"] else None
+            values = _with_number(values, [*below, *row["part"].split(".")], number, left)
     return values
 
 
-def _with_number(values: Any, path: list[str], number: Any) -> Any:
-    if not path:
-        return {**values, "replicas": number} if isinstance(values, Mapping) else values
-    step, *rest = path
-    if isinstance(values, (list, tuple)) and step == "*":
-        return [_with_number(part, rest, number) for part in values]
+def _with_number(values: Any, path: list[str], number: Any, left: tuple[str, Any] | None) -> Any:
+    if path:
+        step, *rest = path
+        if isinstance(values, (list, tuple)) and step == "*":
+            return [_with_number(part, rest, number, left) for part in values]
+        if not isinstance(values, Mapping):
+            return values
+        inner = ((key, step in (key, "*")) for key in values)
+        return {key: _with_number(values[key], rest, number, left) if on else values[key] for key, on in inner}
     if not isinstance(values, Mapping):
         return values
-    return {key: _with_number(part, rest, number) if key == step else part for key, part in values.items()}
+    stays = {} if left is None else {LEFT: IdleTime(amount(coalesce(values.get(left[0]), left[1]), 0), left[0])}
+    return {**values, "replicas": number, **stays}
 
 
 def _in_values(declared: Declared) -> Iterable[Declared]:

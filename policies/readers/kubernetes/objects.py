@@ -568,12 +568,14 @@ def ray_group(group: Any, scaled: bool, idle: Any) -> Any:
     # KubeRay's field, and that of its chart: helm-chart/ray-cluster/templates/raycluster-cluster.yaml.
     off = any(flag(group.get(key)) is True for key in ("suspend", "disabled"))
     rest = {key: part for key, part in group.items() if key not in ("minReplicas", "maxReplicas", _RAY_IDLE)}
-    idle = coalesce(group.get(_RAY_IDLE), idle) if scaled else None
-    return {**rest, "replicas": 0 if off else kept, **({} if idle is None else {_OF_RAY: {_RAY_IDLE: idle}})}
+    seconds = amount(coalesce(group.get(_RAY_IDLE), idle), 0) if scaled else 0
+    minutes = UNKNOWN if seconds is UNKNOWN else seconds / 60
+    return {**rest, "replicas": 0 if off else kept, LEFT: IdleTime(minutes, f"{_RAY_IDLE} of Ray's autoscaler")}
 
 
 _RAY_IDLE: Final = "idleTimeoutSeconds"
-_OF_RAY: Final = "autoscaler of Ray"
+LEFT: Final = "how long idle pods are left"
+"""The key of what a part's own scaler does, as :class:`IdleTime`, which no chart or operator has."""
 
 
 def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -729,7 +731,7 @@ def _always(
 class _Around:
     """What stands around a place: the ``number`` of its pods, how many each of these is (``each``), Knative's
     ``min_scale``, whether a key or word there says that they are a DaemonSet's, how long their annotations keep nodes
-    then, how long Ray's autoscaler ``leaves`` idle ones, when they start by the names of a chart's parts, and their
+    then, how long their scaler ``leaves`` idle ones, when they start by the names of a chart's parts, and their
     ``placement``."""
 
     number: PodNumber = field(default_factory=PodNumber)
@@ -808,18 +810,10 @@ def _at(value: Mapping[str, Any], path: tuple[str, ...], above: _Around, kind: s
         min_scale=above.min_scale if annotated is None else annotated,
         daemon_set=said or (above.daemon_set and not has_number(value)),
         idle=idle_of_daemon_set(annotations) or above.idle,
-        leaves=_leaves(value) or above.leaves,
+        leaves=value.get(LEFT) or above.leaves,
         starts=above.starts,
         placement={**above.placement, **{key: value[key] for key in _PLACEMENT if key in value}},
     )
-
-
-def _leaves(group: Mapping[str, Any]) -> IdleTime | None:
-    said = at(group, _OF_RAY, _RAY_IDLE)
-    if said is None:
-        return None
-    after = amount(said)
-    return IdleTime(UNKNOWN if after is UNKNOWN else after / 60, f"{_RAY_IDLE} of Ray's autoscaler")
 
 
 def _of_knative(annotations: Any) -> Any:
