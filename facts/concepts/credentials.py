@@ -132,7 +132,10 @@ _KEYS_BY_FORM: Final[Mapping[str, str]] = {
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{20,}|\bapi_org_[A-Za-z]{34}",
     "an NGC key": r"\bnvapi-[\w-]{40,}",
     "a Weights & Biases key": (
-        r"\bwandb_v1_\w{20,}|(?:(?<=\bwandb login )|(?<=\bwandb login --relogin ))[0-9a-f]{40}(?![0-9a-f])"
+        r"\bwandb_v1_\w{20,}|(?:(?<=\bwandb login )|(?<=\bwandb login --relogin )|(?<=\bwandb\.login\(key=['\"])"
+        r"|(?<=--wandb[-_]key[ =])|(?<=\bWANDB_KEY=)|(?<=\bmachine api\.wandb\.ai\s{3}login user\s{3}password )"
+        r"|(?<=\bmachine api\.wandb\.ai\slogin user\spassword ))[0-9a-f]{40}(?![0-9a-f])"
+        r"|(?<![0-9a-f])[0-9a-f]{40}(?= \| wandb login\b)"
     ),
     # https://docs.slack.dev/authentication/tokens
     "a Slack token": r"\bxox[a-z]-(?=[\w-]*\d)[\w-]{10,}|\bxapp-[\w-]{10,}",
@@ -285,8 +288,8 @@ _HINTS: Final = (
     *(
         "hf_",
         "nvapi-",
-        "wandb_v1_",
-        "wandb login",
+        "wandb",
+        "WANDB_KEY",
         "xox",
         "xapp-",
         "sk-",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -53,6 +53,11 @@ _USERS_KEY: Final = "a user's token in a kubeconfig"
 _SHORT: Final = re.compile(r"ya29\.|k8s-aws-v1\.|eyJ")
 _INNER: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}={0,2}")
 _NAMED: Final = "a secret key of a cloud"
+_WANDB: Final = "a Weights & Biases key"
+_WANDBS: Final = re.compile(r"(?:local-)?[0-9a-f]{40}\s*")
+_KEY_NAME: Final = re.compile(r"(?:key|token)$", re.IGNORECASE)
+# Lists of words that are one command.
+_COMMAND: Final = re.compile(r"(?:command|args|arguments|cmd|entry_?point)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,13 @@ class _Place:
     private: bool = True
     certificates: bool = True
     """Whether a private key beside a certificate is allowed."""
+    about: str = ""
+    """The names of the resource."""
 
     def below(self, key: str, certified: bool = False) -> _Place:
         """The place of a part of the value."""
         path = f"{self.path}.{key}" if self.path and not key.startswith("[") else self.path + key
-        return _Place(path, self.private and not certified, self.certificates)
+        return replace(self, path=path, private=self.private and not certified)
 
 
 def key_material(resource: Declared) -> Iterator[Credential]:
@@ -76,7 +83,8 @@ def key_material(resource: Declared) -> Iterator[Credential]:
         return
     by_itself = resource.type.startswith(_PROVIDER) and reader_of(resource.type) is not None
     inputs = _unjudged(resource.properties) if by_itself and resource.type not in _IN_PART else resource.properties
-    place = _Place(certificates=resource.type != _CONFIG_MAP)
+    about = f"{resource.name} {at(resource.properties, 'metadata', 'name')}"
+    place = _Place(certificates=resource.type != _CONFIG_MAP, about=about)
     for path, key in _keys({"kind": resource.kind, **inputs}, place):
         where = f"{resource.kind} '{resource.name}' ({path})"
         unknown = key is UNKNOWN
@@ -114,11 +122,26 @@ def _keys(value: Any, place: _Place) -> Iterator[tuple[str, Any]]:
             name = coalesce(*map(value.get, _NAMES)) if _VALUES.fullmatch(str(key)) else key
             if names_clouds_key(str(name).rpartition("/")[2]) and _may_be_key(part):
                 yield below.path, UNKNOWN if part is UNKNOWN else _NAMED
+            elif _is_of_wandb(str(name), part, below):
+                yield below.path, _WANDB
             else:
                 yield from _keys(part, below)
     elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from _keys(part, place.below(f"[{number}]"))
+        own = [each for number, part in enumerate(value) for each in _keys(part, place.below(f"[{number}]"))]
+        yield from own
+        if not own and _COMMAND.search(place.path) and all(isinstance(each, str) for each in value):
+            yield from _keys(" ".join(value), place)
+
+
+def _is_of_wandb(name: str, value: Any, place: _Place) -> bool:
+    """Whether a value is a key of Weights & Biases, which looks like a commit: by its name and those above it.
+
+    https://docs.wandb.ai/ref/cli/wandb-login
+    """
+    if not isinstance(value, str) or not _KEY_NAME.search(name):
+        return False
+    said = f"{place.about} {place.path} {name}".casefold()
+    return "wandb" in said and any(_WANDBS.fullmatch(each) for each in (value, decoded(value) or ""))
 
 
 def _unsealed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
