@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -54,12 +54,16 @@ class Builder:
             ImageError: with the last lines of the build.
         """
         with tempfile.TemporaryDirectory(prefix="gpu-image-") as scratch:
-            arguments = ["build", "--platform", platform, "--tag", tag]
+            arguments, environment = ["build", "--platform", platform, "--tag", tag], {**os.environ}
             if not (folder / "Dockerfile").is_file():
                 file = Path(scratch) / "Dockerfile"
                 file.write_text(dockerfile(folder))
                 arguments += ["--file", str(file), *self.ignoring(folder, file)]
-            self._run([*arguments, str(folder)], f"building {tag}")
+                # Without its plugin buildx docker runs the legacy builder, which reads no list beside a Dockerfile and
+                # would copy credentials. With this it fails:
+                # https://github.com/docker/cli/blob/06eba426/cmd/docker/builder.go
+                environment["DOCKER_BUILDKIT"] = "1"
+            self._run([*arguments, str(folder)], f"building {tag}", environment)
 
     def push(self, tag: str) -> None:
         """Push the image. Raises ImageError, for example without permission in the registry."""
@@ -73,9 +77,11 @@ class Builder:
         ignore.write_text("\n".join([*own[:1], *_ignored(folder)]) + "\n", encoding="utf-8")
         return [] if self.name == "docker" else ["--ignorefile", str(ignore)]
 
-    def _run(self, arguments: Sequence[str], doing: str) -> None:
+    def _run(self, arguments: Sequence[str], doing: str, environment: Mapping[str, str] | None = None) -> None:
         command = [self.name, *arguments]
-        process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        process = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment
+        )
         if process.returncode:
             last = "\n".join(f"  {line}" for line in process.stdout.splitlines()[-_LAST_LINES:])
             raise ImageError(f"{doing} failed (exit code {process.returncode}); last lines:\n{last}")
@@ -117,12 +123,18 @@ def find_builder() -> Builder:
 
 
 def _answers(name: str) -> bool:
-    question = "version" if name == "docker" else "info"
-    try:
-        subprocess.run([name, question], capture_output=True, timeout=_TIMEOUT_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return True
+    """Whether it works; Podman's program of the name docker takes podman's options, so podman itself is used."""
+    questions = ("--version", "version") if name == "docker" else ("info",)
+    answers: list[str] = []
+    for question in questions:
+        try:
+            done = subprocess.run(
+                [name, question], capture_output=True, timeout=_TIMEOUT_SECONDS, check=True, text=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return False
+        answers.append(done.stdout)
+    return not answers[0].startswith("podman version")
 
 
 def tag_for(registry: str | None, name: str) -> str:

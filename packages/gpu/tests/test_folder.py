@@ -443,6 +443,8 @@ def test_the_first_that_answers_is_taken_and_a_client_without_server_is_not(prog
     assert find_builder() == Builder("buildah")
     install(programs, "podman", "#!/bin/sh\nexit 0\n")
     assert find_builder() == Builder("podman")
+    install(programs, "docker", "#!/bin/sh\necho podman version 3.4.4\n")
+    assert find_builder() == Builder("podman"), "docker is podman there, without its option"
     install(programs, "docker", "#!/bin/sh\nexit 0\n")
     assert find_builder() == Builder("docker")
 
@@ -470,6 +472,21 @@ def test_ones_own_dockerfile_is_used_as_it_is(programs: Path, tmp_path: Path) ->
     install(programs, "docker", RECORD.format(log=log, code=0))
     Builder("docker").build(project, "x:1", "linux/amd64")
     assert "--file" not in log.read_text()
+
+
+def test_no_builder_of_docker_that_reads_no_list_beside_the_dockerfile_gets_the_template(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The legacy builder would copy credentials into the image."""
+    monkeypatch.setenv("DOCKER_BUILDKIT", "0")
+    install(programs, "docker", f'#!/bin/sh\necho "$DOCKER_BUILDKIT" > {tmp_path}/buildkit\n')
+    project = tmp_path / "project"
+    project.mkdir()
+    for own, value in (("", "1"), ("FROM scratch\n", "0")):
+        if own:
+            (project / "Dockerfile").write_text(own)
+        Builder("docker").build(project, "x:1", "linux/amd64")
+        assert (tmp_path / "buildkit").read_text() == f"{value}\n"
 
 
 def test_requirements_are_installed_where_there_are_some(tmp_path: Path) -> None:
