@@ -34,8 +34,9 @@ def documents(name: str) -> list[Any]:
 
 def test_the_managers_quota_is_the_sum_of_both_clusters() -> None:
     def quota(queue: dict[str, Any], resource: str = "nvidia.com/gpu") -> int:
-        (group,) = [each for each in queue["spec"]["resourceGroups"] if each["coveredResources"] == [resource]]
-        return sum(int(each["resources"][0]["nominalQuota"]) for each in group["flavors"])
+        (group,) = [each for each in queue["spec"]["resourceGroups"] if resource in each["coveredResources"]]
+        counted = [each for flavor in group["flavors"] for each in flavor["resources"]]
+        return sum(int(each["nominalQuota"]) for each in counted if each["name"] == resource)
 
     (own,) = [each for each in documents("manager.yaml") if each["kind"] == "ClusterQueue"]
     stacks = [settings_of(ROOT / "examples" / f"several-clusters-{cloud}.yaml") for cloud in ("gke", "eks")]
@@ -46,6 +47,17 @@ def test_the_managers_quota_is_the_sum_of_both_clusters() -> None:
     (of_team,) = [team_queue(team, stacks[0].gpu_pools) for team in stacks[0].teams]
     assert local["spec"]["clusterQueue"] == of_team["metadata"]["name"]
     assert local["metadata"]["namespace"] == stacks[0].teams[0].name
+
+
+def test_the_managers_queue_needs_no_flavor_of_the_stack() -> None:
+    """While a flavor of it is missing a ClusterQueue admits nothing: in stacks without teams, or before the update from
+    0.1.0, after which it has to cover what counts against teams. ``FlavorNotFound`` in
+    https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/cache/scheduler/clusterqueue.go#L321
+    """
+    files = documents("manager.yaml")
+    (queue,) = [each for each in files if each["kind"] == "ClusterQueue"]
+    named = {flavor["name"] for group in queue["spec"]["resourceGroups"] for flavor in group["flavors"]}
+    assert named == {each["metadata"]["name"] for each in files if each["kind"] == "ResourceFlavor"}
 
 
 @pytest.fixture(scope="module")
