@@ -39,12 +39,14 @@ DAEMON_SET_CONTROLLER = "system:serviceaccount:kube-system:daemon-set-controller
 @dataclass(frozen=True)
 class Submit:
     """Submits a manifest, without storing it, to the API server ``api``; ``controller`` is that of DaemonSets,
-    ``person`` somebody with the role `edit` in all namespaces, and ``kueue`` a tool with that role."""
+    ``person`` somebody with the role `edit` in all namespaces, ``kueue`` a tool with that role, and ``administrator``
+    somebody with all rights, who is in no group of Kubernetes' own."""
 
     api: Api
     controller: Submit | None = None
     person: Api | None = None
     kueue: Api | None = None
+    administrator: Api | None = None
 
     def __call__(self, manifest: Mapping[str, Any]) -> Answer:
         namespace = manifest["metadata"].get("namespace", "default")
@@ -71,21 +73,20 @@ def judging(
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     with ControlPlane(directory, tools=folder()) as control_plane:
         api = control_plane.api
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
-        subjects = [
-            {"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in ("person", KUEUE)
-        ]
-        api.create(
-            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-            {"metadata": {"name": "person"}, "roleRef": reference, "subjects": subjects},
-        )
+        for role, names in {"edit": ("person", KUEUE), "cluster-admin": ("administrator",)}.items():
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+            subjects = [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in names]
+            api.create(
+                "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                {"metadata": {"name": names[0]}, "roleRef": reference, "subjects": subjects},
+            )
         for each in existing:
             api.create(PODS, dict(each))
         for made in policies:
             plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
             api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
         controller = Submit(_as(control_plane, DAEMON_SET_CONTROLLER))
-        yield Submit(api, controller, _as(control_plane, "person"), _as(control_plane, KUEUE))
+        yield Submit(api, controller, *(_as(control_plane, name) for name in ("person", KUEUE, "administrator")))
 
 
 def _as(control_plane: ControlPlane, user: str) -> Api:

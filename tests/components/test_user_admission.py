@@ -478,10 +478,13 @@ def test_other_pods_are_deleted_by_force(forced: Submit, one: dict[str, Any], st
 
 
 @real
-def test_kubelets_and_controllers_delete_by_force(forced: Submit) -> None:
+def test_kubelets_controllers_and_administrators_delete_by_force(forced: Submit) -> None:
+    """Administrators of clouds are in no group of Kubernetes' own, and drain nodes."""
     path = "/api/v1/namespaces/forced/pods"
     assert forced.controller is not None
-    for name, api in (("by-the-administrator", forced.api), ("by-a-controller", forced.controller.api)):
+    assert forced.administrator is not None
+    by = {"the-owner": forced.api, "an-administrator": forced.administrator, "a-controller": forced.controller.api}
+    for name, api in by.items():
         forced.api.create(path, long_job(name, 1))
         api.delete(f"{path}/{name}", gracePeriodSeconds=0)
         assert forced.api.find(f"{path}/{name}") is None
