@@ -19,7 +19,7 @@ from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.kubernetes import EVERYBODY, RESOURCES
 from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.registry import is_dialect
-from policies.readers.resource import Declared, matches
+from policies.readers.resource import Declared, kind_of, matches
 from policies.readers.spelling import manifest_text
 from policies.readers.tables import rows
 
@@ -36,11 +36,13 @@ _MAKES_MACHINES: Final = re.compile(
 )
 # What these hold says something about GPUs, and makes none: rights, limits, alarms, files, images, names.
 _HARMLESS: Final = re.compile(
-    r"apigateway|appautoscaling|artifactregistry|authorization|bigquery|billing|budgets|cloudtrail|cloudwatch|config|"
-    r"costexplorer|dashboard|datadog|devops|dns|ecr|filestore|github|gitlab|grafana|honeycombio|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|newrelic|"
-    r"operationalinsights|opsgenie|organizations|orgpolicy|pagerduty|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
-    r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
+    r"apigateway|appautoscaling|artifactregistry|authorization|bigquery|billing|budgets|ce|cloudquota|cloudtrail|cloudwatch|config|"
+    r"consumption|costexplorer|costmanagement|dashboard|datadog|devops|dns|ecr|filestore|github|gitlab|grafana|honeycombio|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|newrelic|"
+    r"operationalinsights|opsgenie|organizations|orgpolicy|pagerduty|policy|pricing|pubsub|quota|ram|random|resourcegroups|route53|s3|"
+    r"secretmanager|secretsmanager|serviceaccount|servicequotas|serviceusage|sns|sqs|ssm|storage|tls|time"
 )
+# Where machines of others are placed, in modules that make some.
+_HARMLESS_KINDS: Final = re.compile(r"(?:Compute)?ResourcePolicy|(?:Proximity)?PlacementGroup")
 _HARMLESS_GROUPS: Final = tuple(row["group"] for row in rows("readers", "harmless_groups"))
 _OPAQUE: Final = rows("readers", "opaque")
 _TOOLS: Final = re.compile(
@@ -231,7 +233,8 @@ def _is_harmless(type_token: str) -> bool:
         group = module.rpartition("/")[0] or module
         kind = f"{group}:{rest.partition(':')[2]}"
         return "." not in group or any(matches(each, pattern) for pattern in _HARMLESS_GROUPS for each in (group, kind))
-    return any(_HARMLESS.fullmatch(word) for word in (package, module.partition("/")[0].lower()))
+    words = (package, module.partition("/")[0].lower())
+    return bool(_HARMLESS_KINDS.fullmatch(kind_of(type_token))) or any(map(_HARMLESS.fullmatch, words))
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:

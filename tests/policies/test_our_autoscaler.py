@@ -146,8 +146,14 @@ def test_shared_gpus_are_in_the_tags() -> None:
 
 @pytest.mark.parametrize(
     ("cloud", "changes"),
-    [("gke", {}), ("aks", {}), ("eks", {}), ("eks", {"autoscaling": {"autoscaler": "cluster-autoscaler"}})],
-    ids=["gke", "aks", "eks", "eks-node-groups"],
+    [
+        ("gke", {}),
+        ("aks", {}),
+        ("eks", {}),
+        ("eks", {"autoscaling": {"autoscaler": "cluster-autoscaler"}}),
+        ("gke", {"gpuPools": one_stack.VARIANTS["one-gke-options"]["gpuPools"]}),
+    ],
+    ids=["gke", "aks", "eks", "eks-node-groups", "gke-chips"],
 )
 def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:
     view = view_of(declared.declarations(run_with(one_stack.config(cloud, **changes), "one")))
