@@ -136,6 +136,12 @@ def _resources(
         name = resource.get("name")
         if kind_above:
             kind, name = f"{kind_above}/{kind}", f"{name_above}/{name}" if isinstance(name, str) else UNKNOWN
+        # Its children are deployed all the same:
+        # https://learn.microsoft.com/azure/azure-resource-manager/templates/conditional-resource-deployment
+        if resource.get("condition") is False or resource.get("existing") is True:
+            below = name if isinstance(name, str) else ""
+            yield from _resources(declared, resource.get("resources"), deeper, kind, below)
+            continue
         if kind.lower() == _SCRIPT:
             yield replace(declared, type="azure-native:resources:AzureCliScript", dependencies={})
             continue
