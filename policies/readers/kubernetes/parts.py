@@ -55,9 +55,9 @@ _SERVES: Final = re.compile(
     r"|manage\.py runserver|http\.server)(?= |$)"
     r"(?!.* (?:-h|--help|--version|--generate-config|--check-config|--(?:un)?install-extension|--list-extensions)\b).*"
 )
-# What a command's output goes to, and what a shell does not wait for.
+# What a command's output goes to; and what ends one command of a line: after a single `&` a shell does not wait for it.
 _OUTPUT: Final = re.compile(r"\d?>&\d|&>>?")
-_BESIDE: Final = re.compile(r"[^;&\n]*(?<!&)&(?!&)")
+_ENDS_A_COMMAND: Final = re.compile(r"([;\n]|(?<!&)&(?!&))")
 _LOOP: Final = re.compile(r"while (?:true|True|:|1|\[ 1 \]):?|until false|while sleep [\w.]+")
 # Of a loop's conditions only those that run no program.
 _NO_WORK: Final = re.compile(
@@ -145,8 +145,9 @@ def _for_ever(parts: list[str]) -> bool:
 
 def _waits_for_a_server(command: str) -> bool:
     """Whether a command comes to a server, or starts one beside itself and does nothing else."""
-    command = _OUTPUT.sub(">", command)
-    own, beside = _parts(_BESIDE.sub("", command)), _parts("\n".join(_BESIDE.findall(command)))
+    each = [*_ENDS_A_COMMAND.split(_OUTPUT.sub(">", command)), ""]
+    commands = list(zip(each[::2], each[1::2], strict=True))
+    own, beside = (_parts("\n".join(text for text, end in commands if (end == "&") is on)) for on in (False, True))
     return any(map(_SERVES.fullmatch, own)) or (_does_nothing(own) and any(map(_SERVES.fullmatch, beside)))
 
 
