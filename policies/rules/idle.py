@@ -106,7 +106,7 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str, Unknow
                 yield workload.title, scaler.idle, workload.gpus is not UNKNOWN, workload.resource, None
         if workload.idle is None:
             continue
-        if workload.gpus != 0 and workload.kind != "DaemonSet":  # its own scaler leaves idle pods
+        if workload.gpus != 0 and workload.kind != "DaemonSet":  # by a scaler of its own
             yield workload.title, workload.idle, workload.gpus is not UNKNOWN, workload.resource, None
             continue
         if workload.kind not in ("DaemonSet", "Release"):  # an autoscaler

@@ -67,6 +67,7 @@ _AUTOSCALERS: Final = {
 _AUTOSCALERS_TOLERATE: Final = {"karpenter": (_TOLERATIONS["critical"],)}
 _SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
 _POST_RENDERERS: Final = ("postrender", "postRenderer")
+_RAY: Final = "ray-cluster"
 _POD: Final = re.compile(r"\bkind[\"']?:\s*[\"']?Pod\b")
 _LOCAL: Final = re.compile(r"^(?:\.{0,2}/|~|file:)|^(?!\w+://).*\.tgz$")
 _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
@@ -114,8 +115,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
         if on:
             yield from _autoscaler(declared, name, held if complete else UNKNOWN, (release, space))
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
-    pods = _of_ray(values) if chart == "ray-cluster" else _with_numbers(chart, values)
-    for body in (pods, _counted(chart, values)):
+    for body in (_with_numbers(chart, _with_ray(chart, values)), _counted(chart, values)):
         yield from (workload for workload in embedded_workloads(body, "Release", asking) if workload.gpus != 0)
     if chart not in _AUTOSCALERS:
         read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
@@ -150,6 +150,13 @@ def _autoscaler(declared: Declared, chart: str, values: Any, named: tuple[str, s
         for place in _SERVICE_ACCOUNTS:
             annotations = at(values, *place, "annotations")
             yield from role_of_account(declared, annotations, space, scaler.service_account)
+
+
+def _with_ray(chart: str, values: Any) -> Any:
+    """The values with the numbers of Ray's workers, of Ray's chart or of one that depends on it."""
+    if chart == _RAY:
+        return _of_ray(values)
+    return {**values, _RAY: _of_ray(values[_RAY])} if isinstance(values, Mapping) and _RAY in values else values
 
 
 def _of_ray(values: Any) -> Any:

@@ -499,7 +499,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             always=always,
             always_reason=reason,
             apart=each_on_a_node(placement, {}) if whole else False,
-            idle=around.idle if daemon_set is True else None if _ENDING.search(kind) else around.leaves,
+            idle=around.idle if daemon_set is True else None if gpus == 0 or _ENDING.search(kind) else around.leaves,
             runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=keeps_room(
                 placement if whole else pod,

@@ -31,7 +31,7 @@ _STARTS: Final = re.compile(
 # (``idles``), or for others.
 _WAITS: Final = re.compile(
     r"(?:\S*/)?(?:sleep|Start-Sleep) (?P<time>(?:[^|`$]|\$\(\(|\$(?!\())+)"
-    r"|(?:time\.)?sleep\((?P<seconds>.*)\)|wait(?: -?\w+)?"
+    r"|(?:time\.)?sleep\((?P<seconds>.*)\)|wait(?: \S+)*"
     r"|(?P<ever>(?:\S*/)?tail (?:-[fFn]+ |--follow\S* |\d+ )+/dev/null"
     r"|signal\.pause\(\)|(?:threading\.)?Event\(\)\.wait\(\))"
     r"|(?P<idles>(?:\S*/)?pause|kill -STOP \S+|(?:\S*/)?watch (?:-\S+ |\d+ )*['\"]?(?:nvidia-smi|gpustat)\b.*"

@@ -32,6 +32,7 @@ def _shell(line: str) -> dict[str, object]:
         "python -m http.server",
         "jupyter lab || true",
         "nohup jupyter lab > log 2>&1 & wait",
+        "vllm serve m & wait $!",
         "python -m notebook",
         "python -m jupyterlab",
         "conda run -n ml jupyter lab",
