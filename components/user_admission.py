@@ -93,12 +93,14 @@ def pod_rules(namespaces: Sequence[str] | None = None, *, claims: bool = True) -
     created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
     pods = {**created, "operations": ["CREATE", "UPDATE"]}
     names = "variables.pod.?resourceClaims.orValue([]).map(c, c.?resourceClaimTemplateName.orValue(''))"
+    variables = _variables("template", "pod", "where", "tolerations")
     yield from documents(
         Path(__file__).with_name("pod-rules.yaml"),
         pods=[pods],
         workloads=workloads,
         matched=[pods, *workloads],
-        variables=_variables("template", "pod", "where", "tolerations"),
+        variables=variables,
+        **{each["name"]: each for each in variables},
         not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
         claims=f"{names}.exists(n, !(n in ['', '{FABRIC_CLAIM}']))" if claims else "false",
         resources=json.dumps([*RESOURCES.values()]),
@@ -297,8 +299,9 @@ def _reasons(
     if any(not one.get("key") and one.get("operator") == "Exists" for one in tolerations):
         yield "tolerates all taints"
     for resource in RESOURCES.values():
-        if any(one.get("key") == resource for one in tolerations) and not _requests(pod, resource, claims):
-            yield f"tolerates {resource} without a request for it"
+        zero = any(key == resource for key, _ in _limits(pod))
+        if (zero or any(one.get("key") == resource for one in tolerations)) and not _requests(pod, resource, claims):
+            yield f"tolerates {resource} {'by a limit of 0' if zero else 'without a request for it'}"
 
 
 def _of_gpus(pod: Mapping[str, Any], by_variable: bool) -> Iterator[str]:

@@ -101,6 +101,13 @@ def with_env_from(*sources: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def with_gpu_beside_none() -> dict[str, Any]:
+    """A pod with a GPU, and a container that says that it has none."""
+    made = with_spec(1)
+    made["spec"]["containers"] += [{"name": "beside", "image": "beside", "resources": {"limits": NO_GPU}}]
+    return made
+
+
 def keys(kind: str = "ConfigMap", **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "one"}, "data": data}
 
@@ -168,6 +175,7 @@ REFUSED = {
     "the taint of TPUs": with_spec(tolerations=[TPU]),
     "the taint of TPUs with a GPU": with_spec(1, tolerations=[TPU]),
     "a limit of no GPU": with_spec(tolerations=[GPU], **with_limit(**NO_GPU)),
+    "a limit of no GPU alone": with_spec(**with_limit(**NO_GPU)),
     "cores of a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuroncore": 2})),
     "a claim where no pool grows for one": with_spec(tolerations=[GPU], resourceClaims=[CLAIM]),
     "an owner that anybody may write": {
@@ -238,6 +246,7 @@ WARNED = {
     "a Deployment with all GPUs of its node": workload("Deployment", REFUSED["all GPUs of its node"]),
     "a Job with a GPU for a year": workload("Job", REFUSED["a GPU for a year after its deletion"]),
     "a Job whose pods have a finalizer": with_template_finalizer(workload("Job", with_spec())),
+    "a Deployment with a limit of no GPU": workload("Deployment", with_spec(**with_limit(**NO_GPU))),
     "a StatefulSet for GPU nodes": workload("StatefulSet", REFUSED["the taint of GPUs"]),
     "a Job on a node by name": workload("Job", REFUSED["a node by name"]),
 }
@@ -255,6 +264,7 @@ ADMITTED = {
     "a low priority": with_spec(priorityClassName="gpucluster-low"),
     "a part of a GPU": with_spec(tolerations=[GPU], **with_limit(**{"nvidia.com/mig-1g.10gb": 1})),
     "a chip": with_spec(tolerations=[NEURON], **with_limit(**{"aws.amazon.com/neuron": 1})),
+    "a GPU beside a container with none": with_gpu_beside_none(),
     "a claim and a GPU": with_spec(1, tolerations=[GPU], resourceClaims=[CLAIM]),
     "a claim without a toleration": with_spec(resourceClaims=[CLAIM]),
     "eviction alone": with_spec(tolerations=[{**ALL, "effect": "NoExecute"}]),
@@ -333,6 +343,17 @@ def test_slices_that_no_quota_of_the_team_counts_are_listed(team: str) -> None:
     assert lines == (
         [] if COUNTED[team] else [f"{team}: Pod one requests nvidia.com/mig-1g.10gb, which no quota counts"]
     )
+
+
+@real
+@pytest.mark.parametrize("made", [with_spec, partial(workload, "Deployment")], ids=["Pod", "Deployment"])
+def test_who_wrote_a_limit_of_no_gpu_reads_of_that(submit: Submit, made: Callable[..., dict[str, Any]]) -> None:
+    """The API server adds the toleration to the pod, which its author never wrote."""
+    spec = with_spec(**with_limit(**NO_GPU))
+    answer = submit(written(spec if made is with_spec else made(spec)))
+    (text,) = answer.warnings or [answer.error]
+    assert "by a limit of 0" in text
+    assert "containers remove nvidia.com/gpu from the limits" in text
 
 
 @real
