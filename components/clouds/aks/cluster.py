@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _COMMUNITY: Final = "KubernetesOfficial"
+_ENDING: Final = ("supportPlan", "nodeProvisioningProfile")
+"""What stays on a cluster that is not told that it has ended."""
 
 # Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so without long-term support
 # ``stable`` is the slowest usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
@@ -99,21 +101,27 @@ class AksCluster(CloudCluster):
         rights = [*identities.ready, *encryption.ready]
         identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
+        running = deployed.outputs(_CLUSTER, f"{name}-control-plane")
+        inputs = beside(
+            _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+            {**_ended(settings, running), **settings.raw},
+            "raw",
+        )
+        # An update that no longer says what has ended would be one more.
+        ignored = [key for key in _ENDING if key in running and key not in inputs]
+        if settings.network.existing is not None:
+            # Another way out would cut the connections of running jobs: a cluster keeps the one that the existing
+            # subnet had when it was made.
+            ignored.append("networkProfile.outboundType")
         self.resource = declare(
             _CLUSTER,
             f"{name}-control-plane",
-            beside(
-                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
-                {**_ended(settings, deployed.outputs(_CLUSTER, f"{name}-control-plane")), **settings.raw},
-                "raw",
-            ),
+            inputs,
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                # Another way out would cut the connections of running jobs: a cluster keeps the one that the existing
-                # subnet had when it was made.
-                ignore_changes=[] if settings.network.existing is None else ["networkProfile.outboundType"],
+                ignore_changes=ignored,
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],

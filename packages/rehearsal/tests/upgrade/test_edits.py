@@ -202,6 +202,25 @@ def test_nodes_of_karpenter_keep_a_role_where_another_path_replaces_it(tmp_path:
 
 
 @pytest.mark.parametrize(
+    ("column", "key", "section", "ends"),
+    [
+        ("aks-managed", "kubernetes.channel", {"kubernetes": {"channel": "regular"}}, "supportPlan"),
+        ("aks-node-auto-provisioning", "labels", {"autoscaling": {"autoscaler": "managed"}}, "nodeProvisioningProfile"),
+    ],
+)
+def test_what_aks_is_told_has_ended_is_no_change_of_the_next_update(
+    column: str, key: str, section: dict[str, Any], ends: str, tmp_path: Path
+) -> None:
+    running = Running(key, column, tmp_path)
+    assert refusals(running.edit()) == []
+    config = {f"{NAMESPACE}:{name}": value for name, value in section.items()}
+    ending = running.deployment.update(program(ROOT), **config)
+    assert refusals(ending) == []
+    assert [each.op for each in ending if any(path.startswith(ends) for path in each.paths)] == ["update"]
+    assert running.deployment.update(program(ROOT), **config) == []
+
+
+@pytest.mark.parametrize(
     ("column", "key", "cluster"),
     [
         ("eks-cluster-autoscaler", "network.serviceCidr", CLUSTERS[1]),
