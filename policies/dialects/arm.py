@@ -18,16 +18,18 @@ from policies.readers.aks.template_expressions import evaluated
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 
+_OF_A_TEMPLATE: Final = "azure-native:resources:Deployment"
 _GENERIC: Final = "azure-native:resources:Resource"
 _CLUSTERS: Final = "microsoft.containerservice/managedclusters"
 _DEPLOYMENT: Final = "microsoft.resources/deployments"
+_STACK: Final = "microsoft.resources/deploymentstacks"
 _SCRIPT: Final = "microsoft.resources/deploymentscripts"
 _DEEPEST: Final = 8
 
 
 def read_deployment(declared: Declared) -> Iterable[Declared]:
-    """``azure-native:resources:Deployment``: its template is an object in ``properties``."""
-    inner = declared.properties.get("properties")
+    """``azure-native:resources:Deployment``: its template is an object in ``properties``; a stack has no such."""
+    inner = coalesce(declared.properties.get("properties"), declared.properties)
     elsewhere = None if at(inner, "parametersLink") is None else UNKNOWN
     yield from _template(declared, at(inner, "template"), coalesce(at(inner, "parameters"), elsewhere))
 
@@ -60,6 +62,9 @@ def read_azapi(declared: Declared) -> Iterable[Declared]:
         yield replace(
             declared, type=UPDATE, properties={**inputs, "body": body}
         )  # what it does not name stays as it is
+        return
+    if kind.partition("@")[0].lower() in (_DEPLOYMENT, _STACK):
+        yield replace(declared, type=_OF_A_TEMPLATE, properties=body)
         return
     yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
 

@@ -63,9 +63,15 @@ def spellings(resource: Declared) -> tuple[Declared, ...]:
         return (replace(resource, trouble=_words(error), outside=resource.properties),)
 
 
+_NOTHING: Final = "pulumi:pulumi:Nothing"
+"""A type that no reader knows, and of which nothing is unread."""
+
+
 def _with_the_rest(resource: Declared, spelled: tuple[Declared, ...]) -> tuple[Declared, ...]:
     """The spellings, of which the first has what none of them says: parameters, annotations, addresses."""
-    if not spelled or spelled[0].type == resource.type:
+    if not spelled:  # a template that deploys nothing may hold a key
+        return (replace(resource, type=_NOTHING, properties={}, outside={}, written=resource),)
+    if spelled[0].type == resource.type:
         return spelled
     kept = {text for each in spelled for text in _leaves(each.properties)}
     rest = replace(resource, properties=_without(resource.properties, kept))
