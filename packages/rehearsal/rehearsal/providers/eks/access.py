@@ -13,7 +13,7 @@ from rehearsal.providers.base import Properties, ProviderError, at
 from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks import system
 from rehearsal.providers.eks.cloud import ADDON, POD_IDENTITY, Account, maker
-from rehearsal.providers.eks.cluster import ACCESS_ENTRY, maker_is_admin, require_cluster
+from rehearsal.providers.eks.cluster import ACCESS_ENTRY, maker_is_admin, require_cluster, running_version
 from rehearsal.providers.eks.iam import require_role_of_pods
 from rehearsal.providers.eks.nodes import NODE_GROUP
 from rehearsal.providers.eks.row import TABLE, refused
@@ -59,7 +59,7 @@ def _addon_requires(pending: Pending[Account]) -> None:
 
 def _minor(pending: Pending[Account]) -> str:
     require_cluster(pending.cloud, pending.inputs["clusterName"])
-    return str(pending.cloud.call("eks", "DescribeCluster", name=pending.inputs["clusterName"])["cluster"]["version"])
+    return running_version(pending.cloud, pending.inputs["clusterName"])
 
 
 def _version(pending: Pending[Account]) -> str:

@@ -301,6 +301,11 @@ def secrets_key(account: Account, name: str) -> str | None:
     return configuration[0]["provider"]["keyArn"] if configuration else None
 
 
+def running_version(account: Account, name: str) -> str:
+    """The control plane's, whoever upgraded it."""
+    return str(account.call("eks", "DescribeCluster", name=name)["cluster"]["version"])
+
+
 def no_cluster(name: str) -> AwsError:
     """EKS's error about a cluster that does not exist."""
     return AwsError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")

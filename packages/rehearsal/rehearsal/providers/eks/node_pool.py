@@ -12,7 +12,7 @@ from rehearsal.providers.cloud import Record
 from rehearsal.providers.eks import scaling_group
 from rehearsal.providers.eks.access import installed
 from rehearsal.providers.eks.cloud import Account
-from rehearsal.providers.eks.cluster import require_cluster
+from rehearsal.providers.eks.cluster import require_cluster, running_version
 from rehearsal.providers.eks.iam import TO_START, WORKER_POLICIES, is_workers, may_use, require_role
 from rehearsal.providers.eks.machines.instance_types import offered_in
 from rehearsal.providers.eks.network import subnets
@@ -45,13 +45,13 @@ def _requires(pending: Pending[Account]) -> None:
         _check_subnets(account, inputs, cluster)
         _check_quota(account, inputs["clusterName"])
     _check_template(account, inputs)
-    _check_version(inputs, cluster, new=pending.before is None)
+    _check_version(inputs, running_version(account, cluster.id), new=pending.before is None)
 
 
 def _make(pending: Pending[Account]) -> str:
     account, inputs = pending.cloud, pending.inputs
     params = {**parameters(NODE_GROUP, inputs), "tags": inputs.get("tags")}
-    params.setdefault("version", require_cluster(account, inputs["clusterName"]).outputs["version"])
+    params.setdefault("version", running_version(account, inputs["clusterName"]))
     # moto knows no update strategy, repair or warm pool; the request as a whole was checked before.
     for key in ("nodeRepairConfig", "warmPoolConfig"):
         params.pop(key, None)
@@ -235,9 +235,9 @@ def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> 
             )
 
 
-def _check_version(inputs: Properties, cluster: Record, *, new: bool) -> None:
+def _check_version(inputs: Properties, offered: str, *, new: bool) -> None:
     """A new group has the cluster's: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html."""
-    version, offered = inputs.get("version"), cluster.outputs["version"]
+    version = inputs.get("version")
     minor, highest = (int((each or "0.0").split(".")[1]) for each in (version, offered))
     ami = inputs.get("amiType") or ""
     # https://docs.aws.amazon.com/eks/latest/userguide/eks-ami-deprecation-faqs.html

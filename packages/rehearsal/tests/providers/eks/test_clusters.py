@@ -295,6 +295,17 @@ def test_a_version_is_sent_if_the_stacks_state_has_another_and_refused_if_the_co
     assert amazon.update(eks.CLUSTER, refreshed, {**same, "version": "1.34"})["version"] == "1.34"
 
 
+def test_nodes_follow_a_control_plane_that_somebody_else_upgraded(amazon: eks.Amazon) -> None:
+    amazon.cluster(version="1.33")
+    group = amazon.node_group(version="1.33")
+    upgrade(amazon.account, "gpu-dev", "1.34")
+    assert amazon.update(eks.NODE_GROUP, group, {**(group.inputs or {}), "version": "1.34"})["version"] == "1.34"
+    made = amazon.create(eks.NODE_GROUP, amazon.group_inputs(nodeGroupName="t4-2"))
+    assert made.state["version"] == "1.34"
+    with pytest.raises(ProviderError, match=r"Nodes of version 1\.35 are newer than the control plane's 1\.34"):
+        amazon.update(eks.NODE_GROUP, group, {**(group.inputs or {}), "version": "1.35"})
+
+
 def test_a_control_plane_goes_back_into_extended_support_by_that_policy_alone(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.32", upgradePolicy={"supportType": "STANDARD"})
     back = {**(created.inputs or {}), "version": "1.32"}
