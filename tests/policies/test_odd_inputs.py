@@ -166,6 +166,16 @@ def test_what_no_reader_can_read_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
     assert item == Unreadable("gcp:container/nodePool:NodePool 'gpu'", "TypeError: no such thing in gpu", "urn:gpu")
 
 
+@pytest.mark.parametrize("odd", ["", "x", 0, True, []])
+def test_an_update_by_azapi_that_is_no_object_leaves_the_pool_as_it_is(odd: Any) -> None:
+    (case,) = (case for case in _CASES if case.id == "azapi-raises-a-pools-maximum")
+    *others, (token, name, inputs) = case.resources
+    changed = replace(case, resources=(*others, (token, name, {**inputs, "body": {"properties": odd}})))
+    assert _unreadable(changed) == set()
+    assert case.rule in {violation.rule for violation in blockers(case)}
+    assert case.rule not in {violation.rule for violation in blockers(changed)}
+
+
 def test_which_of_two_updates_of_azapi_stays_is_not_known() -> None:
     """Both run at once, in any order."""
     update = {"type": "Microsoft.ContainerService/managedClusters/agentPools@2025-01-01", "resourceId": "${t4}"}

@@ -416,7 +416,8 @@ def _updated(properties: Mapping[str, Any], updates: Iterable[Declared], pool: M
         if _kind(inputs.get("type")) == kind and (pool is None or _target(inputs)[1] in (UNKNOWN, pool))
     ]
     anything = {key.partition(".")[0]: UNKNOWN for key in (OF_CLUSTERS if pool is None else OF_POOLS)}
-    known = (anything if body is UNKNOWN else body for body in bodies)
+    # Azure refuses one that is no object.
+    known = (anything if body is UNKNOWN else body for body in bodies if body is UNKNOWN or isinstance(body, Mapping))
     return merged(properties, reduce(_in_any_order, known, None))
 
 
