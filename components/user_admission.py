@@ -66,6 +66,12 @@ _VARIABLE: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_GPUS: Final = ("", "none", "void")
 """Its values by which a container gets none:
 https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go"""
+_NAMES_NO_GPUS: Final = (
+    f"c.?env.orValue([]).all(e, e.name != '{_VARIABLE}' || (!has(e.valueFrom) && e.?value.orValue('') in "
+    f"{json.dumps(_NO_GPUS)})) && "
+    f"c.?envFrom.orValue([]).all(f, f.?prefix.orValue('') == '' || !'{_VARIABLE}'.startsWith(f.prefix))"
+)
+"""Whether a container ``c`` names none itself, as CEL."""
 _MAKERS: Final = sorted({name.partition("/")[0] + "/" for name in RESOURCES.values()})
 """What the names of GPUs begin with."""
 _FORCED_GRACE_SECONDS: Final = 30
@@ -90,15 +96,11 @@ def pod_rules(namespaces: Sequence[str] | None = None, *, claims: bool = True) -
     ``namespaces``, by default in all but ``kube-system``, and workloads of such pods are warned about in all. By
     default pods may name their node. ``claims``: whether a claim may be a request for GPUs. Pods of DaemonSets
     may do all of this."""
-    created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
-    pods = {**created, "operations": ["CREATE", "UPDATE"]}
     names = "variables.pod.?resourceClaims.orValue([]).map(c, c.?resourceClaimTemplateName.orValue(''))"
     variables = _variables("template", "pod", "where", "tolerations")
     yield from documents(
         Path(__file__).with_name("pod-rules.yaml"),
-        pods=[pods],
-        workloads=workloads,
-        matched=[pods, *workloads],
+        **_of_pods_and_workloads(),
         variables=variables,
         **{each["name"]: each for each in variables},
         not_of_a_daemon_set=templates()[2]["spec"]["matchConditions"][-1],
@@ -146,7 +148,7 @@ def user_rules(
         whole=" or ".join(COUNTED_APART),
         by_variable=json.dumps(by_variable),
         variable=_VARIABLE,
-        no_gpus=json.dumps(_NO_GPUS),
+        names_no_gpus=_NAMES_NO_GPUS,
         makers=json.dumps(_MAKERS),
         most_grace=str(MOST_GRACE_SECONDS),
         forced_grace=str(_FORCED_GRACE_SECONDS),
@@ -168,13 +170,10 @@ def claim_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 
 def finalizer_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The policy on finalizers of pods in ``namespaces``, with its bindings."""
-    created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
-    pods, (template, pod) = {**created, "operations": ["CREATE", "UPDATE"]}, _variables("template", "pod")
+    template, pod = _variables("template", "pod")
     yield from documents(
         Path(__file__).with_name("user-finalizers.yaml"),
-        pods=[pods],
-        workloads=workloads,
-        matched=[pods, *workloads],
+        **_of_pods_and_workloads(),
         template=template,
         pod=pod,
         gate=_KUEUES_GATE,
@@ -191,6 +190,7 @@ def gpu_name_rules(namespaces: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         namespaces=_named(namespaces),
         variable=_VARIABLE,
         no_gpus=json.dumps(_NO_GPUS),
+        names_no_gpus=_NAMES_NO_GPUS,
     )
 
 
@@ -360,6 +360,13 @@ def _limits(pod: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _tolerations(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Those by which the pod gets access to nodes."""
     return [one for one in pod.get("tolerations") or () if one.get("effect", "") in _ACCESS_TO_NODES]
+
+
+def _of_pods_and_workloads() -> dict[str, list[Mapping[str, Any]]]:
+    """What a policy matches that also judges changes of pods: rules of pods, of workloads, and both."""
+    created, *workloads = templates()[0]["spec"]["matchConstraints"]["resourceRules"]
+    pods = {**created, "operations": ["CREATE", "UPDATE"]}
+    return {"pods": [pods], "workloads": workloads, "matched": [pods, *workloads]}
 
 
 def _variables(*names: str) -> list[Mapping[str, Any]]:
