@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
-from components.clouds.data_lookup import refuse, step_problem
 from components.clouds.declare import gke as declare
 from components.clouds.deployed import Deployed
 from components.clouds.gke import access, compute_class, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.existing_network import ExistingNetwork
+from components.clouds.gke.fixed import refuse_other_fixed
 from components.clouds.gke.identity import (
     STORAGE_AGENTS,
     NodeIdentity,
@@ -64,7 +64,7 @@ class GkeCluster(CloudCluster):
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         deployed = Deployed()
-        _refuse_other_version(name, settings, deployed)
+        refuse_other_fixed(name, settings, deployed, parent)
         network = ExistingNetwork(settings, parent) if settings.network.existing else Network(name, settings, parent)
         identity = NodeIdentity(name, settings, parent)
         needs = [*network.ready, *identity.ready, *grant_cluster_keys(name, settings, deployed, parent)]
@@ -149,21 +149,6 @@ class GkeCluster(CloudCluster):
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
         compute_class.declare(pools, objects)
         return self
-
-
-def _refuse_other_version(name: str, settings: Settings, deployed: Deployed) -> None:
-    """End the program if the stack file skips a minor version of the running cluster. A lower one changes nothing: it
-    is a minimum.
-
-    Google may have upgraded the cluster since the last update; then the version to write is one that runs already.
-
-    Raises:
-        pulumi.RunError: it does.
-    """
-    running = deployed.outputs("gcp:container/cluster:Cluster", f"{name}-control-plane")
-    same = running.get("name") == settings.cluster_name and running.get("location") == location(settings)
-    if same and running.get("masterVersion"):
-        refuse(filter(None, [step_problem(settings, str(running["masterVersion"]))]), settings)
 
 
 def _ignored_changes(settings: Settings) -> list[str]:

@@ -23,15 +23,21 @@ _SHARE: Final = "shared"
 _TIER: Final = "BASIC_HDD"
 
 
+def size_of(setting: SharedVolume) -> int:
+    """GiB of the instance; by default the least that Google sells."""
+    assert CATALOG.choices.volume_gib is not None
+    return setting.size_gib or CATALOG.choices.volume_gib[0]
+
+
 def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
-    """The instance, in the first zone.
+    """The instance, in the first zone; one that is there stays in its zone, as another would be empty.
 
     How GKE's driver names one that is there: https://github.com/kubernetes-sigs/gcp-filestore-csi-driver/blob/master/docs/kubernetes/pre-provisioned-pv.md
     """
     settings = context.settings
-    zone, instance_name = settings.zones[0], f"{settings.cluster_name}-{_SHARE}"
-    assert CATALOG.choices.volume_gib is not None
-    size = setting.size_gib or CATALOG.choices.volume_gib[0]
+    there = str(context.deployed.outputs(SHARE, name).get("location", ""))
+    zone = there if there.rpartition("-")[0] == settings.region else settings.zones[0]
+    instance_name, size = f"{settings.cluster_name}-{_SHARE}", size_of(setting)
     instance = declare(
         SHARE,
         name,

@@ -239,6 +239,22 @@ def test_the_pools_of_a_replaced_cluster_are_made_again_in_the_same_update(
     assert running.deployment.missing() == []
 
 
+def test_a_shared_volume_stays_in_its_zone_and_keeps_its_data(tmp_path: Path) -> None:
+    """The first zone of a regional cluster is only where a new volume is made."""
+    config, _ = before_and_after("workloads.sharedVolume.onDestroy", COLUMNS["gke-managed"])
+    zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
+    file = tmp_path / "regional.yaml"
+    regional = {**config, "availability": "regional", "zones": zones}
+    file.write_text(yaml.safe_dump({"config": stack_file(regional)}))
+    deployment = Deployment(file, tmp_path, {})
+    assert refusals(deployment.update(program(ROOT))) == []
+    for others in (zones[1:], zones[::-1]):
+        changes = deployment.update(program(ROOT), **{f"{NAMESPACE}:zones": others})
+        assert refusals(changes) == []
+        assert [each for each in changes if each.op in ("replace", "delete") and each.type in ENDING] == []
+        assert deployment.missing() == []
+
+
 @pytest.mark.parametrize(
     ("key", "remedy"),
     [

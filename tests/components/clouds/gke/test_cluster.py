@@ -147,30 +147,6 @@ def test_the_control_planes_range_is_apart_from_the_subnets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "changes", "refused"),
-    [
-        ("1.36", {}, True),
-        ("1.35", {}, False),
-        ("1.33", {}, False),
-        (None, {}, False),
-        ("1.36", {"cluster_name": "another"}, False),
-    ],
-)
-def test_an_update_skips_no_minor_version_of_the_running_cluster(
-    written: str | None, changes: dict[str, Any], refused: bool
-) -> None:
-    deployed = recorder.run(specs.declare_cluster(specs.cluster_settings()))
-    deployed.states[deployed.only(CLUSTER).urn]["masterVersion"] = "1.34.4-gke.1047000"
-    update = specs.declare_cluster(specs.cluster_settings(version=written, **changes))
-    if refused:
-        words = r"kubernetes\.version: .* GKE upgrades by one .* Write '1\.35', and '1\.36' in a later"
-        with pytest.raises(pulumi.RunError, match=words):
-            recorder.run(update, deployed=deployed)
-    else:
-        assert recorder.run(update, deployed=deployed).only(CLUSTER).inputs.get("minMasterVersion") == written
-
-
-@pytest.mark.parametrize(
     ("was", "now", "sent"),
     [
         ("group:gpu@example.com", "group:more@example.com", {"securityGroup": "gke-security-groups@example.com"}),

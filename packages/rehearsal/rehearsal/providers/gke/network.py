@@ -122,6 +122,27 @@ def _apart_from_others(pending: Pending[SimulatedCloud]) -> None:
                     )
 
 
+def _keeps_ranges_in_use(pending: Pending[SimulatedCloud]) -> None:
+    """400 for another secondary range that a cluster uses: https://github.com/hashicorp/terraform-provider-google/issues/7474."""
+    _apart_from_others(pending)
+    if pending.before is None:
+        return
+    after = _secondary(pending.inputs)
+    changed = {name for name, range_ in _secondary(pending.before.inputs).items() if after.get(name) != range_}
+    for cluster in pending.cloud.store.all("gcp:container/cluster:Cluster"):
+        used = cluster.inputs.get("ipAllocationPolicy") or {}
+        in_use = {used.get("clusterSecondaryRangeName"), used.get("servicesSecondaryRangeName")} & changed
+        if in_use and subnetwork_of(pending.cloud, cluster.inputs).id == pending.id:
+            raise bad_request(
+                f"The secondary range '{min(map(str, in_use))}' of '{pending.inputs['name']}' cannot be changed: it is in "
+                f"use by the cluster '{cluster.inputs['name']}'"
+            )
+
+
+def _secondary(inputs: Properties) -> dict[str, str]:
+    return {each["rangeName"]: each.get("ipCidrRange") for each in inputs.get("secondaryIpRanges") or []}
+
+
 def _address(pending: Pending[SimulatedCloud]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
     return pending.inputs.get("address") or f"203.0.113.{int(_number(pending)) % 254 + 1}"
@@ -172,7 +193,7 @@ ROWS: Final = (
             "gatewayAddress": lambda pending: str(ipaddress.ip_network(pending.inputs["ipCidrRange"])[1]),
             "subnetworkId": lambda pending: int(_number(pending)),
         },
-        requires=_apart_from_others,
+        requires=_keeps_ranges_in_use,
         # The primary range may grow in place.
         replaces_if={"ipCidrRange": _does_not_grow},
     ),
