@@ -142,7 +142,12 @@ def gpu_job(name: str, pods: int, annotations: Mapping[str, str]) -> dict[str, A
 
 
 def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
-    """One admin node, and spot machines with eight V100 each, up to ``max_nodes``."""
+    """Admin nodes, and spot machines with eight V100 each, up to ``max_nodes``.
+
+    One admin node for each fifty machines: the replicas of kube-dns, which GKE makes more of with the cluster's cores,
+    find no place otherwise, and the scheduler tries them again with every new node.
+    """
+    admin_nodes = 1 + max_nodes // 50
     admin = SimulatedNodeGroup(
         name="admin",
         cluster=_CLUSTER,
@@ -152,8 +157,8 @@ def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
             zones=_ZONES,
             labels={"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"},
         ),
-        scaling=Scaling(autoscaled=False, max_nodes=1),
-        initial_nodes=1,
+        scaling=Scaling(autoscaled=False, max_nodes=admin_nodes),
+        initial_nodes=admin_nodes,
     )
     gpu = SimulatedNodeGroup(
         name=POOL,
