@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,40 +15,50 @@ from packages.rehearsal.tests.upgrade.program import Program
 from rehearsal.engine.changed_stacks import export
 from rehearsal.engine.stack import ROOT
 
-_SECTION: Final = re.compile(r"^### Upgrading from (?P<version>\S+)\n(?P<text>.*?)(?=^##)", re.MULTILINE | re.DOTALL)
+_SECTION: Final = re.compile(r"^### Upgrading from (?P<version>\S+)\n(?P<text>.*?)(?=^###? )", re.MULTILINE | re.DOTALL)
 _COMMIT: Final = re.compile(r"\bcommit `([0-9a-f]{40})`")
+_TITLED: Final = re.compile(r"^#### (.+)\n((?:(?!#### ).*\n)*)", re.MULTILINE)
 _CODE: Final = re.compile(r"`([^`]+)`")
-_TYPE: Final = re.compile(r"[\w-]+:[\w./-]+:\w+")
-EVERYWHERE: Final = "every cloud"
+_PREVIEW: Final = "What the preview shows"
+EVERYWHERE: Final = "all"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One change on purpose: ``codes`` are the resource types, inputs and rules that it names, ``where`` the clouds.
+    """One change on purpose: ``where`` are the clouds, ``codes`` the resource types, inputs and rules that it names.
 
-    What is not updated but created, replaced or deleted has that word as a code.
+    A Kubernetes type is its kind. What is not updated but created, replaced or deleted has that word as a code.
     """
 
-    what: str
-    codes: frozenset[str]
     where: frozenset[str]
+    what: str
+    previewed: bool = True
+    """Whether it explains a difference of resources: it is in the table that does."""
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The words in backticks."""
+        return frozenset(_CODE.findall(self.what))
 
     def explains(self, change: Change, cloud: str) -> bool:
         """Whether it names the type and, of an update, everything that differs."""
-        named = change.op == "update" or change.op in self.codes
-        return self.of(cloud) and named and change.type in self.codes and all(map(self._names, change.paths))
+        named = {change.op, _type(change)} - {"update"} <= self.codes
+        return self.previewed and self.of(cloud) and named and all(self._naming(path) for path in change.paths)
 
-    @property
-    def about_resources(self) -> bool:
-        """Whether it names a resource type. Rows about refusals, pipelines and packages do not."""
-        return any(map(_TYPE.fullmatch, self.codes))
+    def used(self, change: Change) -> frozenset[str]:
+        """The codes that it explains a change by."""
+        return frozenset((change.op, _type(change))).union(*map(self._naming, change.paths)) & self.codes
 
     def of(self, cloud: str) -> bool:
         """Whether it is about a cloud."""
         return cloud in self.where or EVERYWHERE in self.where
 
-    def _names(self, path: str) -> bool:
-        return any(path == code or path.startswith((f"{code}.", f"{code}[")) for code in self.codes)
+    def _naming(self, path: str) -> frozenset[str]:
+        return frozenset(code for code in self.codes if path == code or path.startswith((f"{code}.", f"{code}[")))
+
+
+def _type(change: Change) -> str:
+    return change.type.rpartition(":")[2] if change.type.startswith("kubernetes:") else change.type
 
 
 def _section() -> re.Match[str]:
@@ -59,15 +69,23 @@ def _section() -> re.Match[str]:
 
 @functools.cache
 def rows() -> tuple[Row, ...]:
-    """The table of the section."""
-    lines = [line.strip("| ").split(" | ") for line in _section()["text"].splitlines() if line.startswith("| ")]
-    header, *content = lines
-    assert header == ["what changes", "where", "what it does to what runs", "to keep the old, or what to do"]
-    assert all(len(cells) == len(header) and all(cells) for cells in content)
-    return tuple(
-        Row(what, frozenset(_CODE.findall(what)), frozenset(where.replace("`", "").split(", ")))
-        for what, where, *_ in content
-    )
+    """The tables of the section."""
+    return tuple(row for table in tables().values() for row in table)
+
+
+@functools.cache
+def tables() -> dict[str, tuple[Row, ...]]:
+    """The same, by title."""
+    return {title: tuple(_rows(title, text)) for title, text in _TITLED.findall(_section()["text"])}
+
+
+def _rows(title: str, text: str) -> Iterator[Row]:
+    header, *content = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    assert header[0] == "where"
+    for cells in content:
+        assert len(cells) == len(header)
+        assert all(cells)
+        yield Row(frozenset(cells[0].split(", ")), cells[1], title == _PREVIEW)
 
 
 def commit() -> str:
@@ -99,15 +117,14 @@ def program(project: Path) -> Program:
 
 
 def unused(candidates: Iterable[Row], updates: Iterable[tuple[str, Iterable[Change]]]) -> list[str]:
-    """Rows about resources that explain nothing in any of the ``updates``: pairs of a cloud and its changes."""
-    left = [row for row in candidates if row.about_resources]
-    if left:
-        for cloud, changes in updates:
-            made = [*changes]
-            left = [row for row in left if not any(row.explains(each, cloud) for each in made)]
-    return [row.what for row in left]
+    """Codes by which a row explains nothing in any of the ``updates``: pairs of a cloud and its changes."""
+    left = {row: row.codes for row in candidates if row.previewed}
+    for cloud, changes in updates:
+        for change in changes:
+            left |= {row: codes - row.used(change) for row, codes in left.items() if row.explains(change, cloud)}
+    return [f"{code}: {row.what}" for row, codes in left.items() for code in sorted(codes)]
 
 
 def unexplained(changes: Iterable[Change], cloud: str) -> list[Change]:
-    """The changes that no row of the table explains."""
+    """The changes that no row explains."""
     return [each for each in changes if not any(row.explains(each, cloud) for row in rows())]

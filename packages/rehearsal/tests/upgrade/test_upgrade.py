@@ -26,6 +26,7 @@ from packages.rehearsal.tests.upgrade.released import (
     program,
     released,
     rows,
+    tables,
     unexplained,
     unused,
 )
@@ -130,7 +131,7 @@ def test_an_update_loses_nothing_and_does_what_the_changelog_says(stack: str) ->
     assert update.refused == set()
     assert [each for each in update.changes if each.op == "refuse"] == []
     assert lost(update.changes) == []
-    assert unexplained(update.changes, cloud) == [], "write a row of the table `Upgrading from` in CHANGELOG.md"
+    assert unexplained(update.changes, cloud) == [], "write a row of `Upgrading from` in CHANGELOG.md"
     assert update.missing == []
     assert update.after.problems == update.before.problems
     assert update.before.outputs <= update.after.outputs, "people read the outputs"
@@ -162,32 +163,34 @@ def test_every_row_is_about_clouds_that_there_are() -> None:
     assert [row for row in rows() if not row.where <= known] == []
 
 
+@pytest.mark.parametrize("title", tables())
+def test_rows_are_sorted_by_cloud(title: str) -> None:
+    """A reader finds theirs together: first what is for all."""
+    order = [EVERYWHERE, *catalog.PLUGINS, *catalog.OWN_MACHINES]
+    places = [sorted(order.index(cloud) for cloud in row.where) for row in tables()[title]]
+    assert places == sorted(places)
+
+
 def test_every_row_about_resources_explains_a_change() -> None:
     """What a row says happens to no stack is out of date, or its words are misspelt."""
 
     def updates() -> Iterator[tuple[str, list[Change]]]:
         for stack in STACKS:
             cloud = cloud_of(released() / stack)
-            if any(row.about_resources and row.of(cloud) for row in rows()):
+            if any(row.previewed and row.of(cloud) for row in rows()):
                 yield cloud, updated(stack).changes
 
     assert unused(rows(), updates()) == []
 
 
-def test_a_row_that_explains_nothing_is_named() -> None:
+def test_what_a_row_names_and_does_not_explain_is_named() -> None:
     update = Change("update", "aws:eks/addon:Addon", "vpc-cni", ("configurationValues",))
-    used, other, misspelt, refusal = (
-        Row(what, frozenset(codes), frozenset({where}))
-        for what, codes, where in (
-            ("used", {"aws:eks/addon:Addon", "configurationValues"}, EVERYWHERE),
-            ("of another cloud", {"aws:eks/addon:Addon", "configurationValues"}, "gke"),
-            ("misspelt", {"aws:eks/addon:Addon", "configurationValue"}, "eks"),
-            ("a refusal", {"security.kmsKey"}, "eks"),
-        )
-    )
-    named = [other.what, misspelt.what]
+    used = Row(frozenset({EVERYWHERE}), "`aws:eks/addon:Addon`: `configurationValues`")
+    other = replace(used, where=frozenset({"gke"}))
+    misspelt = replace(used, what="`aws:eks/addon:Addon`: `configurationValues`, `configurationValue`")
+    refusal = Row(frozenset({"eks"}), "`security.kmsKey`", previewed=False)
+    named = [*(f"{code}: {other.what}" for code in sorted(other.codes)), f"configurationValue: {misspelt.what}"]
     assert unused([used, other, misspelt, refusal], [("eks", [update]), ("gke", [])]) == named
-    assert unused([refusal], []) == []
 
 
 def test_other_versions_of_pulumis_packages_have_a_row() -> None:
@@ -199,18 +202,22 @@ def test_other_versions_of_pulumis_packages_have_a_row() -> None:
 
 def test_a_change_without_a_row_is_unexplained() -> None:
     """A row explains the types, inputs and clouds that it names, and nothing else."""
-    row = Row("", frozenset({"aws:eks/addon:Addon", "configurationValues"}), frozenset({"eks"}))
+    row = Row(frozenset({"eks"}), "`aws:eks/addon:Addon`: `configurationValues`")
     update = Change("update", "aws:eks/addon:Addon", "vpc-cni", ("configurationValues",))
     assert row.explains(update, "eks")
     assert row.explains(replace(update, paths=("configurationValues.env[0]",)), "eks")
     assert not row.explains(replace(update, op="create", paths=()), "eks")
     assert not row.explains(replace(update, op="delete", paths=()), "eks")
-    created = Row("", frozenset({"aws:eks/addon:Addon", "create"}), frozenset({EVERYWHERE}))
+    assert not replace(row, previewed=False).explains(update, "eks")
+    created = Row(frozenset({EVERYWHERE}), "`aws:eks/addon:Addon`: `create`")
     assert created.explains(replace(update, op="create", paths=()), "eks")
     assert not created.explains(replace(update, op="delete", paths=()), "eks")
     assert not row.explains(update, "gke")
     assert not row.explains(replace(update, paths=("configurationValues", "addonVersion")), "eks")
     assert not row.explains(replace(update, type="aws:eks/cluster:Cluster"), "eks")
+    role = Change("create", "kubernetes:rbac.authorization.k8s.io/v1:Role", "viewer")
+    assert Row(frozenset({"eks"}), "`Role`: `create`").explains(role, "eks")
+    assert not Row(frozenset({"eks"}), "`Role`: `create`").explains(replace(role, type="aws:iam/role:Role"), "eks")
 
 
 BROKEN: Final = """\
