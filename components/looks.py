@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
+import yaml
+
 from components.cluster_reader import ClusterReader, Object, RefusedRequestError
 from components.driver_daemon_set import VARIANT_LABEL
 from components.published_offer import requests_of
@@ -141,8 +143,8 @@ def look(reader: ClusterReader, plan: Planned, seen: Surveyed) -> Looked:
     """What stands against the plan. Raises ``SilentServerError`` and ``RefusedRequestError``."""
     lacking = f"the user of the program lacks rights in the cluster: {'; '.join(seen.missing)}"
     if seen.missing and not plan.preview:
-        roles = "\n---\n".join(json.dumps(each) for each in roles_for(plan.objects.values(), plan.lists))
-        return Looked(problems=(Problem(PATH, lacking, f"Ask its administrator to bind these roles:\n{roles}"),))
+        roles = roles_for(plan.objects.values(), plan.lists)
+        return Looked(problems=(Problem(PATH, lacking, "Ask its administrator to bind these roles", roles),))
     pods, daemons, policies = (seen.lists.get(path, ()) for path in (_PODS, _DAEMONS, _OPERATOR))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         tried = [*threads.map(lambda item: _try(reader, plan, *item, dry_run=not seen.missing), plan.objects.items())]
@@ -153,7 +155,9 @@ def look(reader: ClusterReader, plan: Planned, seen: Surveyed) -> Looked:
     problems += _plugins(daemons, policies, plan)
     notes = [note for each in tried for note in each.notes]
     if seen.missing:
-        notes.append(f"{lacking}. The update needs them; this preview has tried no object by a dry run")
+        notes.append(
+            f"{lacking}. The update prints roles that have them; this preview has tried no object by a dry run"
+        )
     if seen.unread:
         notes.append(f"the user may not list {', '.join(seen.unread)}, so the preview says nothing of them")
     notes += [*_gpu_pods(pods, plan), *_deferred(seen, plan), *_guests(pods, plan), *_unbounded(daemons, plan)]
@@ -183,13 +187,17 @@ def taken_by_daemons(plan: Planned, seen: Surveyed) -> dict[str, Resources] | No
     return taken
 
 
-def roles_for(objects: Collection[Manifest], lists: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """A ClusterRole, and a Role in each namespace, with the rights of the program's user."""
-    every = rules_by_namespace(objects, lists)
-    return [
+def roles_for(objects: Collection[Manifest], lists: Sequence[str] = ()) -> str:
+    """A ClusterRole, and a Role in each namespace, with the rights of the program's user.
+
+    As a list: the engine indents what it prints, and an indented ``---`` separates no documents.
+    """
+    roles = [
         manifest(f"{RBAC}/v1", "Role" if namespace else "ClusterRole", "gpucluster", namespace or None, rules=rules)
-        for namespace, rules in every.items()
+        for namespace, rules in rules_by_namespace(objects, lists).items()
     ]
+    listed = {"apiVersion": "v1", "kind": "List", "items": roles}
+    return yaml.safe_dump(listed, sort_keys=False, default_flow_style=None)
 
 
 def rules_by_namespace(objects: Collection[Manifest], lists: Sequence[str] = ()) -> dict[str, list[dict[str, Any]]]:

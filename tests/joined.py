@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
+
+import yaml
 
 from tests import recorder
 from tests.api_server import ApiServer
@@ -35,6 +38,12 @@ class Joined:
     def refusal(self, keys: Mapping[str, Any] | None = None, **more: Any) -> str:
         """Why nothing is added."""
         return recorder.refusal(lambda: self.update(keys, **more))
+
+    def roles(self) -> dict[str, list[dict[str, Any]]]:
+        """Namespace (empty: the cluster) → the rules of the role that a refusal asks its administrator for."""
+        _, _, printed = self.refusal().partition("Ask its administrator to bind these roles.\n")
+        roles = yaml.safe_load(textwrap.indent(printed, "    "))  # as the engine prints it
+        return {role["metadata"].get("namespace", ""): role["rules"] for role in roles["items"]}
 
     def warnings(self, keys: Mapping[str, Any] | None = None, **more: Any) -> str:
         """What the update warns of, a line each."""

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from unittest import mock
 
 import pulumi
 import pytest
-import yaml
 
 from components.cluster_reader import RefusedRequestError
 from components.gpu_pools import GpuPools, GpuPoolsArgs
-from components.looks import roles_for
 from facts.catalog import tables
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from tests import gke_answers, recorder
 from tests.api_server import ApiServer, Reader
 from tests.joined import Joined, add, api_server
 from tests.recorder import Recording
-from tests.stacks import ROOT, STACK_FILES, run_program, run_with
+from tests.stacks import STACK_FILES, run_program, run_with
 
 OUTPUT: Final = object()
 """Stands for an output, which no test can make before a program runs."""
@@ -569,7 +566,7 @@ def test_a_missing_right_is_named_with_the_role_that_has_it(server: ApiServer) -
     text = refusal()
     assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in text
     assert "patch nodes" in text, "nobody grants what they may not do"
-    assert '"kind": "ClusterRole"' in text
+    assert "kind: ClusterRole" in text
 
 
 @pytest.mark.parametrize(
@@ -596,39 +593,28 @@ def test_what_a_policy_or_quota_of_others_refuses_is_known_before_anything_is_ad
     assert "exceeded quota: team" in refusal()
 
 
-def roles_on_page() -> list[dict[str, Any]]:
-    page = (ROOT / "docs" / "pools-on-your-cluster.md").read_text(encoding="utf-8")
-    (roles,) = re.findall(r"^```yaml\n(.*kind: ClusterRole\n.*?)^```", page, re.MULTILINE | re.DOTALL)
-    return list(yaml.safe_load_all(roles))
+@pytest.fixture
+def printed(server: ApiServer) -> dict[str, list[dict[str, Any]]]:
+    """Namespace (empty: the cluster) → the rules of the role that a refusal prints."""
+    server.granted = {}
+    return JOINED.roles()
 
 
-def granted(roles: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    return {role["metadata"].get("namespace", ""): role["rules"] for role in roles}
-
-
-def test_the_page_has_the_roles_that_are_asked_for(server: ApiServer) -> None:
-    objects = [each.inputs for each in update().resources if each.type.startswith("kubernetes:")]
-    lists = ["/apis/cloud.google.com/v1/computeclasses", "/api/v1/namespaces"]
-    assert roles_on_page() == roles_for(objects, lists)
-
-
-def test_the_roles_on_the_page_are_enough_and_each_is_needed(server: ApiServer) -> None:
-    server.granted = granted(roles_on_page())
-    first = update()
-    assert first.only(POOL)
-    cluster_wide = server.granted.pop("")
+def test_the_roles_that_a_refusal_prints_are_enough_and_each_is_needed(server: ApiServer, printed: Any) -> None:
+    server.granted = printed
+    assert update().only(POOL)
+    server.granted = {namespace: rules for namespace, rules in printed.items() if namespace}
     assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in refusal()
-    server.granted = {"": cluster_wide}
+    server.granted = {"": printed[""]}
     text = refusal()
     assert "create cronjobs.batch in kube-system" in text
     assert "get, list, watch, create configmaps in kube-system" in text
-    assert '"kind": "Role"' in text
 
 
-def test_what_is_there_can_be_changed_by_the_names_of_this_stack_alone() -> None:
+def test_what_is_there_can_be_changed_by_the_names_of_this_stack_alone(printed: Any) -> None:
     changing = [
         (namespace, rule)
-        for namespace, rules in granted(roles_on_page()).items()
+        for namespace, rules in printed.items()
         for rule in rules
         if {"patch", "delete"} & {*rule["verbs"]} and rule["resources"] != ["nodes"]
     ]
@@ -656,7 +642,7 @@ def test_a_preview_needs_no_rights_to_write_and_says_what_it_left_out(server: Ap
     said = "\n".join(str(call.args[0]) for call in warn.call_args_list)
     assert "create validatingadmissionpolicies.admissionregistration.k8s.io" in said
     assert "the user may not list computeclasses, namespaces" in said
-    assert "The update needs them; this preview has tried no object by a dry run" in said
+    assert "The update prints roles that have them; this preview has tried no object by a dry run" in said
     assert not [method for method, _ in server.asked if "dry run" in method]
     add(server, path, **plugin(tolerations=EVERYTHING))
     assert "would offer the GPUs of t4-1" in refusal(new=["none"]), "what can be seen is judged all the same"

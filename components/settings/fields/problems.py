@@ -65,9 +65,12 @@ class Problem:
     path: str
     message: str
     remedy: str
+    manifest: str = ""
+    """What the remedy says to apply: of the program's own words, and never cut."""
 
     def __str__(self) -> str:
-        return f"{self.path}: {_sentence(self.message)} {_sentence(self.remedy)}"
+        manifest = f"\n{self.manifest}" if self.manifest else ""
+        return f"{self.path}: {_sentence(self.message)} {_sentence(self.remedy)}{manifest}"
 
 
 def _sentence(text: str) -> str:
