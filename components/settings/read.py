@@ -94,8 +94,8 @@ def from_stack_file(path: Path | str) -> Settings:
         if _holds_secret(value):
             secrets += [name] if namespace == NAMESPACE else []
             problems += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
-        elif namespace == NAMESPACE and colon:
-            own[own_name(key)] = value
+        elif namespace == NAMESPACE and (colon or isinstance(value, Mapping)):
+            own[own_name(key) or NAMESPACE] = value
         elif not colon or (nearest(namespace, [NAMESPACE]) and namespace != NAMESPACE):
             problems.append(Problem(str(key), "has no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
     account = config.get(_account_key(own))
@@ -132,6 +132,10 @@ def load(
         SettingsError: all problems.
     """
     raw = {key: decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    if isinstance(nested := raw.get(NAMESPACE), Mapping):
+        written = ", ".join(f"'{NAMESPACE}:{key}: …'" for key in nested)
+        remedy = f"Write each key below it on a line of its own: {written}"
+        raise SettingsError([Problem(NAMESPACE, "is a mapping, which Pulumi takes for one key", remedy)], stack=stack)
     # Pulumi.yaml has an empty default for each key of any stack file.
     of_clouds = (field.alias or name for name, field in StackFile.model_fields.items())
     others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS

@@ -138,9 +138,13 @@ _EVERY: Final[tuple[Answer, ...]] = (
         "workloadidentity workloadidentities serviceaccounts podidentity podidentities irsa",
         "Write identities: [{serviceAccount: default/trainer, read: […]}]",
     ),
+    Answer("quota quotas resourcequota", "Write gpus: 8"),
+    Answer("name names namespace account", "Write serviceAccount: default/trainer, its namespace and its name"),
+    Answer("bucket buckets", "Write read: [my-bucket]"),
     Answer(
         "tenants tenant quota quotas resourcequota namespaces namespace", "Write teams: [{name: research, gpus: 8}]"
     ),
+    Answer("namespace namespaces", "Leave it out: the program chooses the namespace"),
     Answer("prometheus grafana dcgm dcgmexporter", "Write workloads: {monitoring: {}}"),
     Answer("kueue queues jobqueue", "Write workloads: {queue: {}}"),
     Answer("jupyter jupyterhub notebooks", "Write workloads: {notebook: {}}"),
@@ -410,14 +414,15 @@ class Words:
         return next(((row.message, row.remedy) for row in rows), None)
 
     def for_key(
-        self, key: str, section_keys: Collection[str], file_keys: Collection[str], *, value: object, in_pool: bool
+        self, key: str, section_keys: Collection[str], around: Collection[str], *, value: object, in_pool: bool
     ) -> tuple[str, str] | None:
         """What is wrong with a key that its section does not have, and what to write instead; ``None`` if no row knows.
 
         Args:
             key: the key as written.
             section_keys: the keys of its section.
-            file_keys: the keys at the top of the file.
+            around: the keys of the mappings that its section is in. A remedy writes one of these, a key of the section,
+                or the file's ``raw``.
             value: what is written there.
             in_pool: whether it is a key of a pool.
         """
@@ -426,8 +431,9 @@ class Words:
             return f"there is no key '{key}': the budget is in US dollars per hour", per_hour
         if word in map(plain, PLUGINS) and "raw" in section_keys:
             return f"there is no key '{key}'", "Write raw: {…}"
+        plural = f"{word}s" in map(plain, section_keys)  # such as namespaces, which is what is meant
         for answer in self._answering(word, None):
-            if not answer.key or answer.key in {*section_keys, *file_keys}:
+            if answer.key in section_keys or (not plural and answer.key in {"", *around, "raw"}):
                 missing = f"{answer.unsupported} not supported" if answer.unsupported else f"there is no key '{key}'"
                 return missing, answer.remedy
         return self._provider_input(key, in_pool)

@@ -168,7 +168,9 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], w
     if kind == "extra_forbidden":
         key, known = str(location[-1]), keys_of(model, location[:-1])
         in_pool = len(location) == 3 and location[0] in ("gpuPools", "cpuPools")
-        answer = words.for_path(location) or words.for_key(key, known, keys_of(model, ()), value=value, in_pool=in_pool)
+        steps = location[:-1]
+        around = [] if any(isinstance(step, int) for step in steps) else [str(step) for step in steps]
+        answer = words.for_path(location) or words.for_key(key, known, around, value=value, in_pool=in_pool)
         near = nearest(key, known)
         others = f"the keys here are {', '.join(known)}" if known else "there are no keys here"
         remedy = f"Did you mean '{near}'?" if near else f"Leave it out; {others}"

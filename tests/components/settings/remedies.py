@@ -65,6 +65,7 @@ _ACCOUNT: Final = (
     r"Use (a|another|one) ",
     r"Write (what|the|an address|a free|a group) ",
     r"Write each machine once",
+    r"Write each key below it ",
 )
 _OUTSIDE: Final = (r"Run: ", r"Compare with ", r"Check the path", r"Write a stack file for each", r"Images have no ")
 BY_HAND: Final = {
