@@ -24,7 +24,8 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.stack_config import defaults, own_config
+from facts import catalog
+from facts.concepts.stack_config import defaults, own_config, own_name
 from facts.concepts.unknown import at
 from policies import exemptions, levels, pools, prices
 from policies.config import configured, limits_in
@@ -104,6 +105,8 @@ class GateState:
     """(stack, pool) → ``hourlyUsd`` of its stack file, in US dollars."""
     environments: Mapping[str, Any] = field(default_factory=dict)
     """Stack → ``environment`` of its stack file, where it has one: settings that are in no file."""
+    providers_keys: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    """(stack, key) → the value of a provider's own key; it may name the server that gets a login."""
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """File → what runs Pulumi with a policy pack in it: functions of Python, lines of anything else."""
     refused: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
@@ -160,6 +163,9 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
     for stack, environment in after.environments.items():
         if before.environments.get(stack) != environment:
             lines.append(f"environment, stack {stack}: {_shown(environment)} may set hourlyUsd and any other key")
+    for (stack, key), value in after.providers_keys.items():
+        if before.providers_keys.get((stack, key)) != value:
+            lines.append(f"{key}, stack {stack}: a provider's own key may send its login to another server")
     for file, commands in before.gated.items():
         changed = [command for command in commands if command not in after.gated.get(file, ())]
         lines += [f"{file}: what runs with {_FLAG} is changed or removed: {_title(each)}" for each in changed]
@@ -222,7 +228,9 @@ def state_of(tree: Path, programs: Path | None = None) -> GateState:
     configs = {file.stem: json.loads(file.read_text()) for file in (tree / "policies" / "config").glob("*.json")}
     own_prices, budgets = prices_and_budgets(tree)
     rules, refused = _judged(tree, programs or tree)
-    return GateState(rules, configs, budgets, own_prices, environments(tree), gated_commands(tree), refused)
+    return GateState(
+        rules, configs, budgets, own_prices, environments(tree), providers_keys(tree), gated_commands(tree), refused
+    )
 
 
 def prices_and_budgets(tree: Path) -> tuple[dict[tuple[str, str], float], dict[str, float | None]]:
@@ -236,6 +244,22 @@ def environments(tree: Path) -> dict[str, Any]:
     """Stack → ``environment`` of its stack file: https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/"""
     read = _stack_files(tree, _project(tree))
     return {stack: each["environment"] for stack, each in read if at(each, "environment")}
+
+
+def providers_keys(tree: Path) -> dict[tuple[str, str], Any]:
+    """Of all stack files, and of the project's: (stack, key) → value of providers' keys that do not name the account.
+
+    Such as ``gcp:containerCustomEndpoint``, ``aws:endpoints``, ``azure-native:metadataHost``:
+    https://registry.terraform.io/providers/hashicorp/google/latest/docs/guides/provider_reference
+    """
+    accounts = {catalog.of(cloud).account.key for cloud in catalog.clouds()}
+    project = _project(tree)
+    return {
+        (stack, key): value
+        for stack, content in (("of any name", project), *_stack_files(tree, project))
+        for key, value in (at(content, "config") or {}).items()
+        if ":" in key and not own_name(key) and key not in accounts
+    }
 
 
 def _prices_of_pools(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -25,6 +25,7 @@ from policies.gate_diff import (
     gated_commands,
     loosenings,
     prices_and_budgets,
+    providers_keys,
     state_of,
     wider,
 )
@@ -355,6 +356,22 @@ def test_values_from_elsewhere_are_named(text: str, tmp_path: Path) -> None:
     without, with_one = states
     (line,) = loosenings(without, with_one)
     assert "environment, stack dev: " in line
+    assert loosenings(with_one, without) == loosenings(with_one, with_one) == []
+
+
+@pytest.mark.parametrize("key", ["gcp:containerCustomEndpoint", "aws:endpoints", "azure-native:metadataHost"])
+@pytest.mark.parametrize(("file", "stack"), [("Pulumi.dev.yaml", "dev"), ("Pulumi.yaml", "of any name")])
+def test_a_provider_that_may_send_its_login_elsewhere_is_named(key: str, file: str, stack: str, tmp_path: Path) -> None:
+    """A pull request changes a stack file, and the pipeline logs in for it."""
+    states = []
+    for line in ("", f"  {key}: https://elsewhere.example/\n"):
+        (tmp_path / "Pulumi.yaml").write_text("name: gpucluster\nruntime: python\nconfig:\n  region: {type: string}\n")
+        (tmp_path / "Pulumi.dev.yaml").write_text("config:\n  gcp:project: p\n  gpucluster:cloud: gke\n")
+        (tmp_path / file).write_text((tmp_path / file).read_text() + line)
+        states.append(GateState(rules=RULES_THEN, providers_keys=providers_keys(tmp_path)))
+    without, with_one = states
+    (line,) = loosenings(without, with_one)
+    assert line.startswith(f"{key}, stack {stack}: ")
     assert loosenings(with_one, without) == loosenings(with_one, with_one) == []
 
 
