@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.generated import write_or_check
 from policies.config import DIRECTORY, configured, load
 from policies.rules.rule import Rule
 from policies.rules.table import RULES
@@ -63,14 +64,7 @@ def _configs(files: _Files) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the page, or with ``--check`` compare it; the exit code is 1 if it is out of date."""
-    text = render()
-    if "--check" not in arguments:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    sys.stderr.write(f"{PAGE.name} is out of date: run `python -m policies.docs`\n")
-    return 1
+    return write_or_check({PAGE: render()}, arguments, "policies.docs")
 
 
 if __name__ == "__main__":

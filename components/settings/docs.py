@@ -5,7 +5,6 @@ Which cloud supports a key is found by loading the smallest stack with that key 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import types
@@ -27,6 +26,7 @@ from components.settings.sections.own_machines import OwnStackFile
 from components.settings.sections.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.concepts.generated import write_or_check
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = _ROOT / "docs" / "configuration.md"
@@ -307,25 +307,16 @@ def render_project() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str]) -> int:
     """Write the documents, or with ``--check`` compare them and return 1 if one is out of date."""
-    parser = argparse.ArgumentParser(prog="python -m components.settings.docs", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if a file is out of date")
-    check = parser.parse_args(arguments).check
     texts = {
         TARGET: render(),
         OWN_TARGET: render_own(),
         PROJECT: render_project(),
         json_schema.TARGET: json_schema.render(),
     }
-    stale = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        if check:
-            sys.stderr.write(f"{path.relative_to(_ROOT)} is out of date: run `python -m components.settings.docs`\n")
-        else:
-            path.write_text(texts[path], encoding="utf-8")
-    return 1 if check and stale else 0
+    return write_or_check(texts, arguments, "components.settings.docs")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(sys.argv[1:]))

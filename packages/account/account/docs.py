@@ -12,6 +12,7 @@ from account.command import CLOUDS
 from account.declared_rights import DeclaredType, RightsTable
 from components.settings import Settings, from_stack_file
 from facts.concepts.counts import counted
+from facts.concepts.generated import write_or_check
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 PAGE: Final = _ROOT / "docs" / "deployers-rights.md"
@@ -79,14 +80,7 @@ def _linked(reason: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the page, or with ``--check`` compare it; the exit code is 1 if it is out of date."""
-    text = render()
-    if "--check" not in arguments:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    sys.stderr.write(f"{PAGE.name} is out of date: run `python -m account.docs`\n")
-    return 1
+    return write_or_check({PAGE: render()}, arguments, "account.docs")
 
 
 if __name__ == "__main__":

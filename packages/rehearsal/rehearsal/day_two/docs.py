@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from typing import Final
 
 from facts import catalog
 from facts.catalog.changes import Effect, Effects
+from facts.concepts.generated import write_or_check
 from rehearsal.day_two.edits import EDITS
 from rehearsal.engine.stack import ROOT
 
@@ -122,19 +122,11 @@ def _table(effects: Effects, place: str) -> Iterator[str]:
     yield from (f"[{place}-{number}]: {source}" for number, source in enumerate(sources, 1))
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str]) -> int:
     """Write the tables, or with ``--check`` compare them and return 1 if they are out of date."""
-    parser = argparse.ArgumentParser(prog="python -m rehearsal.day_two.docs", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if the file is out of date")
-    present = TARGET.read_text(encoding="utf-8")
-    if not parser.parse_args(arguments).check:
-        TARGET.write_text(render(present), encoding="utf-8")
-        return 0
-    if present == render(present):
-        return 0
-    sys.stderr.write(f"docs/{TARGET.name} is out of date: run `python -m rehearsal.day_two.docs`\n")
-    return 1
+    text = render(TARGET.read_text(encoding="utf-8"))
+    return write_or_check({TARGET: text}, arguments, "rehearsal.day_two.docs")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(sys.argv[1:]))
