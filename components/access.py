@@ -73,7 +73,7 @@ class Access(pulumi.ComponentResource):
             namespace: people_namespace(
                 args.cluster, namespace, self, name=f"{name}-namespace-{namespace}", retained=True
             )
-            for namespace in namespaces(args.entries, args.teams)
+            for namespace in (*namespaces(args.entries, args.teams), *args.cluster.settings.former_namespaces)
             if namespace != DEFAULT_NAMESPACE
         }
         if not args.cluster.handle.outlives_stack:

@@ -23,7 +23,7 @@ from components.node_pool import (
     NodePoolArgs,
 )
 from components.settings import Problem, Settings
-from components.teams import Teams, TeamsArgs
+from components.teams import Teams, TeamsArgs, with_former
 from components.workloads.declare import declare_workloads
 
 _CLUSTER: Final = "gpucluster:index:Cluster"
@@ -68,6 +68,8 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
         if Deployed().names(_CLUSTER):
             refuse([_OWN_CLUSTER], settings)
         return dict(GpuPools("pools", GpuPoolsArgs(settings=settings), options()).outputs)
+    if settings.own is None or settings.own.creates_cluster:
+        settings = with_former(settings)
     gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
     cluster = Cluster("cluster", ClusterArgs(settings=settings), options())
     admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool), options())

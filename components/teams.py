@@ -7,12 +7,14 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pulumi
 
+from components.clouds.deployed import Deployed
 from components.cluster import Cluster
+from components.settings import Settings
 from components.settings.sections.teams import Priority, Team
 from components.user_admission import grows_for_claims
 from facts.concepts.kubernetes import (
@@ -20,9 +22,12 @@ from facts.concepts.kubernetes import (
     DEVICE_CLASSES,
     GPU_RESOURCE,
     MIG_RESOURCE,
+    RESOURCES,
     SHARED_RESOURCE,
     manifest,
+    quantity,
 )
+from facts.concepts.namespaces import owner_of
 from facts.concepts.offer import PRIORITY_CLASSES
 from facts.concepts.pool import by_resource
 
@@ -38,6 +43,12 @@ _DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 # every container without a limit of the resource, or sets the maximum as its limit
 # (https://kubernetes.io/docs/concepts/policy/limit-range/), and with it a GPU.
 _DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
+
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+_QUOTA: Final = "kubernetes:core/v1:ResourceQuota"
+_ACCESS: Final = "access-namespace-"
+"""What the names of the namespaces of ``Access`` begin with."""
+_QUOTAS: Final = ("team", "priority")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +114,51 @@ def manifests(
         yield manifest("v1", "LimitRange", "team", team.name, spec=spec)
     refused = {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [_forbidden(team.priority)]}}
     yield manifest("v1", "ResourceQuota", "priority", team.name, spec=refused)
+
+
+def team_of(name: str, quota: Mapping[str, Any], priority: Mapping[str, Any]) -> Team:
+    """The team of these specs of its ResourceQuotas: the inverse of ``manifests``."""
+    hard = {resource.removeprefix("requests."): str(most) for resource, most in quota["hard"].items()}
+    (forbidden,) = priority["scopeSelector"]["matchExpressions"]
+    low, high = forbidden["operator"] == "NotIn", PRIORITY_CLASSES["high"] not in forbidden["values"]
+    slices = {each.removeprefix(MIG_RESOURCE): most for each, most in hard.items() if each.startswith(MIG_RESOURCE)}
+    # Not validated: rules for new teams say nothing about one that runs.
+    return Team.model_construct(
+        name=name,
+        gpus=max((int(quantity(hard[each])) for each in RESOURCES.values() if each in hard), default=0),
+        mig_slices={profile: int(quantity(most)) for profile, most in slices.items()},
+        cpus=int(quantity(hard["cpu"])) if "cpu" in hard else None,
+        memory=hard.get("memory"),
+        priority="low" if low else "high" if high else "normal",
+    )
+
+
+def with_former(settings: Settings) -> Settings:
+    """The settings with the namespaces of people that only an earlier stack file named, and with their teams.
+
+    Such a namespace stays in the cluster with what runs in it. Without a quota all pods that wait for it would start,
+    and Kueue keeps the queue of a running job, for which an update that deletes it would wait. The state no longer has
+    them after an administrator has deleted the namespace, and a ``pulumi refresh``.
+    """
+    deployed = Deployed()
+    held = {name.removeprefix(_ACCESS) for name in deployed.names(_NAMESPACE) if name.startswith(_ACCESS)}
+    # Earlier versions admitted namespaces of components, whose pods the policies would refuse.
+    held = {name for name in held if not owner_of(name)}
+    quotas = {
+        name: [deployed.outputs(_QUOTA, f"teams-{name}-resourcequota-{each}").get("spec") for each in _QUOTAS]
+        for name in sorted(held.difference(team.name for team in settings.teams))
+    }
+    teams = [team_of(name, *specs) for name, specs in quotas.items() if all(specs)]
+    named = {namespace for entry in settings.access for namespace in entry.namespaces}
+    former = tuple(name for name in quotas if name not in named)
+    for name in sorted({*former, *(team.name for team in teams)}):
+        pulumi.warn(
+            f"{'teams' if name in named else 'access and teams'} of the stack file no longer name '{name}': its namespace "
+            f"keeps its quotas, policies and queue. To end them: kubectl delete namespace {name}, which deletes what "
+            "runs there, then pulumi refresh and pulumi up"
+        )
+    file = settings.file.model_copy(update={"teams": (*settings.teams, *teams)})
+    return replace(settings, file=file, former_namespaces=former)
 
 
 def required_class(teams: Sequence[Team], namespace: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from components.user_admission import grows_for_claims
 from facts.concepts.offer import CONFIG_MAP, KEY
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
-from tests.recorder import Recording, remembered
+from tests.recorder import Recording, remembered, warnings
 from tests.stacks import run_program, run_with
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -226,3 +227,83 @@ def test_no_team_is_promised_more_than_all_pools_have(cloud: str) -> None:
 
 def test_a_team_is_there_once() -> None:
     assert "twice" in problems("gke", teams=[team(), team(gpus=1)])["teams"]
+
+
+FORMER = [
+    team(cpus=32, memory="1Ti", priority="low"),
+    {"name": "speech", "gpus": 0},
+    {"name": "vision", "gpus": 5, "priority": "high"},
+]
+DEVELOPERS = {
+    "gke": "group:developers@example.com",
+    "eks": "arn:aws:iam::123456789012:role/developers",
+    "aks": "11111111-aaaa-4bbb-8ccc-000000000002",
+}
+QUEUE: dict[str, Any] = {"workloads": {"queue": {}}}
+
+
+def developers_of(cloud: str, *namespaces: str) -> list[dict[str, Any]]:
+    return [{"name": "developers", "who": DEVELOPERS[cloud], "role": "developer", "namespaces": [*namespaces]}]
+
+
+def objects(recording: Recording) -> dict[str, Any]:
+    """What is declared in the cluster by its name, but for rights of ``access``; policies as their words, which name
+    namespaces in any order."""
+    of_access = ("access-developers-", "access-cluster-resource-viewer", "offer-readers")
+    return {
+        one.name: sorted(re.findall(r"[^\s,\[\]]+", json.dumps(one.inputs)))
+        if "admissionregistration" in one.type
+        else one.inputs
+        for one in recording.resources
+        if one.type.startswith("kubernetes:") and not one.name.startswith(of_access)
+    }
+
+
+def after(deployed: Recording, cloud: str, **changes: Any) -> tuple[Recording, str]:
+    """The next update, and what it warns of."""
+    updates: list[Recording] = []
+
+    def update() -> Recording:
+        updates.append(run_with(one_stack.config(cloud, **QUEUE, **changes), f"one-{cloud}", deployed=deployed))
+        return updates[0]
+
+    text = warnings(update)
+    return updates[0], text
+
+
+@each_cloud
+def test_what_guards_a_namespace_of_people_stays_as_long_as_the_namespace(cloud: str) -> None:
+    """Without its quota all waiting pods would start; and Kueue keeps the queue of a running job, for which the update
+    would wait."""
+    before = program(cloud, teams=FORMER, access=developers_of(cloud, "research", "data"), **QUEUE)
+    without, text = after(before, cloud)
+    assert objects(without) == objects(before)
+    assert not [one for one in without.resources if one.name.startswith("access-developers-")]
+    for name in ("data", "research", "speech", "vision"):
+        assert f"access and teams of the stack file no longer name '{name}'" in text
+        assert f"kubectl delete namespace {name}, " in text
+    again, text = after(without, cloud, access=developers_of(cloud, "vision", "data"), teams=FORMER[:2])
+    assert objects(again) == objects(before)
+    assert "teams of the stack file no longer name 'vision'" in text
+    assert "access" not in text
+    assert "data" not in text
+    assert after(again, cloud, access=developers_of(cloud, "research", "data"), teams=FORMER)[1] == ""
+    # An administrator has deleted two of the namespaces, and run pulumi refresh.
+    for urn, state in [*without.states.items()]:
+        place = state.get("metadata") or {}
+        if {"research", "data"} & {place.get("namespace"), place.get("name")}:
+            del without.states[urn]
+    last, text = after(without, cloud, teams=FORMER[1:])
+    assert objects(last) == objects(program(cloud, teams=FORMER[1:], **QUEUE))
+    assert text == ""
+
+
+def test_a_team_in_a_namespace_that_is_a_components_ends_with_the_stack_file() -> None:
+    """Version 0.1.0 admitted such names. The policies would refuse the component's pods."""
+    before = program("gke", teams=[team()], **QUEUE)
+    states = {urn.replace("research", "calico-system"): state for urn, state in before.states.items()}
+    deployed = Recording()
+    deployed.states = states
+    update, text = after(deployed, "gke")
+    assert objects(update) == objects(program("gke", **QUEUE))
+    assert text == ""

@@ -32,7 +32,7 @@ class Settings:
     """A stack file and what it means on ``day``. What is not said here is a key of the file.
 
     ``project`` is the cloud account. ``own``: the pools of a stack that rents no machines; its file has what all stack
-    files have in common, and no region or zones.
+    files have in common, and no region or zones. ``former_namespaces``: those of people that only an earlier file named.
     Of a file that is still being checked, the attributes that depend on an invalid key raise ``NotValidYet``, and
     ``gpu_pools`` and ``cpu_pools`` are those of the entries without problems.
     """
@@ -42,6 +42,7 @@ class Settings:
     day: date
     project: str = ""
     own: OwnMachines | ExistingNodes | None = None
+    former_namespaces: tuple[str, ...] = ()
 
     @property
     def known(self) -> CloudCatalog:
@@ -123,8 +124,8 @@ class Settings:
 
     @cached_property
     def user_namespaces(self) -> tuple[str, ...]:
-        """The namespaces in which people run pods: ``default``, and those that the file names. In a cluster that exists
-        the owner decides about ``default``.
+        """The namespaces in which people run pods: ``default``, those that the file names, and former ones. In a cluster
+        that exists the owner decides about ``default``.
 
         They admit no privileged pods (``components/users.py``) and have the policies of
         ``components/user_admission.py``.
@@ -140,6 +141,7 @@ class Settings:
             *(account.partition("/")[0] for account in accounts),
             *(service.namespace for service in self.workloads.services),
             *([volume.namespace] if volume is not None else []),
+            *self.former_namespaces,
         ]
         return tuple(dict.fromkeys(named))
 
