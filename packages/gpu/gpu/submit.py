@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import re
 import secrets
@@ -74,10 +75,18 @@ def _protect(cluster: ClusterClient, namespace: str) -> tuple[str, ...]:
 
 def name_for(command: Sequence[str], image: str | None) -> str:
     """A unique name: of the script or else of the image, with a random suffix."""
-    script = next((word for word in command if word.endswith((".py", ".sh"))), None)
+    script = program_file(command)
     source = PurePath(script).stem if script else (image or (command[0] if command else "job")).rpartition("/")[2]
     stem = re.sub(r"[^a-z0-9]+", "-", source.partition(":")[0].lower()).strip("-")[: LONGEST_NAME - 6].strip("-")
     return f"{stem or 'job'}-{secrets.token_hex(2)}"
+
+
+def program_file(command: Sequence[str]) -> str | None:
+    """The Python or shell file that the command runs. Nobody knows that of a module (``-m``), of a line for a shell
+    (``-c``), and of a name with a parameter of a sweep."""
+    words = itertools.takewhile(lambda word: word not in ("-c", "-m"), command)
+    named = (word for word in words if word.endswith((".py", ".sh")) and not re.search(r"^-|[\s{]", word))
+    return next(named, None)
 
 
 def mebibytes(option: str, text: str) -> int:

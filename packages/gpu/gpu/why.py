@@ -699,19 +699,22 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
     if not refusals:
         return Reason("waiting", "no pods created yet", waiting_helps=True)
     message, source = str(refusals[-1].get("message")), _source(refusals[-1], "Job")
-    if "exceeded quota" in message:
-        usage = re.search(r"exceeded quota: [^,]+, (requested: .+)$", message)
-        return Reason(
-            "namespace-quota",
-            f"team quota exceeded ({usage[1] if usage else message})",
-            "wait for other jobs of the team to finish (`gpu list`), or ask the administrator for more",
-            message,
-            "administrator",
-            True,
-            source,
-        )
+    if quota := re.search(r"exceeded quota: ([^,]+)(?:, (requested: .+))?$", message):
+        return _of_quota(quota[1], quota[2] or message, message, source)
     remedy = "`gpu stop` it, fix the cause and submit again"
     return Reason("failed", f"pod creation refused: {message}", remedy, message, "user", False, source)
+
+
+def _of_quota(name: str, usage: str, message: str, source: str) -> Reason:
+    """A ResourceQuota of the namespace that admits no further pod: by their names those of the stack."""
+    if name == "priority":  # of pods with classes that a team may not use it admits none
+        summary = f"pod creation refused: the team may not use the job's priorityClassName ({usage})"
+        remedy = "`gpu stop` it, and submit it as `gpu submit --dry-run` writes it"
+        return Reason("failed", summary, remedy, message, "user", False, source)
+    whose = {"team": "team quota", "namespace-limits": "limits of the namespace"}.get(name, f"quota {name}")
+    jobs = "jobs of the team" if name == "team" else "pods of the namespace"
+    remedy = f"wait for other {jobs} to finish (`gpu list`), or ask the administrator for more"
+    return Reason("namespace-quota", f"{whose} exceeded ({usage})", remedy, message, "administrator", True, source)
 
 
 def _ended(job: Object) -> Reason | None:

@@ -15,7 +15,7 @@ import yaml
 
 from gpu import cli
 from gpu.cluster import ClusterClient, ClusterError, Reply
-from gpu.commands import fit, submission
+from gpu.commands import dev, fit, submission
 from gpu.commands import offer as offer_commands
 from gpu.commands.submission import SweepPrice
 from packages.gpu.tests.api_server import kubeconfig
@@ -334,3 +334,27 @@ def test_help_fits_80_columns_and_cuts_no_sentence_off(gpu: Run) -> None:
         assert max(map(len, out.splitlines())) <= 80, words
         assert [line for line in out.splitlines()[1:] if line.endswith("...")] == [], words
         assert re.findall(r"--[a-z-]+ <.*|.*sha256.*", out) == [], words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("submit --name My_Job --image x", "--name My_Job: write lowercase letters"),
+        ("submit -e FOO --image x", "--env FOO: write NAME=value"),
+        ("submit --timeout soon --image x", "--timeout soon: not a duration"),
+        ("submit --sweep lr --image x -- true", "--sweep lr"),
+        ("cost --month november", "--month november: write a year and a month"),
+        ("cost --csv", "--csv needs --month"),
+        ("plan nofile.csv", "nofile.csv: No such file"),
+        ("forward train http", "http: write a port"),
+        ("dev --idle soon", "--idle soon: not a duration"),
+    ],
+)
+def test_a_wrong_word_is_reported_before_the_kubeconfig(
+    gpu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: str, message: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dev, "kubectl", lambda: "kubectl")
+    code, _, err = gpu(*arguments.split())
+    assert (code, message in err) == (2, True), err

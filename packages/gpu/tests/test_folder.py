@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -385,6 +386,10 @@ def test_an_image_of_ones_own_gets_no_folder_unless_asked(gpu: Run, cluster: typ
         (["--", "python", "data/prepare.py"], 2, "data/prepare.py is not synced, because .gitignore lists it"),
         (["--build", "--", "python", "data/prepare.py"], 2, "is not in the image, because .gitignore lists it"),
         (["--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
+        (["--", "python", "../train.py"], 2, "because it is outside of this folder"),
+        (["--build", "--", "python", "data/../../train.py"], 2, "because it is outside of this folder"),
+        (["--", "python", "src/train.py"], 2, "because src is a link; write where the file is, in this folder"),
+        (["--", "python", "venv/train.py"], 2, "because nothing in venv is; move it"),
     ],
 )
 def test_which_way_the_folder_goes(
@@ -392,10 +397,33 @@ def test_which_way_the_folder_goes(
 ) -> None:
     (project / ".gitignore").write_text("data\n")
     (project / "data" / "prepare.py").touch()
+    (project / "src").symlink_to(project)
+    for other in (project.parent, project / "venv"):
+        other.mkdir(exist_ok=True)
+        (other / "train.py").touch()
     exit_code, out, err = gpu("submit", "--detach", *arguments)
     assert exit_code == code
     assert message in out + err
     assert cluster.created == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ("bash", "-c", "cd sub && python main.py"),
+        ("sh", "-c", "pip install x && ./run.sh"),
+        ("python", "-m", "package.main", "--save", "out.py"),
+        ("python", "run_{n}.py"),
+    ],
+)
+def test_a_word_that_is_no_file_for_certain_is_not_missing(
+    gpu: Run, cluster: type[FakeCluster], project: Path, program: tuple[str, ...]
+) -> None:
+    sweep = ("--sweep", "n=1,2") if "{n}" in program[-1] else ()
+    code, _, err = gpu("submit", "--detach", *sweep, "--", *program)
+    assert code == 0, err
+    (job,) = [each for each in cluster.created if each["kind"] == "Job"]
+    assert re.match(f"{program[0]}-[0-9a-f]{{4}}$", job["metadata"]["name"])
 
 
 def test_a_dockerfile_is_built_unless_the_folder_is_synced(gpu: Run, cluster: type[FakeCluster], project: Path) -> None:

@@ -82,6 +82,8 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
         ("image: x\nyes: true", "yes: a file does not say this; write --yes on the command line"),
         ("image: x\ncontext: prod", "context: a file does not say this"),
         ("image: x\ncluster: soonest", "cluster: a file does not say this"),
+        ("image: x\nteam: ops", "team: a file does not say this; write --team on the command line"),
+        ("image: x\nregistry: ttl.sh/a", "registry: a file does not say this; write --registry on the command line"),
         ("image: x\nenv_file: /proc/self/environ", "env_file: /proc/self/environ is outside of this folder"),
         ("image: x\nenv-file: ../.env", "env-file: ../.env is outside of this folder; write --env-file on the"),
         ("image: x\nenv-file: link.env", "env-file: link.env is outside of this folder"),

@@ -198,6 +198,26 @@ def test_the_namespaces_quota_is_told_from_any_other_refusal() -> None:
     assert of_job(JOB, [], [event("FailedCreate", message, 0, **{**about, "uid": "job-2"})]).kind == "waiting"
 
 
+@pytest.mark.parametrize(
+    ("quota", "usage", "kind", "summary", "remedy"),
+    [
+        ("team", "requests.nvidia.com/gpu=4", "namespace-quota", "team quota exceeded", "jobs of the team"),
+        ("namespace-limits", "pods=1", "namespace-quota", "limits of the namespace exceeded", "pods of the namespace"),
+        ("theirs", "cpu=1", "namespace-quota", "quota theirs exceeded", "pods of the namespace"),
+        ("priority", "pods=1", "failed", "the team may not use the job's priorityClassName", "gpu submit --dry-run"),
+    ],
+)
+def test_a_quota_has_the_name_of_what_is_used_up(quota: str, usage: str, kind: str, summary: str, remedy: str) -> None:
+    message = (
+        f'pods "train-x" is forbidden: exceeded quota: {quota}, requested: {usage}, used: {usage}, limited: {usage}'
+    )
+    reason = of_job(JOB, [], [event("FailedCreate", message, 0, kind="Job", name="train", uid="job-1")])
+    assert (reason.kind, reason.waiting_helps) == (kind, kind == "namespace-quota")
+    assert summary in reason.summary
+    assert f"requested: {usage}" in reason.summary
+    assert remedy in reason.remedy
+
+
 def test_a_queue_holds_a_suspended_job() -> None:
     assert of_job({**JOB, "spec": {"suspend": True}}, [], []).kind == "queued"
     gated = pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}])

@@ -56,7 +56,8 @@ def dev(asked: DevOptions) -> None:
     Exit the shell and run the command again to come back.
     """
     kubectl()
-    name = asked.name
+    name, pods = asked.name, request_of(asked)
+    idle, timeout = whole_seconds("--idle", asked.idle), whole_seconds("--timeout", asked.timeout)
     cluster = ClusterClient(asked.context, asked.team)
     existing = cluster.find(job_path(cluster.namespace, name))
     if existing is not None and not _is_dev(existing):
@@ -71,7 +72,7 @@ def dev(asked: DevOptions) -> None:
                 "gpu submit -- python train.py",
                 EXIT_BAD_INPUT,
             )
-        request = request_of(asked, cluster.namespace)
+        request = replace(pods, namespace=cluster.namespace)
         offer = offer_of(cluster)
         fit = place(offer, request)
         if asked.image == IMAGE:
@@ -82,8 +83,8 @@ def dev(asked: DevOptions) -> None:
         job_request = JobRequest(
             **vars(request),
             name=name,
-            command=until_idle(whole_seconds("--idle", asked.idle)),
-            timeout_seconds=whole_seconds("--timeout", asked.timeout),
+            command=until_idle(idle),
+            timeout_seconds=timeout,
             files=archive.content if archive is not None else b"",
         )
         confirm_cluster(cluster, offer, chosen=asked.context is not None)
@@ -133,10 +134,10 @@ def forward(
 
     Ctrl-C ends it.
     """
-    cluster = ClusterClient(context, team)
     wrong = [port for port in ports if not all(part.isdecimal() for part in port.split(":", 1))]
     if wrong:
         fail(f"{', '.join(wrong)}: write a port, or two as in 8000:8888", EXIT_BAD_INPUT)
+    cluster = ClusterClient(context, team)
     pod = running_pod(cluster, name, index)
     err().print(
         "until Ctrl-C, other users of this computer and web pages in your browser can reach localhost too: "

@@ -19,8 +19,8 @@ from gpu.yaml_text import text_of
 
 COMMAND: Final = "command"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})
-_OF_WHO_SUBMITS: Final = frozenset({"yes", "context", "cluster"})
-"""Options by which nobody is asked where a job goes: whoever wrote the file is not who submits it."""
+_OF_WHO_SUBMITS: Final = frozenset({"yes", "context", "cluster", "team", "registry"})
+"""Options that say who gets the job and the folder, unasked: whoever wrote the file is not who submits it."""
 
 
 def _read(ctx: typer.Context, path: Path | None) -> Path | None:

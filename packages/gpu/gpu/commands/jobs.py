@@ -49,7 +49,7 @@ from gpu.commands.following import (
     reasons_of,
     state_of,
 )
-from gpu.commands.months import By, show_month
+from gpu.commands.months import By, check_month, show_month
 from gpu.commands.offer import list_nodes
 from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
@@ -305,15 +305,17 @@ def cost(
 
     Running, provisioning of their nodes, and idle time before scale-down. Of the jobs that exist, or of a --month.
     """
+    if month is None and (by is not None or csv):
+        fail(f"{'--csv' if csv else '--by'} needs --month", EXIT_BAD_INPUT)
+    if month is not None and (name or (csv and json)):
+        fail("--month: leave out JOB" if name else "write --csv or --json", EXIT_BAD_INPUT)
+    if month is not None:
+        check_month(month)
     cluster = ClusterClient(context, team)
     name_cluster(cluster)
     if month is not None:
-        if name or (csv and json):
-            fail("--month: leave out JOB" if name else "write --csv or --json", EXIT_BAD_INPUT)
         show_month(cluster, month, by or By.team, team=team, as_csv=csv, as_json=json)
         return
-    if by is not None or csv:
-        fail(f"{'--csv' if csv else '--by'} needs --month", EXIT_BAD_INPUT)
     offer = cluster.offer()
     if name and cluster.find(job_path(cluster.namespace, name)) is None:
         raise ClusterError(

@@ -65,14 +65,18 @@ class CostRow:
         return cls(team=pod.namespace) if by is By.team else cls(user=pod.user or "(unknown)")
 
 
+def check_month(text: str) -> None:
+    """End the command if ``text`` is no month."""
+    if not _MONTH.fullmatch(text):
+        fail(f"--month {text}: write a year and a month: 2026-11", EXIT_BAD_INPUT)
+
+
 def show_month(cluster: ClusterClient, month: str, by: By, *, team: str | None, as_csv: bool, as_json: bool) -> None:
     """Print the month (``2026-11``) as a table, as CSV or as JSON; ``team``: of one namespace, without idle nodes.
 
     Raises:
         ClusterError: the user may not read it.
     """
-    if not _MONTH.fullmatch(month):
-        fail(f"--month {month}: write a year and a month: 2026-11", EXIT_BAD_INPUT)
     config_maps = cluster.list(
         resource_path("v1", "configmaps", None, NAMESPACE), labelSelector=f"{MONTH_LABEL}={month}"
     )

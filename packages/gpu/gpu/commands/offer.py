@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer, PoolOffer, written_pool
 from facts.concepts.pool import ARCH_LABEL, POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
@@ -64,8 +64,8 @@ def offer_of(cluster: ClusterClient) -> Offer:
     return measured(offer, list_nodes(cluster) or ()) if unpublished else offer
 
 
-def request_of(pod: PodOptions, namespace: str = DEFAULT_NAMESPACE) -> PodRequest:
-    """The options as a request of pods in ``namespace``. Raises AskError."""
+def request_of(pod: PodOptions) -> PodRequest:
+    """The options as a request of pods in the default namespace, before a cluster is known. Raises AskError."""
     return PodRequest(
         gpus=pod.gpus,
         gpu=pod.gpu,
@@ -75,7 +75,6 @@ def request_of(pod: PodOptions, namespace: str = DEFAULT_NAMESPACE) -> PodReques
         spot=pod.spot,
         workers=pod.workers if isinstance(pod, WorkerOptions) else 1,
         start=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        namespace=namespace,
     )
 
 

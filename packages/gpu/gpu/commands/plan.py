@@ -63,6 +63,10 @@ def plan(asked: PlanOptions) -> None:
     It simulates the jobs on pools of several sizes, spot and on-demand, with several idle times. Without --cloud it
     compares with the pools of your cluster.
     """
+    try:
+        jobs = read_trace(asked.file.read_text(encoding="utf-8"), str(asked.file))[: asked.first]
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{asked.file}: {problem_of(error)}", EXIT_BAD_INPUT)
     offer = None if asked.cloud else ClusterClient(asked.context).offer()
     place = asked.cloud or (offer.cloud if offer else "")
     if place not in catalog.clouds():
@@ -71,10 +75,6 @@ def plan(asked: PlanOptions) -> None:
     market = Market(place, asked.region or (offer.region if offer else known.reference_region), asked.spot_percent)
     if market.region not in known.regions:
         fail(f"--region {market.region}: {place} has no such region", EXIT_BAD_INPUT)
-    try:
-        jobs = read_trace(asked.file.read_text(encoding="utf-8"), str(asked.file))[: asked.first]
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{asked.file}: {problem_of(error)}", EXIT_BAD_INPUT)
     rows: dict[str, TraceCost] = {}
     if offer is not None:
         types = types_of(offer.pools)

@@ -40,8 +40,16 @@ from gpu.commands.job_file import (
 )
 from gpu.commands.offer import as_json, described, nodes_up, offer_of, refuse_default_image, request_of
 from gpu.commands.record import WorkerOptions, takes
-from gpu.folder import IMAGE, MOST_BYTES, MOST_READ, FolderArchive, files_of, left_out_because, pack
-from gpu.submit import check_notify, check_secrets, create, name_for, notify_manifests, whole_seconds
+from gpu.folder import IGNORED, IMAGE, MOST_BYTES, MOST_READ, FolderArchive, files_of, left_out_because, pack
+from gpu.submit import (
+    check_notify,
+    check_secrets,
+    create,
+    name_for,
+    notify_manifests,
+    program_file,
+    whole_seconds,
+)
 
 _PLACEHOLDER: Final = "REGISTRY"
 
@@ -217,13 +225,14 @@ def _checked(asked: SubmitOptions, console: Console) -> PlacedJob:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
     refuse_quoted(program)
     build = _builds(asked.image, asked.registry, asked.sync)
-    archive = _folder(asked, script_of(program), console, build=build)
+    archive = _folder(asked, _in_folder(program), console, build=build)
     pods = request_of(asked)
+    request = _job_request(asked, pods, program, archive)  # before a cluster is asked, or known
     target = _target(asked, pods)
     offer = offer_of(target)
     if archive is not None and (asked.dry_run or offer.volume_namespace != target.namespace):
         archive.check(MOST_BYTES)
-    request = _job_request(asked, replace(pods, namespace=target.namespace), program, archive)
+    request = replace(request, namespace=target.namespace)
     team_of(offer, request)  # before anything is built
     check_secrets(target, request.secrets)
     fit = place(offer, request)
@@ -254,13 +263,23 @@ def _folder(asked: SubmitOptions, script: str | None, console: Console, *, build
     else:
         return None
     if script is not None and os.path.normpath(script) not in files:
-        because = (
-            "its name is one of credentials; rename it"
-            if os.path.normpath(script) in left_out
-            else (".gitignore lists it; remove it there")
-        )
-        raise AskError(f"{script} is {without}, because {because}, or {instead}")
+        raise AskError(f"{script} is {without}, because {_because(script, left_out)}, or {instead}")
     return archive
+
+
+def _because(script: str, left_out: Sequence[str]) -> str:
+    """Why a file is none of those that the job gets, and what to do."""
+    path = PurePath(os.path.normpath(script))
+    if str(path) in left_out:
+        return "its name is one of credentials; rename it"
+    folders = [each for each in map(str, path.parents) if each != "."]
+    if path.parts[0] == "..":
+        return f"it is outside of this folder ({Path.cwd()}); run `gpu submit` in the folder of your program"
+    if link := next((each for each in folders if Path(each).is_symlink()), None):
+        return f"{link} is a link; write where the file is, in this folder"
+    if ignored := IGNORED.intersection(path.parts):
+        return f"nothing in {min(ignored)} is; move it"
+    return ".gitignore lists it; remove it there"
 
 
 def _target(asked: SubmitOptions, request: PodRequest) -> ClusterClient:
@@ -437,7 +456,7 @@ def refuse_quoted(command: Sequence[str]) -> None:
         raise AskError(f'"{command[0]}" would be the name of one program; write it without quotes: -- {command[0]}')
 
 
-def script_of(command: Sequence[str]) -> str | None:
+def _in_folder(command: Sequence[str]) -> str | None:
     """The Python or shell file that the command runs, if it is relative to the working directory."""
-    word = next((word for word in command if word.endswith((".py", ".sh")) and not word.startswith("-")), None)
+    word = program_file(command)
     return None if word is None or PurePath(word).is_absolute() else word
